@@ -1,0 +1,48 @@
+# Every target needs nothing before it: what is missing is installed into .venv first.
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test test-all check bench lock clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: $(STAMP)  ## build .venv from requirements.lock
+
+$(STAMP): requirements.lock pyproject.toml scripts/ensure_python.sh
+	@python=$$(sh scripts/ensure_python.sh) && echo "Building $(VENV) with $$python ..." && "$$python" -m venv $(VENV)
+	@$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+java:
+	@sh scripts/ensure_java.sh
+
+demo: $(STAMP) java  ## auctions through Spark against 100,000 subscriptions, results in demo-results/
+	@$(BIN)/tamis demo
+
+test: $(STAMP) java  ## run the tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(STAMP) java  ## run the tests, the slow ones too
+	$(BIN)/python -m pytest
+
+check: $(STAMP)  ## format, lint, types, imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+bench: $(STAMP) java  ## ratios against rivals and yardsticks
+	$(BIN)/python -m benchmarks
+
+lock: $(STAMP)  ## pin what pyproject.toml asks for into requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --quiet \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+
+clean:  ## remove .venv, caches and results
+	rm -rf $(VENV) demo-results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,1 @@
+"""Ratios against rivals and yardsticks, measured in one run: `python -m benchmarks [line ...]`."""

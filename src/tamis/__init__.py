@@ -1,0 +1,52 @@
+"""Tamis sieves a stream of events through millions of standing subscriptions."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from tamis.engine import MATCHERS, Index, compile
+from tamis.errors import (
+    EventError,
+    FilterError,
+    FilterSyntaxError,
+    FilterTooComplex,
+    FilterTypeError,
+    IndexFileError,
+    PatternError,
+    SchemaError,
+    StatisticsError,
+    SubscriptionError,
+    TamisError,
+    Violation,
+)
+from tamis.explanation import Explanation, Verdict
+from tamis.matching.matches import Matches
+from tamis.matching.statistics import Statistics
+from tamis.schema import Schema
+
+try:
+    __version__ = version("tamis")
+except PackageNotFoundError:  # run from a source tree that is not installed
+    __version__ = "0+source"
+
+__all__ = [
+    "MATCHERS",
+    "EventError",
+    "Explanation",
+    "FilterError",
+    "FilterSyntaxError",
+    "FilterTooComplex",
+    "FilterTypeError",
+    "Index",
+    "IndexFileError",
+    "Matches",
+    "PatternError",
+    "Schema",
+    "SchemaError",
+    "Statistics",
+    "StatisticsError",
+    "SubscriptionError",
+    "TamisError",
+    "Verdict",
+    "Violation",
+    "__version__",
+    "compile",
+]

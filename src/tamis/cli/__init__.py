@@ -1,0 +1,46 @@
+"""The `tamis` command: one file a subcommand, and beside them what they share."""
+
+from __future__ import annotations
+
+import typer
+
+from tamis.cli.compile import compile
+from tamis.cli.failures import Commands
+from tamis.cli.match import match
+from tamis.cli.validate import validate
+from tamis.cli.version import version
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    cls=Commands,
+    name="tamis",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+@app.callback()
+def tamis() -> None:
+    """Sieve a stream of events through standing subscriptions, and learn which each event matches.
+
+    \b
+    [bold]Start here[/bold]
+      tamis demo
+      tamis match subscriptions.jsonl events.jsonl --schema auctions.yaml
+
+    \b
+    [bold]Exit codes[/bold]
+      0 all done, 1 done, but some input was refused (and kept, with the reason), 2 not done
+    """
+
+
+for command in (match, validate, compile, version):
+    app.command()(command)
+
+
+def main() -> None:
+    app()

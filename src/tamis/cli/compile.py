@@ -1,0 +1,76 @@
+"""`tamis compile`: subscriptions to an index on disk, which `match` opens at once and Spark's workers share."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.indexes import compiled, is_index
+from tamis.cli.options import RefusedOption, SubscriptionsArgument
+from tamis.cli.paths import format_of, require_writable
+from tamis.cli.refusals import report
+from tamis.cli.tables import FORMATS
+from tamis.cli.terminal import err, remark
+from tamis.matching.statistics import Statistics
+from tamis.schema import Schema
+
+_SAMPLE = 50_000
+
+
+def compile(
+    subscriptions: SubscriptionsArgument,
+    schema: Annotated[
+        Path, typer.Option("--schema", "-s", metavar="FILE", help="The schema, in YAML.", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the index goes.", show_default=False)
+    ],
+    refused_to: RefusedOption = None,
+    sample: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--sample",
+            metavar="EVENTS",
+            help="Past events (as for [bold]tamis match[/bold]): knowing them makes the index faster. May be given "
+            "several times; the first 50,000 events count.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Compile subscriptions to an index on disk.
+
+    A subscription that cannot be taken is reported and does not stop the others.
+
+    \b
+    [bold]Examples[/bold]
+      tamis compile subscriptions.jsonl --schema auctions.yaml -o auctions.index
+      tamis compile subscriptions.csv -s auctions.yaml -o auctions.index --refused refused.csv --sample events.parquet
+
+    \b
+    [bold]Exit codes[/bold]
+      0 all compiled, 1 some were refused, 2 nothing was done
+    """
+    if is_index(subscriptions):
+        raise CommandError(f"{subscriptions}: a folder, but not a Parquet table of subscriptions")
+    if refused_to is not None:
+        format_of(refused_to, FORMATS, "refused subscriptions")
+        require_writable(refused_to)
+    shape = Schema.load(schema)
+    statistics = None
+    if sample:
+        with err.status("looking at past events"):
+            statistics = Statistics.from_events(EventFiles(sample, ignore_unknown=True).sample(shape, _SAMPLE))
+    start = time.perf_counter()
+    result = compiled(subscriptions, shape, statistics)
+    with err.status(f"writing {output}"):
+        result.index.save(output)
+    remark(f"{len(result.index):,} subscriptions compiled to {output} in {time.perf_counter() - start:.1f} s")
+    report(result.refused, refused_to)
+    if result.refused:
+        remark(f"{len(result.refused):,} refused" + (f", see {refused_to}" if refused_to else ""))
+        raise typer.Exit(PARTLY_REFUSED)

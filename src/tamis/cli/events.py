@@ -1,0 +1,169 @@
+"""Events from files, a batch at a time: JSON lines (also gzipped, also standard input) and Parquet files or folders.
+
+Each batch is checked against the schema as it is read, so what comes out is either valid or a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.dataset
+
+from tamis.cli import dead_letters
+from tamis.cli.failures import CommandError
+from tamis.cli.lines import Lines, read_lines
+from tamis.cli.paths import STREAM, Format, format_of
+from tamis.cli.tables import json_rows
+from tamis.schema import Schema
+
+FORMATS = (Format.JSON_LINES, Format.JSON, Format.PARQUET)
+
+_LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class EventBatch:
+    """Some consecutive events of the input.
+
+    `valid` is canonical; `numbers[i]` is the position of its row i among all events read, refused ones included.
+    `dead` has the form of `dead_letters.SCHEMA`. `events` is how many there were of both; `consumed` is how many bytes
+    of all files are behind us.
+    """
+
+    valid: pa.RecordBatch
+    numbers: npt.NDArray[np.int64]
+    dead: pa.Table
+    events: int
+    consumed: int
+
+
+class EventFiles:
+    """Files of events, read in the order given. A folder stands for the event files in it."""
+
+    def __init__(self, paths: Sequence[Path], *, ignore_unknown: bool = False) -> None:
+        self._ignore_unknown = ignore_unknown
+        self.files = [file for path in paths for file in _files(path)]
+
+    @property
+    def size(self) -> int | None:
+        """Bytes to read in all; none where that is not known beforehand."""
+        return None if any(path == STREAM for path, _ in self.files) else sum(_size(path) for path, _ in self.files)
+
+    def inferred_schema(self) -> Schema | None:
+        """What the first file's columns say the events are, where it is Parquet; JSON lines say too little."""
+        path, form = self.files[0]
+        return Schema.infer(path) if form is Format.PARQUET else None
+
+    def batches(self, schema: Schema, rows: int) -> Iterator[EventBatch]:
+        number = consumed = 0
+        for path, form in self.files:
+            read = _parquet_batches if form is Format.PARQUET else _line_batches
+            for batch in read(path, schema, rows, self._ignore_unknown):
+                yield EventBatch(
+                    batch.valid, batch.numbers + number, batch.dead, batch.events, batch.consumed + consumed
+                )
+                number += batch.events
+            consumed += 0 if path == STREAM else _size(path)
+
+    def sample(self, schema: Schema, rows: int) -> pa.Table:
+        """The first valid events, so many at most."""
+        tables: list[pa.Table] = []
+        for batch in self.batches(schema, min(rows, 10_000)):
+            tables.append(pa.Table.from_batches([batch.valid]))
+            if sum(map(len, tables)) >= rows:
+                break
+        if not tables:
+            return schema.arrow_schema.empty_table()
+        return pa.concat_tables(tables, promote_options="default").slice(0, rows)
+
+
+def _files(path: Path) -> list[tuple[Path, Format]]:
+    if path == STREAM:
+        return [(STREAM, Format.JSON_LINES)]
+    if path.is_dir():
+        if next(path.rglob("*.parquet"), None) is not None:
+            return [(path, Format.PARQUET)]
+        found = sorted(
+            file for file in path.rglob("*") if file.name.endswith(_LINE_SUFFIXES) and file.name[0] not in "._"
+        )
+        if not found:
+            raise CommandError(f"{path}: no event files in this folder; expected JSON lines or Parquet")
+        return [(file, Format.JSON_LINES) for file in found]
+    if not path.exists():
+        raise FileNotFoundError(2, "", str(path))
+    form = format_of(path, FORMATS, "events")
+    return [(path, Format.PARQUET if form is Format.PARQUET else Format.JSON_LINES)]
+
+
+def _size(path: Path) -> int:
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*.parquet"))
+    return path.stat().st_size
+
+
+def _dataset(path: Path) -> pyarrow.dataset.Dataset:
+    return pyarrow.dataset.dataset(path, format="parquet", partitioning="hive")
+
+
+def _parquet_batches(path: Path, schema: Schema, rows: int, ignore_unknown: bool) -> Iterator[EventBatch]:
+    data = _dataset(path)
+    bytes_a_row = _size(path) / max(1, data.count_rows())
+    first = 0
+    for batch in data.to_batches(batch_size=rows):
+        if not len(batch):
+            continue
+        checked = schema.check(batch, ignore_unknown=ignore_unknown)
+        dead = dead_letters.NONE
+        if len(checked.violations):
+            rows_here = np.arange(first, first + len(batch))
+            dead = dead_letters.letters(str(path), rows_here, checked.violations, partial(_row_text, batch))
+        numbers = np.asarray(checked.valid_rows, np.int64) + first
+        first += len(batch)
+        yield EventBatch(checked.valid, numbers, dead, len(batch), int(first * bytes_a_row))
+
+
+def _row_text(batch: pa.RecordBatch, row: int) -> str:
+    return json_rows(batch.slice(row, 1))[0]
+
+
+def _line_batches(path: Path, schema: Schema, rows: int, ignore_unknown: bool) -> Iterator[EventBatch]:
+    first = 0
+    for block in read_lines(path, rows):
+        if first == 0 and block.lines[0].lstrip().startswith(b"["):
+            raise CommandError(f"{path}: a JSON array; events are read one object a line (jq -c '.[]' makes that)")
+        text, sound, broken = block.decoded()
+        checked = schema.check_json(text, ignore_unknown=ignore_unknown)
+        numbers = sound[np.asarray(checked.valid_rows, np.int64)] + first
+        dead = _dead_lines(path, block, checked.violations, sound, broken)
+        first += len(block.lines)
+        yield EventBatch(checked.valid, numbers, dead, len(block.lines), block.consumed)
+
+
+def _dead_lines(
+    path: Path, block: Lines, violations: pa.Table, sound: npt.NDArray[np.int64], broken: npt.NDArray[np.int64]
+) -> pa.Table:
+    source = "standard input" if path == STREAM else str(path)
+    dead = dead_letters.NONE
+    if len(violations):
+        dead = dead_letters.letters(
+            source, block.numbers[sound], violations, lambda event: block.text(int(sound[event]))
+        )
+    if len(broken):
+        count = len(broken)
+        not_utf8 = pa.table(
+            {
+                "event": broken,
+                "attribute": pa.repeat("", count),
+                "rule": pa.repeat("form", count),
+                "value": pa.nulls(count, pa.string()),
+                "message": pa.repeat("the line is not UTF-8", count),
+            }
+        )
+        dead = pa.concat_tables([dead, dead_letters.letters(source, block.numbers, not_utf8, block.text)])
+    return dead

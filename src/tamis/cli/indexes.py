@@ -1,0 +1,50 @@
+"""The index a command works with: opened from a folder that `tamis compile` wrote, or compiled on the spot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tamis
+from tamis.cli.failures import CommandError
+from tamis.cli.refusals import Refusal
+from tamis.cli.subscriptions import read_subscriptions
+from tamis.cli.terminal import err, remark
+from tamis.engine import Index
+from tamis.matching.statistics import Statistics
+from tamis.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """An index, and the subscriptions that did not get into it."""
+
+    index: Index
+    refused: list[Refusal]
+
+
+def is_index(path: Path) -> bool:
+    """A folder is a saved index, unless it holds a Parquet table of subscriptions."""
+    return path.is_dir() and next(path.glob("*.parquet"), None) is None
+
+
+def index_of(subscriptions: Path, schema: Schema | None) -> Compiled:
+    if is_index(subscriptions):
+        index = Index.open(subscriptions)
+        if schema is not None and schema != index.schema:
+            raise CommandError(f"{subscriptions}: compiled for another schema; leave --schema out, or compile again")
+        return Compiled(index, [])
+    if schema is None:
+        raise CommandError("there is no schema: give one with --schema, or a folder that tamis compile wrote")
+    return compiled(subscriptions, schema, None)
+
+
+def compiled(subscriptions: Path, schema: Schema, statistics: Statistics | None) -> Compiled:
+    with err.status(f"reading {subscriptions}"):
+        read = read_subscriptions(subscriptions)
+    with err.status(f"compiling {len(read.table):,} subscriptions"):
+        index = tamis.compile(read.table, schema, statistics=statistics)
+    refused = read.refused + [Refusal.of(id, error) for id, error in index.errors]
+    if not len(index):
+        remark(f"{subscriptions}: no subscription could be taken")
+    return Compiled(index, refused)

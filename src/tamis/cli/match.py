@@ -1,0 +1,120 @@
+"""`tamis match`: which subscriptions do these events satisfy?"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from tamis.cli.dead_letters import DeadLetters, dead_letters
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.indexes import index_of, is_index
+from tamis.cli.options import (
+    BatchRowsOption,
+    DeadLettersOption,
+    EventsArgument,
+    IgnoreUnknownOption,
+    RefusedOption,
+    SchemaOption,
+    SubscriptionsArgument,
+)
+from tamis.cli.paths import STREAM, format_of, require_writable
+from tamis.cli.refusals import report
+from tamis.cli.results import ResultForm
+from tamis.cli.tables import FORMATS, TableWriter, table_writer
+from tamis.cli.terminal import progress_bar, remark
+from tamis.engine import Index
+from tamis.schema import Schema
+
+
+def match(
+    subscriptions: SubscriptionsArgument,
+    events: EventsArgument,
+    schema: SchemaOption = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where matches go (.jsonl, .parquet, .csv); - is standard output."
+        ),
+    ] = STREAM,
+    dead_letters_to: DeadLettersOption = None,
+    refused_to: RefusedOption = None,
+    arrays: Annotated[
+        bool, typer.Option("--arrays", help="One row an event with all its subscriptions, not one row a match.")
+    ] = False,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Give an event's position in the input (from 0), not its attributes.")
+    ] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark (needs the spark extra and Java 17+).")] = False,
+    ignore_unknown: IgnoreUnknownOption = False,
+    batch_rows: BatchRowsOption = 10_000,
+) -> None:
+    """Find which subscriptions each event matches.
+
+    Events that break the schema are dead letters: they are set aside with the reason and do not stop the others.
+
+    \b
+    [bold]Examples[/bold]
+      tamis match subscriptions.jsonl events.jsonl --schema auctions.yaml
+      tamis match auctions.index events/ -o matches.parquet --dead-letters dead.jsonl
+      zcat events.jsonl.gz | tamis match auctions.index - --arrays --numbers
+      tamis match auctions.index events.parquet -o matches --spark
+
+    \b
+    [bold]Exit codes[/bold]
+      0 all done, 1 done, but some events or subscriptions were refused, 2 nothing was done
+    """
+    if spark:
+        if numbers:
+            raise CommandError("--numbers and --spark exclude each other: rows on Spark have no position")
+        return
+    for path in (dead_letters_to, refused_to, output if output != STREAM else None):
+        if path is not None:
+            format_of(path, FORMATS, "this output")
+            require_writable(path)
+    files = EventFiles(events, ignore_unknown=ignore_unknown)
+    compiled = index_of(subscriptions, _schema(schema, subscriptions, files))
+    report(compiled.refused, refused_to)
+    form = ResultForm(compiled.index.schema, arrays=arrays, numbers=numbers)
+    with table_writer(output, form.schema) as writer, dead_letters(dead_letters_to) as dead:
+        _match(compiled.index, files, form, writer, dead, batch_rows, progress_bar(results_on_screen=output == STREAM))
+    if dead.events or compiled.refused:
+        raise typer.Exit(PARTLY_REFUSED)
+
+
+def _schema(path: Path | None, subscriptions: Path, files: EventFiles) -> Schema | None:
+    if path is not None:
+        return Schema.load(path)
+    inferred = None if is_index(subscriptions) else files.inferred_schema()
+    if inferred is not None:
+        remark("no --schema: inferred from the events' columns")
+    return inferred
+
+
+def _match(
+    index: Index,
+    files: EventFiles,
+    form: ResultForm,
+    writer: TableWriter,
+    dead: DeadLetters,
+    batch_rows: int,
+    bar: Progress,
+) -> None:
+    events = matched = 0
+    start = time.perf_counter()
+    with bar:
+        task = bar.add_task("matching", total=files.size, note="")
+        for batch in files.batches(index.schema, batch_rows):
+            dead.put(batch.dead)
+            matches = index.match(batch.valid)
+            form.write(writer, batch.valid, batch.numbers, matches)
+            events += batch.events
+            matched += len(matches)
+            bar.update(task, completed=batch.consumed, note=f"{events:,} events, {matched:,} matches")
+    seconds = time.perf_counter() - start
+    rate = f"{events / seconds:,.0f} events/s" if seconds > 0 else ""
+    remark(f"{events:,} events, {matched:,} matches, {dead.events:,} dead letters in {seconds:.1f} s ({rate})")

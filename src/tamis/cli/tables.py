@@ -1,0 +1,108 @@
+"""Tables out: Parquet, CSV or JSON lines by the path's suffix, or JSON lines to standard output."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from tamis.cli.paths import STREAM, Format, format_of
+
+FORMATS = (Format.JSON_LINES, Format.CSV, Format.PARQUET)
+
+
+class TableWriter(Protocol):
+    """Takes tables of one schema, one after the other."""
+
+    def write(self, table: pa.Table) -> None: ...
+
+
+class JsonLines:
+    """One object a row; an attribute that is null is left out, as an event leaves it out."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, table: pa.Table) -> None:
+        self.write_lines(json_rows(table))
+
+    def write_lines(self, lines: list[str]) -> None:
+        if lines:
+            self._stream.write("\n".join(lines) + "\n")
+            self._stream.flush()
+
+
+class _Parquet:
+    def __init__(self, writer: pyarrow.parquet.ParquetWriter) -> None:
+        self._writer = writer
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write_table(table)
+
+
+class _Csv:
+    def __init__(self, writer: pyarrow.csv.CSVWriter) -> None:
+        self._writer = writer
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write_table(table)
+
+
+@contextmanager
+def table_writer(path: Path, schema: pa.Schema) -> Iterator[TableWriter]:
+    """A writer whose file appears under its name only when all of it is written."""
+    if path == STREAM:
+        yield JsonLines(sys.stdout)
+        return
+    form = format_of(path, FORMATS, "a table")
+    with _replacing(path) as partial:
+        if form is Format.PARQUET:
+            with pyarrow.parquet.ParquetWriter(partial, schema, compression="zstd") as writer:
+                yield _Parquet(writer)
+        elif form is Format.CSV:
+            with pyarrow.csv.CSVWriter(partial, schema) as writer:
+                yield _Csv(writer)
+        elif path.name.lower().endswith(".gz"):
+            with gzip.open(partial, "wt", encoding="utf-8") as stream:
+                yield JsonLines(stream)
+        else:
+            with partial.open("w", encoding="utf-8") as stream:
+                yield JsonLines(stream)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    with table_writer(path, table.schema) as writer:
+        writer.write(table)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    partial = path.with_name(path.name + ".partial")
+    try:
+        yield partial
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    partial.replace(path)
+
+
+def json_rows(table: pa.Table | pa.RecordBatch) -> list[str]:
+    return [
+        json.dumps({k: v for k, v in row.items() if v is not None}, ensure_ascii=False, default=_as_json)
+        for row in table.to_pylist()
+    ]
+
+
+def _as_json(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return str(value)

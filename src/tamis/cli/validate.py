@@ -1,0 +1,83 @@
+"""`tamis validate`: are the schema, these subscriptions and these events right?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis.cli.dead_letters import dead_letters
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import PARTLY_REFUSED
+from tamis.cli.options import BatchRowsOption, DeadLettersOption, IgnoreUnknownOption, RefusedOption
+from tamis.cli.paths import format_of, require_writable
+from tamis.cli.refusals import Refusal, report
+from tamis.cli.subscriptions import read_subscriptions
+from tamis.cli.tables import FORMATS
+from tamis.cli.terminal import err, progress_bar, remark
+from tamis.language.shapes import bind
+from tamis.schema import Schema
+
+
+def validate(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema, in YAML.", show_default=False)],
+    events: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[EVENTS]...", help="Events, as for [bold]tamis match[/bold].", show_default=False),
+    ] = None,
+    subscriptions: Annotated[
+        Path | None,
+        typer.Option("--subscriptions", metavar="FILE", help="Subscriptions to check as well.", show_default=False),
+    ] = None,
+    dead_letters_to: DeadLettersOption = None,
+    refused_to: RefusedOption = None,
+    ignore_unknown: IgnoreUnknownOption = False,
+    batch_rows: BatchRowsOption = 10_000,
+) -> None:
+    """Check a schema, and events and subscriptions against it.
+
+    Each violation names the event, the attribute, the rule and the value.
+
+    \b
+    [bold]Examples[/bold]
+      tamis validate auctions.yaml
+      tamis validate auctions.yaml events.jsonl
+      tamis validate auctions.yaml --subscriptions subscriptions.jsonl --refused refused.csv
+
+    \b
+    [bold]Exit codes[/bold]
+      0 everything is right, 1 some events or subscriptions are not, 2 the schema or a file cannot be read
+    """
+    for path in (dead_letters_to, refused_to):
+        if path is not None:
+            format_of(path, FORMATS, "this output")
+            require_writable(path)
+    shape = Schema.load(schema)
+    remark(f"schema: {len(shape.event_types)} event types, {len(shape.attributes) - 1} attributes")
+    refused = _refused(subscriptions, shape, refused_to) if subscriptions is not None else 0
+    dead = _dead(EventFiles(events, ignore_unknown=ignore_unknown), shape, dead_letters_to, batch_rows) if events else 0
+    if refused or dead:
+        raise typer.Exit(PARTLY_REFUSED)
+
+
+def _refused(path: Path, schema: Schema, refused_to: Path | None) -> int:
+    read = read_subscriptions(path)
+    with err.status(f"checking {len(read.table):,} subscriptions"):
+        bound = bind(read.table["filter"].combine_chunks(), schema)
+    refused = read.refused + [Refusal.of(read.table["id"][row].as_py(), error) for row, error in bound.errors]
+    report(refused, refused_to)
+    remark(f"subscriptions: {len(read.table) - len(bound.errors):,} right, {len(refused):,} refused")
+    return len(refused)
+
+
+def _dead(files: EventFiles, schema: Schema, dead_letters_to: Path | None, batch_rows: int) -> int:
+    events = 0
+    with dead_letters(dead_letters_to) as dead, progress_bar() as bar:
+        task = bar.add_task("checking events", total=files.size, note="")
+        for batch in files.batches(schema, batch_rows):
+            dead.put(batch.dead)
+            events += batch.events
+            bar.update(task, completed=batch.consumed, note=f"{events:,} events")
+    remark(f"events: {events - dead.events:,} right, {dead.events:,} dead letters")
+    return dead.events

@@ -1,0 +1,122 @@
+"""Every error that Tamis raises on purpose: what was wrong, where, and what would be right.
+
+One tree under `TamisError`. The positional arguments of a constructor are its `args`, so errors survive pickling on
+their way back from a worker process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Rule = Literal["R1", "R2", "R3", "domain", "form"]
+
+_SHOWN_VIOLATIONS = 5
+_SHOWN_TEXT = 100
+
+
+class TamisError(Exception):
+    """The root of the tree: catching it catches whatever Tamis refuses."""
+
+
+class SchemaError(TamisError):
+    """A schema, or an extension of one, that cannot be accepted. `place` is the path into the schema's dict form."""
+
+    def __init__(self, message: str, place: str = "", remedy: str = "") -> None:
+        super().__init__(message, place, remedy)
+        self.message = message
+        self.place = place
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.message}" + (f"; {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One way in which one event breaks its schema.
+
+    R1, R2 and R3 are Le Subscribe's consistency rules; `domain`: a value that its attribute's domain does not have;
+    `form`: something that is no event at all, in which case `attribute` is empty or names the part at fault.
+    """
+
+    event: int
+    attribute: str
+    rule: Rule
+    value: object
+    message: str
+
+    def __str__(self) -> str:
+        return f"event {self.event}: {self.message} ({self.rule})"
+
+
+class EventError(TamisError):
+    """Events that break their schema. `violations` names each: event, attribute, rule and value."""
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__(list(violations))
+        self.violations = list(violations)
+
+    def __str__(self) -> str:
+        shown = [str(violation) for violation in self.violations[:_SHOWN_VIOLATIONS]]
+        left = len(self.violations) - len(shown)
+        return "\n".join(shown + ([f"... and {left} more"] if left else []))
+
+
+class FilterError(TamisError):
+    """A filter that cannot be accepted. `text[start:end]` is the part at fault; `str()` underlines it."""
+
+    def __init__(self, message: str, text: str = "", start: int = 0, end: int = 0) -> None:
+        super().__init__(message, text, start, end)
+        self.message = message
+        self.text = text
+        self.start = start
+        self.end = end
+
+    def __str__(self) -> str:
+        if not self.text:
+            return self.message
+        line_start = self.text.rfind("\n", 0, self.start) + 1
+        line_end = self.text.find("\n", self.start)
+        line = self.text[line_start : line_end if line_end >= 0 else len(self.text)]
+        column = self.start - line_start
+        width = max(1, min(self.end - self.start, len(line) - column))
+        if len(line) > _SHOWN_TEXT:
+            # A generated filter may run to kilobytes: only the surroundings of the fault help.
+            first = max(0, min(column - _SHOWN_TEXT // 3, len(line) - _SHOWN_TEXT))
+            last = first + _SHOWN_TEXT
+            before, after = ("..." if first else ""), ("..." if last < len(line) else "")
+            line = before + line[first:last] + after
+            column += len(before) - first
+            width = min(width, len(line) - column)
+        return f"{self.message}\n  {line}\n  {' ' * column}{'^' * width}"
+
+
+class FilterSyntaxError(FilterError):
+    """The text is no SQL boolean expression, or uses a part of SQL that filters do not have."""
+
+
+class FilterTypeError(FilterError):
+    """The text names an unknown attribute, or compares values that have no common domain."""
+
+
+class FilterTooComplex(FilterError):  # noqa: N818 - reads as what happened
+    """The filter's normal form is larger than the limits allow."""
+
+
+class PatternError(FilterError):
+    """A LIKE or RLIKE pattern that is malformed, too large, or could run away."""
+
+
+class SubscriptionError(TamisError):
+    """A subscription that cannot be added or found under its id."""
+
+
+class IndexFileError(TamisError):
+    """A saved index that is damaged, incomplete, or written by a newer version."""
+
+
+class StatisticsError(TamisError):
+    """Event statistics that do not fit the schema, or cannot be read."""

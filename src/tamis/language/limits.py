@@ -1,0 +1,28 @@
+"""How large a filter may be. Each limit has its own error, which names the size found and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one filter's text, tree, normal form and patterns."""
+
+    text: int = 500_000
+    """Characters in the text."""
+    depth: int = 40
+    """Parentheses, NOTs and minus signs within each other; the parser recurses on them."""
+    terms: int = 20_000
+    """Comparisons in the text."""
+    conjuncts: int = 500
+    """Alternatives in the normal form."""
+    literals: int = 50_000
+    """Comparisons in the normal form, over all its alternatives."""
+    pattern: int = 1_000
+    """Characters in a LIKE or RLIKE pattern."""
+    pattern_memory: int = 1 << 20
+    """Bytes that RE2 may use for one RLIKE pattern."""
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,226 @@
+"""Text to checked syntax tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, FilterTypeError, PatternError
+from tamis.language.comparisons import Comparisons
+from tamis.language.constants import Known, evaluate, is_constant, moment
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.patterns import read_like, write_like
+from tamis.language.predicates import Never, Present, Versus, equals
+from tamis.language.syntax import read, span
+from tamis.language.tree import FALSE, TRUE, And, Constant, Negation, Or, Tree
+from tamis.schema import Attribute, Schema
+
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.ArrayContains: "=",
+}
+_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NUMERIC = ("integer", "float")
+
+
+def parse(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Tree:
+    """The filter's syntax tree; `FilterError` with the place and the remedy if the text is no filter over the schema."""
+    return check(text, schema, Comparisons(text, limits))
+
+
+def check(text: str, schema: Schema, comparisons: Comparisons) -> Tree:
+    """As `parse`, with leaves of the given making."""
+    checker = _Checker(text, schema, comparisons)
+    expression = read(text, comparisons.limits)
+    try:
+        return checker.condition(expression)
+    except RecursionError:
+        raise FilterTooComplex("the filter is nested too deeply; take parentheses off", text, 0, len(text)) from None
+
+
+class _Checker:
+    """Turns sqlglot's expressions into leaves and connectives, or says what is wrong with them."""
+
+    def __init__(self, text: str, schema: Schema, comparisons: Comparisons) -> None:
+        self.text = text
+        self.schema = schema
+        self.comparisons = comparisons
+        self.terms = 0
+
+    def condition(self, node: exp.Expr) -> Tree:
+        match node:
+            case exp.And() | exp.Or():
+                items = tuple(self.condition(item) for item in _chain(node))
+                return And(items) if isinstance(node, exp.And) else Or(items)
+            case exp.Paren():
+                return self.condition(node.this)
+            case exp.Not():
+                return Negation(self.condition(node.this))
+            case exp.Boolean():
+                return TRUE if node.this else FALSE
+            case exp.Column() | exp.Dot():
+                return self.bare(node)
+        self.terms += 1
+        if self.terms > self.comparisons.limits.terms:
+            raise self.error(FilterTooComplex, f"the filter has more than {self.terms - 1:,} comparisons; split it", node)
+        match node:
+            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.ArrayContains():
+                return self.comparison(node)
+            case exp.Is():
+                return Negation(Present(self.attribute(node.this).name))
+            case exp.Between():
+                attribute = self.compared_attribute(node)
+                low, high = (self.constant(node.args[end], "BETWEEN") for end in ("low", "high"))
+                return self.comparisons.between(attribute, low, high)
+            case exp.In():
+                attribute = self.compared_attribute(node)
+                return self.comparisons.one_of(attribute, [self.constant(item, "IN") for item in node.expressions])
+            case exp.Like() | exp.ILike() | exp.RegexpLike() | exp.Escape():
+                return self.pattern(node)
+        raise self.error(FilterSyntaxError, "a condition is expected here: compare an attribute with a value", node)
+
+    def comparison(self, node: exp.Expr) -> Tree:
+        left, right, operator = node.this, node.expression, _OPERATORS[type(node)]
+        if is_constant(left) and is_constant(right):
+            return self.known_comparison(node, self.known(left), operator, self.known(right))
+        if is_constant(left):
+            left, right, operator = right, left, _MIRRORED[operator]
+        attribute = self.attribute(left)
+        leaf: Callable[[str], Tree]
+        if is_constant(right):
+            known = self.known(right)
+            leaf = lambda operator: self.comparisons.compare(attribute, operator, known)  # noqa: E731
+        else:
+            other = self.attribute(right)
+            leaf = lambda operator: self.versus(node, attribute, operator, other)  # noqa: E731
+        return Negation(leaf("=")) if operator == "!=" else leaf(operator)
+
+    def known_comparison(self, node: exp.Expr, left: Known, operator: str, right: Known) -> Constant:
+        kinds = {left.kind, right.kind}
+        if "null" in kinds or (len(kinds) > 1 and kinds != {"timestamp", "string"}):
+            raise self.error(FilterTypeError, f"a {left.kind} cannot be compared with a {right.kind}", node)
+        if kinds == {"boolean"} and operator not in ("=", "!="):
+            raise self.error(FilterTypeError, "booleans have no order; compare them by = or !=", node)
+        a, b = left.value, right.value
+        if "timestamp" in kinds:
+            a, b = moment(left, self.text), moment(right, self.text)
+        a_first = a < b  # type: ignore[operator]
+        return Constant(
+            {"=": a == b, "!=": a != b, "<": a_first, ">=": not a_first, "<=": a_first or a == b}.get(
+                operator, not a_first and a != b
+            )
+        )
+
+    def versus(self, node: exp.Expr, left: Attribute, operator: str, right: Attribute) -> Tree:
+        if left.domain != right.domain and not (left.domain.kind in _NUMERIC and right.domain.kind in _NUMERIC):
+            message = f"{left.name} is {_described(left)} and {right.name} is {_described(right)}; compare attributes alike"
+            raise self.error(FilterTypeError, message, node)
+        if operator != "=":
+            self.comparisons.require_order(left, *span(node))
+        if operator in (">", ">="):
+            left, right, operator = right, left, _MIRRORED[operator]
+        return Versus(left.name, operator, right.name)
+
+    def pattern(self, node: exp.Expr) -> Tree:
+        escape: exp.Expr | None = None
+        if isinstance(node, exp.Escape):
+            node, escape = node.this, node.expression
+            if not isinstance(node, exp.Like | exp.ILike):
+                raise self.error(FilterSyntaxError, "ESCAPE follows a LIKE or ILIKE pattern only", node)
+        attribute = self.compared_attribute(node)
+        known = self.constant(node.expression, "a pattern comparison")
+        if isinstance(node, exp.RegexpLike):
+            return self.comparisons.rlike(attribute, known)
+        if escape is not None:
+            known = self.escaped(known, self.known(escape))
+        leaf = self.comparisons.like(attribute, known, isinstance(node, exp.ILike))
+        return Negation(leaf) if node.args.get("negate") else leaf
+
+    def escaped(self, pattern: Known, escape: Known) -> Known:
+        """The pattern with backslashes for its escapes."""
+        if len(str(escape.value)) != 1 or str(escape.value) in "%_":
+            message = "ESCAPE takes one character that is no wildcard; write ESCAPE '!'"
+            raise FilterSyntaxError(message, self.text, escape.start, escape.end)
+        parts = read_like(str(pattern.value), str(escape.value))
+        if parts is None:
+            message = f"the pattern ends within an escape; write {escape.value}{escape.value} for the character itself"
+            raise PatternError(message, self.text, pattern.start, pattern.end)
+        return replace(pattern, value=write_like(parts), literal=None)
+
+    def bare(self, node: exp.Expr) -> Tree:
+        """A name by itself is a condition if it is boolean."""
+        attribute = self.attribute(node)
+        if attribute.domain.kind != "boolean":
+            message = f"{attribute.name} is {attribute.domain.kind} and no condition by itself; compare it with a value"
+            raise self.error(FilterTypeError, message, node)
+        return equals(attribute.name, True)
+
+    def compared_attribute(self, node: exp.Expr) -> Attribute:
+        if is_constant(node.this):
+            raise self.error(FilterSyntaxError, "an attribute is expected here, on the left", node.this)
+        return self.attribute(node.this)
+
+    def attribute(self, node: exp.Expr) -> Attribute:
+        if isinstance(node, exp.Paren) and node.find(exp.Predicate) is None:
+            return self.attribute(node.this)
+        if isinstance(node, exp.Placeholder):
+            message = f"?{node.name} is a variable of an operator, and this filter calls none; write a value"
+            raise self.error(FilterSyntaxError, message, node)
+        if not isinstance(node, exp.Column | exp.Dot):
+            raise self.no_attribute(node)
+        name = ".".join(part.name for part in node.parts)
+        attribute = self.schema.attributes.get(name)
+        if attribute is None:
+            raise self.error(FilterTypeError, f"there is no attribute {name}; {_suggestion(name, self.schema)}", node)
+        return attribute
+
+    def no_attribute(self, node: exp.Expr) -> FilterError:
+        if isinstance(node, exp.Neg | exp.Add | exp.Sub | exp.Mul | exp.Div):
+            message = "arithmetic on attributes is not part of filters; compute with values: price > 2 * 100"
+        elif isinstance(node, exp.LT | exp.LTE | exp.GT | exp.GTE):
+            message = "comparisons cannot be chained; write 1 < x AND x < 5"
+        else:
+            message = "a condition cannot be compared; join conditions by AND, OR and NOT"
+        return self.error(FilterSyntaxError, message, node)
+
+    def constant(self, node: exp.Expr, where: str) -> Known:
+        if not is_constant(node):
+            self.attribute(node)
+            raise self.error(FilterSyntaxError, f"{where} takes values, not attributes; write x = y or x <= y", node)
+        return self.known(node)
+
+    def known(self, node: exp.Expr) -> Known:
+        return evaluate(node, self.text)
+
+    def error(self, kind: type[FilterError], message: str, node: exp.Expr) -> FilterError:
+        return kind(message, self.text, *span(node))
+
+
+def _chain(node: exp.Expr) -> Iterable[exp.Expr]:
+    """The operands of a run of one connective, which sqlglot nests to the left however long it is."""
+    kind, items = type(node), []
+    while type(node) is kind:
+        items.append(node.expression)
+        node = node.this
+    return [node, *reversed(items)]
+
+
+def _described(attribute: Attribute) -> str:
+    domain = attribute.domain
+    return domain.kind if domain.name == domain.kind or not domain.name else f"{domain.kind} ({domain.name})"
+
+
+def _suggestion(name: str, schema: Schema) -> str:
+    lowered = {known.lower(): known for known in schema.attributes}
+    close = get_close_matches(name.lower(), lowered, 1)
+    if close:
+        return f"did you mean {lowered[close[0]]}?"
+    return "the schema has " + ", ".join(list(schema.attributes)[:8]) + (", ..." if len(schema.attributes) > 8 else "")

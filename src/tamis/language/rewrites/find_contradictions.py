@@ -1,0 +1,23 @@
+"""Conjuncts that no event satisfies."""
+
+from __future__ import annotations
+
+from tamis.language.predicates import Never, Not, Present, attributes_of
+from tamis.language.pushed import Conjunct
+
+
+def find_contradictions(conjunct: Conjunct) -> bool:
+    """Whether the conjunct, its intervals merged, cannot hold: an empty set, a leaf and its negation, or absence and use."""
+    literals = set(conjunct)
+    absent = {literal.leaf.attribute for literal in conjunct if isinstance(literal, Not) and isinstance(literal.leaf, Present)}
+    for literal in conjunct:
+        if isinstance(literal, Never):
+            return True
+        if isinstance(literal, Not):
+            if literal.leaf in literals:
+                return True
+            if isinstance(literal.leaf, Present):
+                continue
+        if absent and not absent.isdisjoint(attributes_of(literal)):
+            return True
+    return False

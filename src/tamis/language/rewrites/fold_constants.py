@@ -1,0 +1,18 @@
+"""TRUE and FALSE vanish from AND and OR; nested ANDs and ORs become one."""
+
+from __future__ import annotations
+
+from tamis.language.pushed import All, Pushed, Some
+
+
+def fold_constants(pushed: Pushed) -> Pushed:
+    """The same filter; All and Some alternate, have two or more items and no repeats, save TRUE and FALSE themselves."""
+    if not isinstance(pushed, All | Some):
+        return pushed
+    kind, other = (All, Some) if isinstance(pushed, All) else (Some, All)
+    items: dict[Pushed, None] = {}
+    for item in map(fold_constants, pushed.items):
+        if item == other():
+            return other()
+        items.update(dict.fromkeys(item.items if isinstance(item, kind) else (item,)))
+    return next(iter(items)) if len(items) == 1 else kind(tuple(items))

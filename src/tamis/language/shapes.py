@@ -1,0 +1,158 @@
+"""Binding of many filter texts at once: texts that differ only in their literals share one parse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.errors import FilterError, FilterSyntaxError
+from tamis.language.columns import Column, read_column
+from tamis.language.cutting import Cutting, as_strings
+from tamis.language.few import cut_one, read_value
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.normal_form import Filter, normalise
+from tamis.language.parsing import parse
+from tamis.language.templates import TEMPLATES, Template
+from tamis.schema import Schema
+
+_NO_TEXT = "a filter is a text, and this is {}; write TRUE for a filter that every event passes"
+_LARGEST = 1 << 30
+_FEW = 16
+_STRING = partial(pa.array, type=pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Filters of one shape: `template` with `Slot(i)` standing for row r's `columns[i][r]`.
+
+    `rows` are positions among the texts given to `bind`, ascending. Column values are in their attribute's type: int64 for
+    integers and timestamps, float64, and Arrow strings for strings, enumerated and hierarchical values and patterns.
+    A block without columns has real values in its template. Intervals with slots are not merged, and a list of slots may
+    come to the same value twice.
+    """
+
+    rows: npt.NDArray[np.int64]
+    template: Filter
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """All of `count` texts: each row is in exactly one block or among the errors, which are in order of row."""
+
+    count: int
+    blocks: list[Block] = field(default_factory=list)
+    errors: list[tuple[int, FilterError]] = field(default_factory=list)
+
+
+def bind(texts: pa.Array | pa.ChunkedArray | Sequence[str], schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Bound:
+    """The normal forms of all texts. A text that is no filter over the schema is among the errors and stops no other."""
+    bound = Bound(len(texts))
+    first = 0
+    for chunk in _chunks(texts):
+        _Binding(bound, first, schema, limits).bind(chunk)
+        first += len(chunk)
+    bound.errors.sort(key=lambda error: error[0])
+    return bound
+
+
+class _Binding:
+    """One chunk of texts, whose first is row `first` of the whole."""
+
+    def __init__(self, bound: Bound, first: int, schema: Schema, limits: Limits) -> None:
+        self.bound = bound
+        self.first = first
+        self.schema = schema
+        self.limits = limits
+
+    def bind(self, texts: pa.StringArray | Sequence[object]) -> None:
+        if not isinstance(texts, pa.Array):
+            for row, text in enumerate(texts):
+                self.bind_one(row, text)
+            return
+        cutting = Cutting(texts)
+        for rows in cutting.shapes:
+            self.bind_shape(texts, cutting, rows)
+        for row in cutting.odd.tolist():
+            self.bind_alone(row, texts[row].as_py())
+
+    def bind_shape(self, texts: pa.StringArray, cutting: Cutting, rows: npt.NDArray[np.int64]) -> None:
+        row = int(rows[0])
+        text = texts[row].as_py()
+        template = None
+        if text is not None and len(text) <= self.limits.text:
+            shape, spans = cutting.example(row, text)
+            template = TEMPLATES.template(shape, text, lambda: spans, self.schema, self.limits)
+        if template is None:
+            for row in rows.tolist():
+                self.bind_alone(row, texts[row].as_py())
+            return
+        self.bind_template(template, texts, cutting, rows)
+
+    def bind_template(
+        self, template: Template, texts: pa.StringArray, cutting: Cutting, rows: npt.NDArray[np.int64]
+    ) -> None:
+        columns: list[Column] = []
+        fits: npt.NDArray[np.bool_] | None = None
+        for number, reading in enumerate(template.readings):
+            column, these = read_column(reading, cutting, cutting.literals(rows, number), self.limits)
+            columns.append(column)
+            fits = these if fits is None else fits if these is None else fits & these
+        if fits is not None:
+            for row in rows[~fits].tolist():
+                self.bind_alone(row, texts[row].as_py())
+            rows = rows[fits]
+            columns = [column.filter(pa.array(fits)) if isinstance(column, pa.Array) else column[fits] for column in columns]
+        if len(rows):
+            self.bound.blocks.append(Block(rows + self.first, template.filter, tuple(columns)))
+
+    def bind_one(self, row: int, text: object) -> None:
+        """As a shape with one row, where that saves a parse."""
+        found = cut_one(text) if isinstance(text, str) and len(text) <= self.limits.text else None
+        template = None
+        if found is not None:
+            template = TEMPLATES.template(found.shape, str(text), found.spans, self.schema, self.limits)
+        if found is None or template is None:
+            return self.bind_alone(row, text)
+        columns: list[Column] = []
+        for reading, literal in zip(template.readings, found.literals, strict=True):
+            value = read_value(reading, literal, self.limits)
+            if value is None:
+                return self.bind_alone(row, text)
+            columns.append(_STRING([value]) if isinstance(value, str) else np.array([value]))
+        self.bound.blocks.append(Block(np.array([self.first + row], np.int64), template.filter, tuple(columns)))
+        return None
+
+    def bind_alone(self, row: int, text: object) -> None:
+        try:
+            if not isinstance(text, str):
+                raise FilterSyntaxError(_NO_TEXT.format("NULL" if text is None else type(text).__name__))
+            filter = normalise(parse(text, self.schema, self.limits), self.schema, self.limits, text)
+        except FilterError as error:
+            self.bound.errors.append((self.first + row, error))
+        else:
+            self.bound.blocks.append(Block(np.array([self.first + row], np.int64), filter, ()))
+
+
+def _chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.StringArray | Sequence[object]]:
+    """The texts as Arrow strings of at most two gigabytes; a sequence with something else in it as it is."""
+    if len(texts) <= _FEW:
+        yield texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
+        return
+    if not isinstance(texts, pa.Array | pa.ChunkedArray):
+        strings = as_strings(texts)
+        yield texts if strings is None else strings
+        return
+    for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+        if pa.types.is_dictionary(chunk.type):
+            chunk = chunk.dictionary_decode()
+        if not pa.types.is_string(chunk.type) and chunk.nbytes > _LARGEST and len(chunk) > 1:
+            yield from _chunks(chunk[: len(chunk) // 2])
+            yield from _chunks(chunk[len(chunk) // 2 :])
+        else:
+            yield chunk.cast(pa.string())

@@ -1,0 +1,163 @@
+"""The columns that an event becomes: what the kernels see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.matching.columnar.codes import ABSENT
+from tamis.matching.columnar.encoding.dictionary import Dictionary, bitmap
+from tamis.matching.columnar.encoding.kernels import extremes, gather_sets
+from tamis.matching.columnar.encoding.versus import compare
+from tamis.matching.patterns import PatternSet
+from tamis.schema import EVENT_TYPE, Schema
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+
+class Kind(StrEnum):
+    """What a column holds. The first four hold one code an event, the last two a set of codes."""
+
+    VALUE = "value"  # of a single-valued attribute
+    LEAST = "least"  # of a multiple-valued attribute's values: `some value < c` is `least < c`
+    GREATEST = "greatest"
+    VERSUS = "versus"  # attribute against attribute: 1 holds, 0 does not, absent where either is
+    VALUES = "values"  # of a multiple-valued attribute
+    PATTERNS = "patterns"  # of the attribute that some value matches; pattern p has the code 2p + 1
+
+    @property
+    def is_set(self) -> bool:
+        return self in (Kind.VALUES, Kind.PATTERNS)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Column:
+    """One column; `operator` and `other` only for VERSUS."""
+
+    kind: Kind
+    attribute: str
+    operator: str = ""
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A chunk of events in codes.
+
+    `codes[event, column]` for the single-code columns, and one more that is never absent, for padding. The set
+    columns follow in number: set s of event e is `set_codes[set_ends[s, e]:set_ends[s, e + 1]]`, ascending.
+    """
+
+    codes: Int32s
+    set_ends: Int64s
+    set_codes: Int32s
+
+
+class Encoder:
+    """Encodes batches for one level: its columns, the dictionaries of their attributes, their patterns.
+
+    `columns` holds the single-code columns first, then the sets; a column's number is its position.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[Column, ...],
+        dictionaries: Mapping[str, Dictionary],
+        patterns: Mapping[str, PatternSet],
+        schema: Schema,
+    ) -> None:
+        self.columns = columns
+        self.dictionaries = dict(dictionaries)
+        self.patterns = dict(patterns)
+        self.singles = sum(not column.kind.is_set for column in columns)
+        self._schema = schema
+
+    @cached_property
+    def number(self) -> dict[Column, int]:
+        return {column: i for i, column in enumerate(self.columns)}
+
+    @cached_property
+    def _multiple(self) -> list[str]:
+        return sorted({c.attribute for c in self.columns if c.kind in (Kind.LEAST, Kind.GREATEST, Kind.VALUES)})
+
+    def encode(self, batch: pa.RecordBatch) -> Encoded:
+        """The columns of a canonical batch; attributes it lacks are absent."""
+        given = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
+        if self._schema.default_event_type is not None and EVENT_TYPE in self._multiple:
+            given[EVENT_TYPE] = _typed(given.get(EVENT_TYPE), self._schema.default_event_type, len(batch))
+        codes = np.full((len(batch), self.singles + 1), ABSENT, np.int32)
+        codes[:, self.singles] = 0
+        sets: dict[int, tuple[Int64s, Int32s]] = {}
+        for number, column in enumerate(self.columns):
+            if column.kind is Kind.VALUE and column.attribute in given:
+                self.dictionaries[column.attribute].encode(given[column.attribute], codes, number)
+            elif column.kind is Kind.VERSUS and column.attribute in given and column.other in given:
+                codes[:, number] = compare(self._schema, column, given[column.attribute], given[column.other])
+            elif column.kind is Kind.PATTERNS and column.attribute in given:
+                values = given[column.attribute]
+                ends, numbers = self.patterns[column.attribute].match(_flat(values))
+                sets[number] = _sets(values, ends, 2 * numbers + 1)
+        for attribute in self._multiple:
+            if attribute in given:
+                self._encode_values(attribute, given[attribute], codes, sets)
+        return self._gathered(codes, sets)
+
+    def _encode_values(self, attribute: str, lists: pa.Array, codes: Int32s, sets: dict[int, tuple[Int64s, Int32s]]) -> None:
+        flat = _flat(lists)
+        coded = np.full((len(flat), 1), ABSENT, np.int32)
+        self.dictionaries[attribute].encode(flat, coded, 0)
+        ends, members = _sets(lists, np.arange(len(flat) + 1, dtype=np.int64), coded[:, 0])
+        least = self.number.get(Column(Kind.LEAST, attribute), -1)
+        greatest = self.number.get(Column(Kind.GREATEST, attribute), -1)
+        extremes(ends, members, codes, least, greatest)
+        if (values := self.number.get(Column(Kind.VALUES, attribute))) is not None:
+            sets[values] = ends, members
+
+    def _gathered(self, codes: Int32s, sets: dict[int, tuple[Int64s, Int32s]]) -> Encoded:
+        count = len(self.columns) - self.singles
+        ends = np.zeros((count, len(codes) + 1), np.int64)
+        pieces: list[Int32s] = []
+        base = 0
+        for s in range(count):
+            if (found := sets.get(self.singles + s)) is not None:
+                ends[s] = found[0] + base
+                pieces.append(found[1])
+                base += len(found[1])
+        return Encoded(codes, ends, np.concatenate(pieces) if pieces else np.zeros(0, np.int32))
+
+
+def _typed(types: pa.Array | None, default: str, count: int) -> pa.Array:
+    """The event types, with the default where an event names none."""
+    defaults = pa.ListArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32)), pa.repeat(default, count))
+    if types is None:
+        return defaults
+    untyped = pc.equal(pc.fill_null(pc.list_value_length(types), 0), 0)
+    return pc.if_else(untyped, defaults, types) if pc.any(untyped).as_py() else types
+
+
+def _flat(values: pa.Array) -> pa.Array:
+    """The values of a list column in order, null lists included as nothing; a plain column is its own."""
+    if not pa.types.is_list(values.type):
+        return values
+    first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
+    return values.values.slice(first, last - first)
+
+
+def _sets(values: pa.Array, piece_offsets: Int64s, pieces: Int32s) -> tuple[Int64s, Int32s]:
+    """Each row's set of codes, given the codes of each of its values."""
+    if pa.types.is_list(values.type):
+        lists: npt.NDArray[Any] = values.offsets.to_numpy().astype(np.int64)
+    else:
+        lists = np.arange(len(values) + 1, dtype=np.int64)
+    ends, codes = np.empty(len(values) + 1, np.int64), np.empty(len(pieces), np.int32)
+    end = gather_sets(bitmap(values), values.offset, lists, piece_offsets, pieces, ends, codes, 0)
+    return ends, codes[:end]

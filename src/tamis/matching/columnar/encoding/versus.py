@@ -1,0 +1,109 @@
+"""Attribute against attribute: decided once a batch, column against column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.matching.columnar.codes import ABSENT
+from tamis.schema import EnumeratedDomain, HierarchicalDomain, Schema
+
+if TYPE_CHECKING:
+    from tamis.matching.columnar.encoding.columns import Column
+
+Int64s = npt.NDArray[np.int64]
+
+
+def compare(schema: Schema, column: Column, left: pa.Array, right: pa.Array) -> Any:
+    """1 where some pair of values satisfies `left operator right`, 0 where none does, ABSENT where a side is absent."""
+    left_rows, left_values = _values(left)
+    right_rows, right_values = _values(right)
+    domain = schema.attributes[column.attribute].domain
+    if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
+        positions = pa.array(domain.values, left_values.type)
+        ranks, others = (np.asarray(pc.index_in(side, positions), np.int64) for side in (left_values, right_values))
+        return _by_table(_relation(domain, column.operator), left_rows, ranks, right_rows, others)
+    ranks, others = _ranks(left_values, right_values)
+    return _by_rank(("=", "<", "<=").index(column.operator), left_rows, ranks, right_rows, others)
+
+
+def _values(array: pa.Array) -> tuple[Int64s, pa.Array]:
+    """Offsets of each row's values, and the values without nulls."""
+    if not pa.types.is_list(array.type):
+        present = np.asarray(pc.is_valid(array).cast(pa.int64()))
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(present)]), array.drop_null()
+    flat = array.flatten()
+    parents = np.asarray(pc.list_parent_indices(array))[np.asarray(pc.is_valid(flat))]
+    counts = np.bincount(parents, minlength=len(array))
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), flat.drop_null()
+
+
+def _ranks(left: pa.Array, right: pa.Array) -> tuple[Int64s, Int64s]:
+    """Both sides' values by rank among all of them: exact, integers against doubles included."""
+    if pa.types.is_string(left.type) or pa.types.is_large_string(left.type):
+        both = pa.concat_arrays([left.cast(pa.large_binary()), right.cast(pa.large_binary())])
+        coded = both.dictionary_encode()
+        order = np.asarray(pc.array_sort_indices(coded.dictionary))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        ranks = rank[np.asarray(coded.indices)] if len(both) else np.zeros(0, np.int64)
+    else:
+        # An integer is the nearest double and what that rounding left over: in this order, exact.
+        parts = [_double_and_rest(side) for side in (left, right)]
+        doubles, rests = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
+        order = np.lexsort((rests, doubles))
+        steps = (np.diff(doubles[order]) != 0) | (np.diff(rests[order]) != 0)
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.concatenate([np.zeros(min(1, len(order)), np.int64), np.cumsum(steps)])
+    return ranks[: len(left)], ranks[len(left) :]
+
+
+def _double_and_rest(values: pa.Array) -> tuple[npt.NDArray[np.float64], Int64s]:
+    if pa.types.is_timestamp(values.type) or pa.types.is_boolean(values.type):
+        values = values.cast(pa.int64())
+    raw = np.asarray(values)
+    if raw.dtype != np.int64:
+        return raw.astype(np.float64) + 0.0, np.zeros(len(raw), np.int64)
+    doubles = raw.astype(np.float64)
+    doubles = np.where(doubles >= 2.0**63, np.nextafter(2.0**63, 0), doubles)  # stay where int64 can follow
+    return doubles, raw - doubles.astype(np.int64)
+
+
+def _relation(domain: EnumeratedDomain | HierarchicalDomain, operator: str) -> npt.NDArray[np.bool_]:
+    """`table[x, y]`: position x operator position y."""
+    table = np.zeros((len(domain.values), len(domain.values)), np.bool_)
+    for y, value in enumerate(domain.values):
+        table[[y] if operator == "=" else list(domain.satisfying(operator, value)), y] = True
+    return table
+
+
+@nb.njit(cache=True, nogil=True)
+def _by_table(table: Any, left_rows: Any, left: Any, right_rows: Any, right: Any) -> Any:
+    out = np.full(len(left_rows) - 1, ABSENT, np.int32)
+    for row in range(len(out)):
+        if left_rows[row] < left_rows[row + 1] and right_rows[row] < right_rows[row + 1]:
+            out[row] = 0
+            for i in range(left_rows[row], left_rows[row + 1]):
+                for j in range(right_rows[row], right_rows[row + 1]):
+                    if table[left[i], right[j]]:
+                        out[row] = 1
+    return out
+
+
+@nb.njit(cache=True, nogil=True)
+def _by_rank(operator: int, left_rows: Any, left: Any, right_rows: Any, right: Any) -> Any:
+    out = np.full(len(left_rows) - 1, ABSENT, np.int32)
+    for row in range(len(out)):
+        if left_rows[row] < left_rows[row + 1] and right_rows[row] < right_rows[row + 1]:
+            out[row] = 0
+            for i in range(left_rows[row], left_rows[row + 1]):
+                for j in range(right_rows[row], right_rows[row + 1]):
+                    x, y = left[i], right[j]
+                    if (operator == 0 and x == y) or (operator == 1 and x < y) or (operator == 2 and x <= y):
+                        out[row] = 1
+    return out

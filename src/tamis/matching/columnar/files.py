@@ -1,0 +1,95 @@
+"""Arrays in one file, memory-mapped: versioned, checksummed, written whole or not at all.
+
+Layout: magic, then the header's length and checksum, the header (JSON: what each array is and where), the arrays,
+each on a 64-byte boundary.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.errors import IndexFileError
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+FORMAT = 1
+_MAGIC = b"TAMIS\0LV"
+_START = struct.Struct("<8sIIQ")  # magic, format, checksum of the header, its length
+_BOUNDARY = 64
+
+
+def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> None:
+    """Writes a temporary file, flushes it to disk and gives it its name: a crash leaves no half of it."""
+    entries, at = [], 0
+    data = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, array in data.items():
+        at = _rounded(at)
+        entries.append([name, array.dtype.str, list(array.shape), at, array.nbytes, _checksum(array)])
+        at += array.nbytes
+    header = json.dumps({"about": dict(about), "arrays": entries}).encode()
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("wb") as file:
+        file.write(_START.pack(_MAGIC, FORMAT, zlib.crc32(header), len(header)))
+        file.write(header)
+        base = _rounded(file.tell())
+        for (_, _, _, offset, _, _), array in zip(entries, data.values(), strict=True):
+            file.write(b"\0" * (base + offset - file.tell()))
+            file.write(memoryview(array).cast("B") if array.nbytes else b"")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def read_arrays(path: Path, verify: bool = True) -> tuple[Arrays, dict[str, Any]]:
+    """The arrays, mapped copy-on-write (pages are shared until written to), and what the header says about them."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(_START.size)
+            if len(start) < _START.size or not start.startswith(_MAGIC):
+                raise IndexFileError(f"{path} is no index file, or its beginning is lost; compile the index again")
+            _, version, checksum, length = _START.unpack(start)
+            if version > FORMAT:
+                raise IndexFileError(
+                    f"{path} has format {version}, this version reads up to {FORMAT}; open it with a newer Tamis"
+                )
+            header = file.read(length)
+            if len(header) < length or zlib.crc32(header) != checksum:
+                raise _damaged(path, "its header")
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    except OSError as error:
+        raise IndexFileError(f"cannot read {path}: {error.strerror or error}") from error
+    content = json.loads(header)
+    base, arrays = _rounded(_START.size + length), {}
+    for name, kind, shape, offset, nbytes, expected in content["arrays"]:
+        if base + offset + nbytes > size:
+            raise _damaged(path, name)
+        dtype = np.dtype(kind)
+        count = nbytes // dtype.itemsize
+        array = np.frombuffer(mapped, dtype, count, base + offset) if count else np.zeros(0, dtype)
+        if verify and _checksum(array) != expected:
+            raise _damaged(path, name)
+        arrays[name] = array.reshape(shape)
+    return arrays, content["about"]
+
+
+def _damaged(path: Path, part: str) -> IndexFileError:
+    return IndexFileError(f"{path} is damaged ({part} does not agree with its checksum); compile the index again")
+
+
+def _checksum(array: npt.NDArray[Any]) -> int:
+    return zlib.crc32(memoryview(np.ascontiguousarray(array)).cast("B")) if array.nbytes else 0
+
+
+def _rounded(at: int) -> int:
+    return -(-at // _BOUNDARY) * _BOUNDARY

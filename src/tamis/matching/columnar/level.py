@@ -1,0 +1,233 @@
+"""A level: some subscriptions compiled together, frozen but for what is struck out of them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.matching.columnar.buckets.pool import Buckets, fill
+from tamis.matching.columnar.encoding.columns import Column, Encoder, Kind
+from tamis.matching.columnar.encoding.dictionary import Dictionary, Numbers, Strings
+from tamis.matching.columnar.files import read_arrays, write_arrays
+from tamis.matching.columnar.intrinsics import has_compress
+from tamis.matching.columnar.lowering.conditions import Conditions
+from tamis.matching.columnar.lowering.conjuncts import Conjuncts
+from tamis.matching.columnar.names import Names
+from tamis.matching.columnar.planning.knowledge import learn
+from tamis.matching.columnar.planning.plan import Plan, plan
+from tamis.matching.columnar.probing.kernels import PROBES, match_events
+from tamis.matching.columnar.texts import Texts
+from tamis.matching.matches import Part, Work
+from tamis.matching.patterns import PatternSet
+from tamis.matching.statistics import Statistics
+from tamis.schema import Schema
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[Any]]
+
+CHUNK = 4096  # events encoded at a time: their codes stay in cache
+SLACK = 64  # words a kernel may write past an event's matches
+DIRECT = 1 << 18  # expected matches from which on they are written where they stay, not copied there
+LAST_STAMP = 2**30 - 1
+
+
+class _Scratch(threading.local):
+    """One thread's working memory: what was decided for the current event carries its stamp."""
+
+    def __init__(self, tests: int, several: int, special: int, columns: int) -> None:
+        self.event = (
+            np.zeros(columns + 1, np.int64), np.zeros(columns + 1, np.int32), np.empty(columns + 1, np.int64),
+            np.empty((PROBES, 3), np.int64), np.empty(PROBES, np.int64),
+        )  # fmt: skip
+        self.memory, self.seen = np.zeros(tests, np.int32), np.zeros(several, np.int32)
+        self.stamp, self.loose = 0, np.empty(special + SLACK, np.int32)
+        self.out = np.zeros(0, np.int32)
+
+
+class Level:
+    """Subscriptions 0 to n - 1 of the level, and everything needed to match events with them.
+
+    Built or mapped once. The only change ever made is that numbers of removed subscriptions are struck out of the
+    pool (-1), in this process's own pages: a number is one word, so readers in other threads see it or do not.
+    """
+
+    def __init__(
+        self, encoder: Encoder, conjuncts: Conjuncts, groups: Plan, ranges: tuple[Int64s, Int32s], buckets: Buckets,
+        names: Names, texts: Texts,
+    ) -> None:  # fmt: skip
+        self.encoder, self.conjuncts, self.names, self.texts = encoder, conjuncts, names, texts
+        self._groups, self._ranges, self._buckets = groups, ranges, buckets
+        self._gone = np.zeros(len(names), np.bool_)
+        self.removed = 0
+        self.source: Path | None = None
+        self._compress = has_compress()
+        self._expected = 0.0
+        self._scratch = _Scratch(
+            len(conjuncts.test_columns), len(names) - conjuncts.simple, int(conjuncts.special.sum()),
+            len(encoder.columns),
+        )
+
+    @classmethod
+    def build(cls, conditions: Conditions, ids: pa.Array, texts: pa.Array, statistics: Statistics | None) -> Level:
+        """Compiles the conditions; `ids` and `texts` are by subscription row."""
+        encoder, conjuncts, order = conditions.finish(len(ids))
+        knowledge = learn(conjuncts, encoder, conditions.schema, statistics)
+        groups, entries = plan(conjuncts, encoder, knowledge)
+        buckets = fill(conjuncts, encoder, entries, len(groups))
+        rows = pa.array(order)
+        ranges = _used_ranges(groups, knowledge.edge_rows, knowledge.edges)
+        return cls(
+            encoder, conjuncts, groups, ranges, buckets, Names.build(ids.take(rows)), Texts.build(texts.take(rows))
+        )
+
+    def __len__(self) -> int:
+        return len(self.names) - self.removed
+
+    def find(self, id: str) -> int | None:
+        """The number of a subscription that is there and not removed."""
+        number = self.names.find(id)
+        return None if number is None or self._gone[number] else number
+
+    @property
+    def present(self) -> Int64s:
+        """The numbers not removed."""
+        return np.flatnonzero(~self._gone)
+
+    @property
+    def gone(self) -> Int64s:
+        return np.flatnonzero(self._gone)
+
+    def remove(self, number: int) -> None:
+        """Strikes a subscription out wherever it stands in the pool."""
+        owners, simple = self.conjuncts.owners, self.conjuncts.simple
+        if number < simple:
+            first, last = number, number + 1
+        else:
+            first, last = (simple + int(np.searchsorted(owners, number, side)) for side in ("left", "right"))
+        ends, buckets = self._buckets.entry_ends, self._buckets
+        self.removed += 1
+        self._gone[number] = True
+        buckets.pool[buckets.positions[ends[first] : ends[last]]] = -1
+
+    def match(self, batch: pa.RecordBatch, work: Work) -> list[Part]:
+        """The matches of a canonical batch, in as many parts as output buffers were needed."""
+        room = len(self.conjuncts) + SLACK
+        expected = int(self._expected * len(batch) * 1.1)
+        direct = expected > DIRECT
+        if not direct and len(self._scratch.out) < room + DIRECT:
+            self._scratch.out = np.empty(room + 2 * DIRECT, np.int32)
+        out = np.empty(room + expected, np.int32) if direct else self._scratch.out
+        ends, parts, begun = np.zeros(len(batch) + 1, np.int64), [], 0
+
+        def close(stop: int) -> None:
+            numbers = out[: ends[stop]] if direct else out[: ends[stop]].copy()
+            parts.append(Part(begun, ends[begun : stop + 1].copy(), numbers, self.names.ids))
+
+        for start in range(0, len(batch), CHUNK):
+            chunk = batch.slice(start, CHUNK)
+            encoded = self.encoder.encode(chunk)
+            left = 0
+            while (left := self._probe(encoded, left, room, out, ends[start : start + len(chunk) + 1], work)) < len(chunk):
+                close(start + left)
+                begun = start + left
+                ends[begun] = 0
+                if direct:
+                    out = np.empty(room + max(expected, DIRECT), np.int32)
+        close(len(batch))
+        if len(batch):
+            self._expected = sum(part.offsets[-1] for part in parts) / len(batch)
+        return parts
+
+    def _probe(self, encoded: Any, first: int, room: int, out: Int32s, ends: Int64s, work: Work) -> int:
+        scratch, conjuncts, groups, buckets = self._scratch, self.conjuncts, self._groups, self._buckets
+        if scratch.stamp + len(encoded.codes) >= LAST_STAMP:
+            scratch.memory[:], scratch.seen[:], scratch.stamp = 0, 0, 0
+        tests = (
+            conjuncts.test_offsets, conjuncts.tests, conjuncts.test_columns, conjuncts.test_flags, conjuncts.test_lows,
+            conjuncts.test_highs, conjuncts.listed, self.encoder.singles,
+        )  # fmt: skip
+        stop: int = match_events(
+            encoded.codes, (encoded.set_ends, encoded.set_codes), first,
+            (groups.starts, groups.sizes, groups.columns, groups.shifts, groups.set_places), self._ranges,
+            buckets.slots, buckets.slot_starts, buckets.root, buckets.pool, tests, conjuncts.owners, conjuncts.simple,
+            self.removed > 0, scratch.memory, scratch.seen, scratch.stamp, room, self._compress, scratch.event, scratch.loose, out,
+            ends, work.counters,
+        )  # fmt: skip
+        scratch.stamp += len(encoded.codes)
+        return stop
+
+    def save(self, path: Path) -> None:
+        """One file; a level that came from a file is linked to it, since it has not changed."""
+        if self.source is not None:
+            try:
+                path.hardlink_to(self.source)
+                return
+            except OSError:
+                pass  # another file system, or the source is gone: written anew below
+        arrays: Arrays = {}
+        about: dict[str, Any] = {"columns": [list(_plain(c)) for c in self.encoder.columns]}
+        about["dictionaries"] = [[name, type(d).__name__] for name, d in self.encoder.dictionaries.items()]
+        about["patterns"] = list(self.encoder.patterns)
+        for i, dictionary in enumerate(self.encoder.dictionaries.values()):
+            arrays |= _under(f"dictionary.{i}.", dictionary.arrays())
+        for i, patterns in enumerate(self.encoder.patterns.values()):
+            arrays |= _under(f"patterns.{i}.", patterns.arrays())
+        for name, part in (("names.", self.names), ("texts.", self.texts), ("conjuncts.", self.conjuncts)):
+            arrays |= _under(name, part.arrays())  # type: ignore[attr-defined]
+        arrays |= _under("groups.", dict(vars(self._groups)))
+        buckets = dict(vars(self._buckets))
+        buckets["root"] = np.array([self._buckets.root], np.int64)
+        arrays |= _under("buckets.", buckets)
+        arrays |= {"ranges.rows": self._ranges[0], "ranges.edges": self._ranges[1]}
+        write_arrays(path, arrays, about)
+
+    @classmethod
+    def open(cls, path: Path, schema: Schema, verify: bool = True) -> Level:
+        arrays, about = read_arrays(path, verify)
+        columns = tuple(Column(Kind(kind), *rest) for kind, *rest in about["columns"])
+        dictionaries: dict[str, Dictionary] = {}
+        for i, (name, kind) in enumerate(about["dictionaries"]):
+            part = _part(f"dictionary.{i}.", arrays)
+            dictionaries[name] = Numbers(part, name) if kind == "Numbers" else Strings(part)
+        patterns = {
+            name: PatternSet.from_arrays(_part(f"patterns.{i}.", arrays)) for i, name in enumerate(about["patterns"])
+        }
+        buckets = _part("buckets.", arrays)
+        root = int(buckets.pop("root")[0])
+        level = cls(
+            Encoder(columns, dictionaries, patterns, schema),
+            Conjuncts.from_arrays(_part("conjuncts.", arrays)),
+            Plan(**_part("groups.", arrays)),
+            (arrays["ranges.rows"], arrays["ranges.edges"]),
+            Buckets(root=root, **buckets),
+            Names(_part("names.", arrays)),
+            Texts(_part("texts.", arrays)),
+        )
+        level.source = path
+        return level
+
+
+def _used_ranges(groups: Plan, rows: Int64s, edges: Int32s) -> tuple[Int64s, Int32s]:
+    """Quantile cells only of the columns that some group looks up by them."""
+    used = np.unique(groups.columns[groups.shifts >= 0])
+    kept = np.full(len(rows), -1, np.int64)
+    kept[used] = np.arange(len(used))
+    return kept, np.ascontiguousarray(edges[rows[used]])
+
+
+def _plain(column: Column) -> tuple[str, ...]:
+    return column.kind.value, column.attribute, column.operator, column.other
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def _part(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,187 @@
+"""The oracle: every subscription's syntax tree, evaluated on every event with plain Python."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+import re2
+
+from tamis.errors import EventError, IndexFileError, Violation
+from tamis.language import parse
+from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
+from tamis.language.tree import And, Constant, Negation, Or, Tree
+from tamis.matching.matcher import Subscriptions
+from tamis.matching.matches import Matches, Part
+from tamis.matching.statistics import Statistics
+from tamis.schema import EVENT_TYPE, Domain, EnumeratedDomain, HierarchicalDomain, Schema
+
+Values = Mapping[str, Sequence[Any]]  # attribute → its values in one event; absent: missing or empty
+
+_FILE = "subscriptions.json"
+
+
+def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False) -> bool:
+    """Whether the filter, or its negation, holds for an event with these values.
+
+    The negation of a comparison asks that its attributes are present and that the comparison does not hold.
+    """
+    match tree:
+        case Constant(value):
+            return value != negated
+        case Negation(item):
+            return holds(item, values, schema, not negated)
+        case And(items) | Or(items):
+            every = isinstance(tree, And) != negated
+            answers = (holds(item, values, schema, negated) for item in items)
+            return all(answers) if every else any(answers)
+        case Present(attribute):
+            return bool(values.get(attribute)) != negated
+        case Versus(left, operator, right):
+            ours, theirs = values.get(left, ()), values.get(right, ())
+            domain = schema.attributes[left].domain
+            found = any(_compares(a, operator, b, domain) for a, b in product(ours, theirs))
+            return bool(ours and theirs) and not found if negated else found
+        case _:
+            ours = values.get(tree.attribute, ())
+            found = any(_satisfies(value, tree, schema) for value in ours)
+            return bool(ours) and not found if negated else found
+
+
+def _satisfies(value: Any, leaf: Leaf, schema: Schema) -> bool:
+    match leaf:
+        case Between(_, low, high, low_closed, high_closed):
+            above = low is None or low < value or (low_closed and low == value)
+            return above and (high is None or value < high or (high_closed and value == high))
+        case OneOf(_, listed):
+            return value in listed
+        case Order(attribute, operator, bound):
+            return _compares(value, operator, bound, schema.attributes[attribute].domain)
+        case Like(_, pattern, ignore_case):
+            return _like(str(pattern), ignore_case).fullmatch(value.lower() if ignore_case else value) is not None
+        case RLike(_, pattern):
+            return _rlike(str(pattern)).search(value) is not None
+        case Never():
+            return False
+    raise TypeError(f"{leaf} is no comparison")
+
+
+def _compares(a: Any, operator: str, b: Any, domain: Domain) -> bool:
+    """`a operator b` between two values of a domain: along its order where its values are listed."""
+    if operator == "=":
+        return bool(a == b)
+    if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
+        return b in domain.values and domain.position(a) in domain.satisfying(operator, b)
+    return bool({"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operator])
+
+
+@lru_cache(maxsize=10_000)
+def _like(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+    parts = re.findall(r"\\(.)|(%)|(_)|([^\\])", pattern.lower() if ignore_case else pattern, re.DOTALL)
+    body = (".*" if run else "." if one else re.escape(escaped or plain) for escaped, run, one, plain in parts)
+    return re.compile("".join(body), re.DOTALL)
+
+
+@lru_cache(maxsize=10_000)
+def _rlike(pattern: str) -> Any:
+    return re2.compile(pattern)
+
+
+class NaiveMatcher:
+    """All subscriptions in a dict, id → (text, tree). A change replaces the dict, so readers take no lock."""
+
+    name: ClassVar[str] = "naive"
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._filters: dict[str, tuple[str, Tree]] = {}
+
+    @classmethod
+    def build(cls, subscriptions: Subscriptions, schema: Schema, statistics: Statistics | None) -> Self:
+        matcher = cls(schema)
+        matcher.add(subscriptions)
+        return matcher
+
+    def match(self, batch: pa.RecordBatch) -> Matches:
+        filters = list(self._filters.items())
+        found = [
+            [k for k, (_, (_, tree)) in enumerate(filters) if holds(tree, values, self._schema)]
+            for values in event_values(batch, self._schema)
+        ]
+        names = pa.array([key for key, _ in filters], pa.string())
+        offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
+        part = Part(0, offsets, np.array([k for row in found for k in row], np.int32), names)
+        return Matches(len(batch), [part], [names])
+
+    def add(self, subscriptions: Subscriptions) -> None:
+        refused = {row for row, _ in subscriptions.bound.errors}
+        pairs = zip(subscriptions.ids.to_pylist(), subscriptions.texts.to_pylist(), strict=True)
+        kept = {key: (text, parse(text, self._schema)) for row, (key, text) in enumerate(pairs) if row not in refused}
+        self._filters = {**self._filters, **kept}
+
+    def remove(self, ids: Iterable[str]) -> None:
+        gone = set(ids)
+        self._filters = {key: kept for key, kept in self._filters.items() if key not in gone}
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._filters
+
+    def __len__(self) -> int:
+        return len(self._filters)
+
+    def ids(self) -> pa.Array:
+        return pa.array(list(self._filters), pa.string())
+
+    def text(self, id: str) -> str:
+        return self._filters[id][0]
+
+    def save(self, folder: Path) -> None:
+        texts = {key: text for key, (text, _) in self._filters.items()}
+        (folder / _FILE).write_text(json.dumps(texts), encoding="utf-8")
+
+    @classmethod
+    def open(cls, folder: Path, schema: Schema, verify: bool = True) -> Self:
+        try:
+            texts = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise IndexFileError(
+                f"{folder / _FILE} cannot be read: {error}; compile and save the index anew"
+            ) from error
+        matcher = cls(schema)
+        matcher._filters = {key: (text, parse(text, schema)) for key, text in texts.items()}
+        return matcher
+
+
+def event_values(batch: pa.RecordBatch, schema: Schema) -> list[dict[str, list[Any]]]:
+    """The rows of a canonical batch as the language sees them: a list of values for every attribute that is present."""
+    rows: list[dict[str, list[Any]]] = [{} for _ in range(len(batch))]
+    for name in schema.attributes:
+        if name not in batch.schema.names:
+            continue
+        for number, listed in enumerate(_in_language(batch.column(name)).to_pylist()):
+            values = [value for value in (listed if isinstance(listed, list) else [listed]) if value is not None]
+            if any(isinstance(value, float) and math.isnan(value) for value in values):
+                raise EventError([Violation(number, name, "domain", math.nan, f"{name} is NaN, which is no value")])
+            if values:
+                rows[number][name] = values
+    if schema.default_event_type is not None:
+        for row in rows:
+            row.setdefault(EVENT_TYPE, [schema.default_event_type])
+    return rows
+
+
+def _in_language(column: pa.Array) -> pa.Array:
+    """Timestamps as microseconds: not every one of them is a Python datetime."""
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.int64())
+    if pa.types.is_list(column.type) and pa.types.is_timestamp(column.type.value_type):
+        return column.cast(pa.list_(pa.int64()))
+    return column

@@ -1,0 +1,249 @@
+"""Scanning values, deciding programs, lower-casing, and putting the matches of several parts together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis.matching.patterns.automaton.kernels import KEY, kernel, step
+from tamis.matching.patterns.like import ANY, END, ONE, START
+
+ABSENT_END = -1
+_CONTINUATION_MASK, _CONTINUATION = 0xC0, 0x80
+_SORT_BY_INSERTION = 24
+
+
+@kernel
+def after_code_point(data: Any, at: int, end: int) -> int:
+    """Where the code point that starts here ends."""
+    at += 1
+    while at < end and data[at] & _CONTINUATION_MASK == _CONTINUATION:
+        at += 1
+    return at
+
+
+@kernel
+def count_code_points(data: Any, start: int, end: int) -> int:
+    count = 0
+    for at in range(start, end):
+        count += data[at] & _CONTINUATION_MASK != _CONTINUATION
+    return count
+
+
+@kernel
+def holds(data: Any, start: int, end: int, programs: Any, first: int, last: int) -> bool:
+    """Whether `data[start:end]` as a whole matches the program `programs[first:last]`.
+
+    Only the last ANY is ever taken back, by one code point at a time: at most length × program steps.
+    """
+    at, token = start, first
+    retry_at, retry_token = 0, -1
+    while at < end:
+        if token < last:
+            code = programs[token]
+            if code == ANY:
+                token += 1
+                if token == last:
+                    return True
+                retry_at, retry_token = at, token
+                continue
+            if code == ONE:
+                at = after_code_point(data, at, end)
+                token += 1
+                continue
+            if code == data[at]:
+                at += 1
+                token += 1
+                continue
+        if retry_token < 0:
+            return False
+        retry_at = after_code_point(data, retry_at, end)
+        at, token = retry_at, retry_token
+    return token == last or (token == last - 1 and programs[token] == ANY)
+
+
+@kernel
+def sort_run(numbers: Any, start: int, end: int) -> None:
+    """Sorts `numbers[start:end]`, mostly a handful."""
+    if end - start > _SORT_BY_INSERTION:
+        numbers[start:end].sort()
+        return
+    for i in range(start + 1, end):
+        number = numbers[i]
+        at = i
+        while at > start and numbers[at - 1] > number:
+            numbers[at] = numbers[at - 1]
+            at -= 1
+        numbers[at] = number
+
+
+@kernel
+def collect(automaton: Any, key: int, mark: int, marks: Any, numbers: Any, used: int) -> int:
+    """Appends the owners of a key and of the keys it ends with. A marked key was collected, and so were those."""
+    while key >= 0 and marks[key] != mark:
+        marks[key] = mark
+        for i in range(automaton.owner_offsets[key], automaton.owner_offsets[key + 1]):
+            numbers[used] = automaton.owners[i]
+            used += 1
+        key = automaton.next_key[key]
+    return used
+
+
+@kernel
+def find_keys(automaton: Any, data: Any, start: int, end: int, mark: int, marks: Any, numbers: Any, used: int) -> int:
+    """Appends the owners of every key that occurs in START, the value's bytes, END: each owner once."""
+    nodes, labels, alphabet, rows = automaton.nodes, automaton.labels, automaton.alphabet, automaton.rows
+    node = step(nodes, labels, alphabet, rows, 0, START)
+    for at in range(start, end):
+        if nodes[node, KEY] >= 0:
+            used = collect(automaton, nodes[node, KEY], mark, marks, numbers, used)
+        node = step(nodes, labels, alphabet, rows, node, data[at])
+    used = collect(automaton, nodes[node, KEY], mark, marks, numbers, used)
+    node = step(nodes, labels, alphabet, rows, node, END)
+    return collect(automaton, nodes[node, KEY], mark, marks, numbers, used)
+
+
+@kernel
+def keep_holding(rules: Any, data: Any, start: int, end: int, numbers: Any, first: int, used: int) -> tuple[int, int]:
+    """Drops those of `numbers[first:used]` whose programs do not hold. Returns the new end, and how many were run."""
+    kept, run = first, 0
+    for i in range(first, used):
+        number = numbers[i]
+        begin, stop = rules.program_offsets[number], rules.program_offsets[number + 1]
+        if begin < stop:
+            run += 1
+            if not holds(data, start, end, rules.programs, begin, stop):
+                continue
+        numbers[kept] = number
+        kept += 1
+    return kept, run
+
+
+@kernel
+def add_by_length(rules: Any, length: int, numbers: Any, used: int) -> int:
+    """Appends the patterns of wildcards only that a value of this many code points matches."""
+    for i in range(len(rules.least)):
+        if rules.least[i] > length:
+            break
+        numbers[used] = rules.least_owners[i]
+        used += 1
+    for i in range(np.searchsorted(rules.lengths, length), len(rules.lengths)):
+        if rules.lengths[i] != length:
+            break
+        numbers[used] = rules.length_owners[i]
+        used += 1
+    return used
+
+
+@kernel
+def scan(
+    texts: Any, automaton: Any, rules: Any, patterns: int, row: int, marks: Any, offsets: Any, numbers: Any
+) -> tuple[int, int]:
+    """Matches rows from `row` on, until one might not fit: any row may match all `patterns`.
+
+    Row r's matches are `numbers[offsets[r]:offsets[r + 1]]`, sorted; offsets[row] is the caller's. `marks` has a zero
+    for each key, and is only ours. Returns the row reached and the number of programs run.
+    """
+    by_length = len(rules.least) + len(rules.lengths) > 0
+    programs_run = 0
+    while row < len(texts.starts) and offsets[row] + patterns <= len(numbers):
+        first = used = offsets[row]
+        start, end = texts.starts[row], texts.ends[row]
+        if start <= end:
+            used = find_keys(automaton, texts.data, start, end, row + 1, marks, numbers, used)
+            used, run = keep_holding(rules, texts.data, start, end, numbers, first, used)
+            programs_run += run
+            if by_length:
+                used = add_by_length(rules, count_code_points(texts.data, start, end), numbers, used)
+            sort_run(numbers, first, used)
+        row += 1
+        offsets[row] = used
+    return row, programs_run
+
+
+@kernel
+def lower(texts: Any, table: Any, data: Any, starts: Any, ends: Any, odd: Any) -> tuple[int, int]:
+    """Lower-cases every row by code point, except the odd ones: those with a code point that has no entry.
+
+    Returns the number of bytes written and of odd rows, which are left empty.
+    """
+    used = odds = 0
+    for row in range(len(texts.starts)):
+        at, end = texts.starts[row], texts.ends[row]
+        starts[row] = used
+        if end < at:
+            ends[row] = ABSENT_END
+            continue
+        while at < end:
+            byte = texts.data[at]
+            if byte < 0x80:
+                data[used] = byte + 32 if 65 <= byte <= 90 else byte
+                at += 1
+                used += 1
+                continue
+            after = after_code_point(texts.data, at, end)
+            point = np.int64(byte) & (0xFF >> (after - at + 1))
+            for i in range(at + 1, after):
+                point = point << 6 | np.int64(texts.data[i]) & 0x3F
+            if point < len(table):
+                point = np.int64(table[point])
+            if point < 0:
+                odd[odds] = row
+                odds += 1
+                used = starts[row]
+                break
+            used = write_code_point(data, used, point)
+            at = after
+        ends[row] = used
+    return used, odds
+
+
+@kernel
+def write_code_point(data: Any, at: int, point: int) -> int:
+    """Writes a code point in UTF-8 and returns where it ends."""
+    if point < 0x80:
+        data[at] = point
+        return at + 1
+    if point < 0x800:
+        data[at] = 0xC0 | point >> 6
+        data[at + 1] = 0x80 | point & 0x3F
+        return at + 2
+    if point < 0x10000:
+        data[at] = 0xE0 | point >> 12
+        data[at + 1] = 0x80 | point >> 6 & 0x3F
+        data[at + 2] = 0x80 | point & 0x3F
+        return at + 3
+    data[at] = 0xF0 | point >> 18
+    data[at + 1] = 0x80 | point >> 12 & 0x3F
+    data[at + 2] = 0x80 | point >> 6 & 0x3F
+    data[at + 3] = 0x80 | point & 0x3F
+    return at + 4
+
+
+@kernel
+def merge(offsets: Any, numbers: Any, other_offsets: Any, other_numbers: Any, merged_offsets: Any, merged: Any) -> None:
+    """Row by row the union of two sorted lists that have nothing in common."""
+    used = 0
+    for row in range(len(offsets) - 1):
+        i, end = offsets[row], offsets[row + 1]
+        j, other_end = other_offsets[row], other_offsets[row + 1]
+        while i < end or j < other_end:
+            if j == other_end or (i < end and numbers[i] < other_numbers[j]):
+                merged[used] = numbers[i]
+                i += 1
+            else:
+                merged[used] = other_numbers[j]
+                j += 1
+            used += 1
+        merged_offsets[row + 1] = used
+
+
+@kernel
+def gather(lists: Any, offsets: Any, numbers: Any, gathered_offsets: Any, gathered: Any) -> None:
+    """Row r gets the numbers of the list `lists[r]`, or none where that is negative. Its offsets are known before."""
+    for row in range(len(lists)):
+        if lists[row] >= 0:
+            first = offsets[lists[row]]
+            for i in range(gathered_offsets[row + 1] - gathered_offsets[row]):
+                gathered[gathered_offsets[row] + i] = numbers[first + i]

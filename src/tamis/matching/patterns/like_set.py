@@ -1,0 +1,119 @@
+"""Thousands of LIKE programs decided in one scan of a value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.matching.patterns.automaton import Automaton
+from tamis.matching.patterns.kernels import scan
+from tamis.matching.patterns.like import ANY, ONE, is_one_key, keys_of
+from tamis.matching.patterns.texts import Arrays, Texts, frozen, prefixed, under
+
+
+class Rules(NamedTuple):
+    """What is left to decide about a program once its key is found, or where it has none.
+
+    Program n is `programs[program_offsets[n]:program_offsets[n + 1]]`, empty where finding the key decides it. Programs
+    of wildcards only go by the number of code points: `least_owners[i]` wants at least `least[i]`, `length_owners[i]`
+    exactly `lengths[i]`; both are sorted by that number.
+    """
+
+    programs: npt.NDArray[np.uint8]
+    program_offsets: npt.NDArray[np.int64]
+    least: npt.NDArray[np.int64]
+    least_owners: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int64]
+    length_owners: npt.NDArray[np.int32]
+
+
+class Hits(NamedTuple):
+    """Row r matches the programs `numbers[offsets[r]:offsets[r + 1]]`, sorted; `programs_run` were run to know it."""
+
+    offsets: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int32]
+    programs_run: int
+
+
+class LikeSet:
+    """Programs (see like.py), each found by the literal of it that is likely the rarest.
+
+    Frozen once built; any number of threads match at once, each call with scratch of its own.
+    """
+
+    def __init__(self, automaton: Automaton, rules: Rules) -> None:
+        self._automaton = automaton
+        self._rules = rules
+
+    @classmethod
+    def build(cls, programs: Sequence[bytes]) -> LikeSet:
+        keys_by_program = [keys_of(program) for program in programs]
+        sharers = Counter(key for keys in keys_by_program for key in keys)
+        chosen: list[bytes] = []
+        owners: list[int] = []
+        least: list[tuple[int, int]] = []
+        lengths: list[tuple[int, int]] = []
+        to_run: list[bytes] = []
+        for number, (program, keys) in enumerate(zip(programs, keys_by_program, strict=True)):
+            if keys:
+                chosen.append(keys[0] if len(keys) == 1 else _rarest(keys, sharers, len(programs)))
+                owners.append(number)
+                to_run.append(b"" if is_one_key(program) else program)
+            else:
+                (least if program[-1] == ANY else lengths).append((program.count(ONE), number))
+                to_run.append(b"")
+        offsets = np.zeros(len(programs) + 1, np.int64)
+        np.cumsum([len(program) for program in to_run], out=offsets[1:])
+        code = np.frombuffer(b"".join(to_run), np.uint8) if offsets[-1] else np.zeros(0, np.uint8)
+        rules = (code, offsets, *_columns(least), *_columns(lengths))
+        automaton = Automaton.build(chosen, np.array(owners, np.int32))
+        return cls(automaton, Rules(*[frozen(array) for array in rules]))
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> LikeSet:
+        keys, rules = under("keys.", arrays), under("rules.", arrays)
+        return cls(
+            Automaton(*(frozen(keys[name]) for name in Automaton._fields)),
+            Rules(*(frozen(rules[name]) for name in Rules._fields)),
+        )
+
+    def arrays(self) -> Arrays:
+        return prefixed("keys.", self._automaton._asdict()) | prefixed("rules.", self._rules._asdict())
+
+    def __len__(self) -> int:
+        return len(self._rules.program_offsets) - 1
+
+    def match(self, texts: Texts) -> Hits:
+        """The programs that each row matches; none where it is null."""
+        rows, patterns = len(texts.starts), len(self)
+        offsets = np.zeros(rows + 1, np.int64)
+        # Pages that are never written cost nothing, so there may as well be room for one row that matches everything.
+        numbers = np.empty(patterns + 2 * rows, np.int32)
+        marks = np.zeros(len(self._automaton.next_key), np.int64)
+        row = programs_run = 0
+        while True:
+            row, run = scan(texts, self._automaton, self._rules, patterns, row, marks, offsets, numbers)
+            programs_run += run
+            used = int(offsets[row])
+            if row == rows:
+                return Hits(offsets, numbers[:used].copy() if 2 * used < len(numbers) else numbers[:used], programs_run)
+            grown = np.empty(2 * used + patterns, np.int32)
+            grown[:used] = numbers[:used]
+            numbers = grown
+
+
+def _rarest(keys: Sequence[bytes], sharers: Counter[bytes], programs: int) -> bytes:
+    """The key that is likely found least often: a long one, and one that few other patterns ask for.
+
+    A literal byte is taken to be worth three bits, and values to resemble the patterns written for them.
+    """
+    return min(keys, key=lambda key: (8.0 ** -len(key) + (sharers[key] - 1) / programs, -len(key)))
+
+
+def _columns(pairs: list[tuple[int, int]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    pairs.sort()
+    return np.array([count for count, _ in pairs], np.int64), np.array([owner for _, owner in pairs], np.int32)

@@ -1,0 +1,241 @@
+"""Arrow columns brought to canonical type, a whole column at a time.
+
+Each conversion either proves that every value keeps its meaning, or marks the rows it cannot vouch for as doubtful.
+A doubtful row is not a bad one: `reading` decides. So a conversion here may be incomplete, but never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.schema.attributes import Attribute
+from tamis.schema.domains import Domain, EnumeratedDomain, HierarchicalDomain
+from tamis.schema.instants import instants
+
+Mask = npt.NDArray[np.bool_]
+_EXACT_INTEGERS = 2**53
+
+
+@dataclass(frozen=True)
+class Column:
+    """An attribute's canonical column. Where `doubtful` is set the value there is arbitrary; None: nowhere."""
+
+    values: pa.Array
+    doubtful: Mask | None = None
+
+
+def flat_columns(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+    """The columns of a batch, with structs taken apart into dotted names."""
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        yield from _flatten(name, array)
+
+
+def _flatten(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if not pa.types.is_struct(array.type):
+        yield name, array
+        return
+    for field, child in zip(array.type, array.flatten(), strict=True):
+        yield from _flatten(f"{name}.{field.name}", child)
+
+
+def is_canonical(array: pa.Array, attribute: Attribute) -> bool:
+    """Whether the column can be used as it is: its type, and no nulls inside its lists."""
+    if array.type != attribute.arrow_type:
+        return False
+    return not attribute.multiple or array.values.null_count == 0
+
+
+def conform(array: pa.Array, attribute: Attribute) -> Column:
+    """Any Arrow column as the attribute's canonical column."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not _is_list(array.type):
+        column = _conform_values(array, attribute.domain)
+        return _wrap(column) if attribute.multiple else column
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64)
+    items = array.flatten()
+    if pa.types.is_dictionary(items.type):
+        items = items.dictionary_decode()
+    if items.null_count:
+        valid = _valid(items)
+        lengths = np.bincount(np.repeat(np.arange(len(array)), lengths)[valid], minlength=len(array))
+        items = items.drop_null()
+    column = _conform_values(items, attribute.domain)
+    return _nest(column, lengths) if attribute.multiple else _single(column, lengths)
+
+
+def present(array: pa.Array) -> Mask:
+    """In which rows the attribute has a value; an empty list is none."""
+    if _is_list(array.type):
+        return np.asarray(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64) > 0
+    return _valid(array)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_list_view(kind)
+        or pa.types.is_large_list_view(kind)
+    )
+
+
+def _nest(column: Column, lengths: npt.NDArray[np.int64]) -> Column:
+    """Items back into one list a row; a row without items is null."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    lists = pa.ListArray.from_arrays(pa.array(offsets), column.values, mask=pa.array(lengths == 0))
+    return Column(lists, None if column.doubtful is None else rows_of(column.doubtful, lengths))
+
+
+def rows_of(doubtful: Mask, lengths: npt.NDArray[np.int64]) -> Mask:
+    """The rows of the doubtful items, where row i has `lengths[i]` items."""
+    parents = np.repeat(np.arange(len(lengths)), lengths)
+    rows = np.zeros(len(lengths), dtype=np.bool_)
+    rows[parents[doubtful]] = True
+    return rows
+
+
+def _single(column: Column, lengths: npt.NDArray[np.int64]) -> Column:
+    """Lists of one item as that item; longer lists are doubtful, for the reader to refuse."""
+    starts = np.cumsum(lengths) - lengths
+    picked = column.values.take(pa.array(starts, mask=lengths == 0))
+    doubtful = lengths > 1
+    if column.doubtful is not None:
+        doubtful |= rows_of(column.doubtful, lengths)
+    return Column(picked, doubtful if doubtful.any() else None)
+
+
+def _wrap(column: Column) -> Column:
+    """Scalars as lists of one."""
+    lengths = _valid(column.values).astype(np.int64)
+    values = column.values.drop_null() if column.values.null_count else column.values
+    return Column(_nest(Column(values), lengths).values, column.doubtful)
+
+
+def _conform_values(array: pa.Array, domain: Domain) -> Column:
+    if pa.types.is_null(array.type):
+        return Column(pa.nulls(len(array), domain.arrow_type))
+    column = _CONVERSIONS[domain.kind](array, domain)
+    return _doubt_all(array, domain) if column is None else column
+
+
+def _doubt_all(array: pa.Array, domain: Domain) -> Column:
+    doubtful = _valid(array)
+    return Column(pa.nulls(len(array), domain.arrow_type), doubtful if doubtful.any() else None)
+
+
+def _integers(array: pa.Array, _: Domain) -> Column | None:
+    kind = array.type
+    if pa.types.is_uint64(kind):
+        return _unless(pc.greater(array, pa.scalar(2**63 - 1, pa.uint64())), array.cast(pa.int64(), safe=False))
+    if pa.types.is_integer(kind):
+        return Column(array.cast(pa.int64()))
+    if pa.types.is_floating(kind):
+        floats = array.cast(pa.float64())
+        # Not `<=`: 2**63 - 1 has no double, the nearest is 2**63. NaN fails every comparison.
+        whole = pc.and_(pc.equal(floats, pc.trunc(floats)), pc.less(pc.abs(floats), 2.0**63))
+        return _unless(pc.invert(whole), floats.cast(pa.int64(), safe=False))
+    if pa.types.is_decimal(kind):
+        if kind.precision - kind.scale > 18:
+            return None
+        whole = array.cast(pa.int64(), safe=False)
+        return _unless(pc.not_equal(pc.trunc(array), array), whole)
+    return None
+
+
+def _floats(array: pa.Array, _: Domain) -> Column | None:
+    kind = array.type
+    if pa.types.is_floating(kind):
+        floats = array.cast(pa.float64())
+        return _unless(pc.is_nan(floats), floats)
+    if pa.types.is_integer(kind):
+        floats = array.cast(pa.float64(), safe=False)
+        return _unless(pc.greater(pc.abs(floats), float(_EXACT_INTEGERS)), floats)
+    if pa.types.is_decimal(kind):
+        # Through text, which is read as the nearest double; a direct cast may be one off.
+        return Column(array.cast(pa.string()).cast(pa.float64()))
+    return None
+
+
+def _strings(array: pa.Array, _: Domain) -> Column | None:
+    kind = array.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        return None
+    doubtful = _broken_texts(array)
+    return Column(array.cast(pa.string()), doubtful)
+
+
+def _booleans(array: pa.Array, _: Domain) -> Column | None:
+    return Column(array) if pa.types.is_boolean(array.type) else None
+
+
+def _timestamps(array: pa.Array, _: Domain) -> Column | None:
+    found = instants(array)
+    return None if found is None else Column(*found)
+
+
+def _listed(array: pa.Array, domain: Domain) -> Column | None:
+    assert isinstance(domain, EnumeratedDomain | HierarchicalDomain)
+    column = _strings(array, domain)
+    if column is None:
+        return None
+    known = pc.is_in(column.values, value_set=pa.array(domain.values, pa.string()))
+    return Column(column.values, either(column.doubtful, _unless(pc.invert(known), column.values).doubtful))
+
+
+def either(left: Mask | None, right: Mask | None) -> Mask | None:
+    """Doubt from two sides."""
+    if left is None or right is None:
+        return right if left is None else left
+    return left | right
+
+
+def _unless(doubtful: pa.Array, values: pa.Array) -> Column:
+    """The values, with doubt where the condition holds; a null is never doubtful."""
+    if not pc.any(doubtful).as_py():
+        return Column(values)
+    mask = np.asarray(pc.fill_null(doubtful, False)) & _valid(values)
+    return Column(values, mask if mask.any() else None)
+
+
+def _broken_texts(array: pa.Array) -> Mask | None:
+    """Where the bytes of a string are no UTF-8: Arrow does not check it by itself."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        broken = np.zeros(len(array), dtype=np.bool_)
+        for row, text in enumerate(array):
+            try:
+                text.as_py()
+            except UnicodeDecodeError:
+                broken[row] = True
+        return broken
+    return None
+
+
+def _valid(array: pa.Array) -> Mask:
+    if array.null_count == 0:
+        return np.ones(len(array), dtype=np.bool_)
+    return np.asarray(array.is_valid())
+
+
+_CONVERSIONS: dict[str, Callable[[pa.Array, Any], Column | None]] = {
+    "integer": _integers,
+    "float": _floats,
+    "string": _strings,
+    "boolean": _booleans,
+    "timestamp": _timestamps,
+    "enumerated": _listed,
+    "hierarchical": _listed,
+}

@@ -1,0 +1,127 @@
+"""A schema for data that already exists: Arrow tables, Spark DataFrames, Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pa_dataset
+
+from tamis.errors import SchemaError
+from tamis.schema.attributes import EVENT_TYPE
+from tamis.schema.form import within
+from tamis.schema.spark_types import distinct_texts, is_spark, to_arrow_schema
+
+_MOST_EVENT_TYPES = 1000
+
+
+def infer(source: object, event_type: str | Sequence[str], skip_unsupported: bool) -> dict[str, object]:
+    """The dict form of a schema that the source's rows satisfy."""
+    data: Any = _opened(source)
+    columns = to_arrow_schema(data) if is_spark(data) else data if isinstance(data, pa.Schema) else data.schema
+    attributes: dict[str, str] = {}
+    annotations: dict[str, str | list[str]] = {}
+    unsupported: list[str] = []
+    for name, kind, nullable in _leaves(columns, "", False):
+        if name == EVENT_TYPE:
+            continue
+        item = kind.value_type if _is_list(kind) else kind
+        domain = _domain(item)
+        if domain is None:
+            unsupported.append(f"{name} ({kind})")
+            continue
+        if name in attributes:
+            raise SchemaError("two columns come to this name", within("attributes", name), "rename one of them")
+        attributes[name] = domain
+        # An empty list is no value, so a column of lists can always be absent.
+        annotations[name] = ["optional", "multiple"] if _is_list(kind) else "optional" if nullable else "mandatory"
+    if unsupported and not skip_unsupported:
+        raise SchemaError(
+            f"no domain holds these columns: {', '.join(unsupported)}",
+            remedy="convert them, or leave them out with skip_unsupported=True",
+        )
+    names = _event_types(data, columns, event_type)
+    return {"attributes": attributes, "event_types": {name: dict(annotations) for name in names}}
+
+
+def _opened(source: object) -> object:
+    if not isinstance(source, str | Path):
+        if not (is_spark(source) or isinstance(getattr(source, "schema", source), pa.Schema)):
+            raise SchemaError(
+                f"cannot infer a schema from {type(source).__name__}",
+                remedy="give an Arrow table or schema, a Spark DataFrame, or the path of Parquet files",
+            )
+        return source
+    try:
+        found = pa_dataset.dataset(str(source), format="parquet", partitioning="hive")
+        if not found.files:
+            raise FileNotFoundError(f"no Parquet files in {source}")
+    except (OSError, pa.ArrowInvalid) as error:
+        raise SchemaError(
+            f"cannot read Parquet: {error}", str(source), "give a Parquet file or a folder of them"
+        ) from None
+    return found
+
+
+def _leaves(fields: Any, prefix: str, nullable: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
+    for field in fields:
+        kind = field.type.storage_type if isinstance(field.type, pa.ExtensionType) else field.type
+        if pa.types.is_struct(kind):
+            yield from _leaves(kind, f"{prefix}{field.name}.", nullable or field.nullable)
+        else:
+            yield prefix + field.name, kind, nullable or field.nullable
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _domain(kind: pa.DataType) -> str | None:
+    if pa.types.is_dictionary(kind):
+        return _domain(kind.value_type)
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_decimal(kind):
+        return "integer" if kind.scale <= 0 and kind.precision - kind.scale <= 18 else "float"
+    if pa.types.is_floating(kind):
+        return "float"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "string"
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return "timestamp"
+    return None
+
+
+def _event_types(data: Any, columns: pa.Schema, given: str | Sequence[str]) -> list[str]:
+    if EVENT_TYPE not in columns.names or isinstance(data, pa.Schema) or not isinstance(given, str):
+        return [given] if isinstance(given, str) else list(given)
+    if is_spark(data):
+        names = distinct_texts(data, EVENT_TYPE, columns.field(EVENT_TYPE).type, _MOST_EVENT_TYPES + 1)
+    else:
+        names = _distinct_texts(data)
+    if len(names) > _MOST_EVENT_TYPES:
+        raise SchemaError(
+            f"column {EVENT_TYPE!r} has more than {_MOST_EVENT_TYPES} different values",
+            EVENT_TYPE,
+            "rename the column if it does not hold the types of events",
+        )
+    return names or [given]
+
+
+def _distinct_texts(data: pa.Table | pa.RecordBatch | pa_dataset.Dataset) -> list[str]:
+    batches = (
+        data.to_batches(columns=[EVENT_TYPE]) if isinstance(data, pa_dataset.Dataset) else [data.select([EVENT_TYPE])]
+    )
+    names: set[str] = set()
+    for batch in batches:
+        column = batch.column(EVENT_TYPE)
+        items = pc.list_flatten(column) if _is_list(column.type) else column
+        names.update(name for name in pc.unique(items).to_pylist() if isinstance(name, str))
+        if len(names) > _MOST_EVENT_TYPES:
+            break
+    return sorted(names)

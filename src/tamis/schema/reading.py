@@ -1,0 +1,160 @@
+"""One event against the schema: its canonical values, and every violation of R1–R3 and of the domains.
+
+This is the authority. The vectorised checks accept only what they can prove this would accept, with the same values,
+and hand it the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.errors import Rule, Violation
+from tamis.schema.attributes import EVENT_TYPE, Attribute
+from tamis.schema.domains import listing
+from tamis.schema.values import InadmissibleError, Value, read_value, shown
+
+if TYPE_CHECKING:
+    from tamis.schema.model import Schema
+
+_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+# Asked first, by exact type: whether a value is a Mapping costs more than reading it.
+_SCALARS = frozenset([str, int, float, bool, type(None)])
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was found in one event.
+
+    `given` holds what is present under each name, known to the schema or not; `values` the canonical values of the
+    known names whose every value its domain admits: a list for a multiple attribute, the value itself for another.
+    Null, an empty list and an empty object are absent.
+    """
+
+    row: int
+    given: dict[str, object] = field(default_factory=dict)
+    values: dict[str, Value | list[Value]] = field(default_factory=dict)
+    violations: list[Violation] = field(default_factory=list)
+
+    @property
+    def malformed(self) -> bool:
+        """Whether there is no event to speak of, only the reason why."""
+        return bool(self.violations) and not self.given and self.violations[0].attribute == ""
+
+    def refuse(self, attribute: str, rule: Rule, value: object, message: str) -> None:
+        self.violations.append(Violation(self.row, attribute, rule, value, message))
+
+
+def flatten(event: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """The pairs of an event, with objects inside it under dotted names."""
+    for key, value in event.items():
+        if not isinstance(key, str):
+            raise TypeError(f"the name {shown(key)} is not a string")
+        if type(value) not in _SCALARS and isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def read_event(schema: Schema, event: object, row: int) -> Reading:
+    """The canonical values of an event in dict form. Names the schema does not have are left for `check_view`."""
+    reading = Reading(row)
+    if not isinstance(event, Mapping):
+        reading.refuse("", "form", event, f"{shown(event)} is no event: expected an object of attributes and values")
+        return reading
+    try:
+        pairs = list(flatten(event))
+    except (RecursionError, TypeError) as error:
+        reason = "the event is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        reading.refuse("", "form", None, reason)
+        return reading
+    return read_pairs(schema, pairs, row)
+
+
+def read_pairs(schema: Schema, pairs: Iterable[tuple[str, object]], row: int) -> Reading:
+    """The canonical values of an event given as (dotted name, value) pairs."""
+    reading = Reading(row)
+    attributes, given = schema.attributes, reading.given
+    for name, value in pairs:
+        if type(value) not in _SCALARS and isinstance(value, _COLLECTIONS):
+            value = [item for item in value if item is not None] or None
+        if value is None:
+            continue
+        if name in given:
+            reading.refuse(name, "form", value, f"attribute {shown(name)} is given twice, once as {shown(value)}")
+            continue
+        given[name] = value
+        attribute = attributes.get(name)
+        if attribute is not None:
+            _read_attribute(reading, attribute, value)
+    return reading
+
+
+def check_view(schema: Schema, reading: Reading, ignore_unknown: bool = False) -> None:
+    """Add what the event breaks of R1–R3, seen through the view of its types."""
+    if not ignore_unknown:
+        for name in reading.given:
+            if name not in schema.attributes:
+                _refuse_unknown(reading, name, "no attribute of the schema")
+    names: Any = reading.values.get(EVENT_TYPE)
+    if names is None and EVENT_TYPE not in reading.given and schema.default_event_type is not None:
+        names = [schema.default_event_type]
+    if names is None:
+        if EVENT_TYPE not in reading.given:
+            known = listing(list(schema.event_types))
+            reading.refuse(EVENT_TYPE, "R1", None, f"the event names no type: event_type is one or more of {known}")
+        return
+    view = schema.view(names)
+    for name in reading.given:
+        if name not in view and name in schema.attributes and name != EVENT_TYPE:
+            _refuse_unknown(reading, name, f"not of event type {', '.join(map(repr, names))}")
+    for name, annotation in view.items():
+        if annotation.mandatory and name not in reading.given:
+            reading.refuse(name, "R2", None, f"mandatory attribute {shown(name)} is missing")
+        elif not annotation.multiple and _several(reading.values.get(name)):
+            _refuse_several(reading, name)
+
+
+def violations(schema: Schema, event: object, row: int = 0) -> list[Violation]:
+    """Everything that is wrong with one event."""
+    reading = read_event(schema, event, row)
+    if not reading.malformed:
+        check_view(schema, reading)
+    return reading.violations
+
+
+def _read_attribute(reading: Reading, attribute: Attribute, value: object) -> None:
+    canonical: list[Value] = []
+    items = value if type(value) is list else [value]
+    for item in items:
+        try:
+            canonical.append(read_value(attribute.domain, item))
+        except InadmissibleError as reason:
+            rule: Rule = "R1" if attribute.name == EVENT_TYPE else "domain"
+            message = f"attribute {shown(attribute.name)}: {shown(item)} {reason}"
+            reading.refuse(attribute.name, rule, item, message)
+    if len(canonical) != len(items):
+        return
+    if attribute.multiple:
+        reading.values[attribute.name] = canonical
+    elif len(canonical) == 1:
+        reading.values[attribute.name] = canonical[0]
+    else:
+        _refuse_several(reading, attribute.name)
+
+
+def _several(values: Value | list[Value] | None) -> bool:
+    return isinstance(values, list) and len(values) > 1
+
+
+def _refuse_several(reading: Reading, name: str) -> None:
+    values = reading.given[name]
+    reading.refuse(name, "R2", values, f"attribute {shown(name)} takes one value, the event gives {shown(values)}")
+
+
+def _refuse_unknown(reading: Reading, name: str, why: str) -> None:
+    value = reading.given[name]
+    reading.refuse(name, "R3", value, f"attribute {shown(name)} is {why}; the event gives {shown(value)}")

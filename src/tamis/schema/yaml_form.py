@@ -1,0 +1,40 @@
+"""YAML in and out, stricter than YAML itself: a key given twice is refused instead of the last one winning."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import yaml
+
+from tamis.errors import SchemaError
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, but for repeated keys."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Hashable] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable):
+                if key in seen:
+                    place = f"line {key_node.start_mark.line + 1}, column {key_node.start_mark.column + 1}"
+                    raise SchemaError(f"{key!r} is given twice", place, "remove or rename one")
+                seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(text: str) -> object:
+    """The dict form in a YAML text."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, ValueError) as error:
+        raise SchemaError(f"the text is no YAML: {error}") from error
+    except RecursionError:
+        raise SchemaError("the YAML is nested too deeply", remedy="flatten it") from None
+
+
+def write_yaml(form: Mapping[str, object]) -> str:
+    """A YAML text that `read_yaml` turns into the same form."""
+    return yaml.safe_dump(dict(form), sort_keys=False, allow_unicode=True, width=120)

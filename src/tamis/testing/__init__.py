@@ -1,0 +1,32 @@
+"""For tests of Tamis and of what is built on it: generated workloads, the oracle's answers, faulty sources and sinks.
+
+The strategies need hypothesis.
+
+    @given(workloads())
+    def test_mine(workload):
+        assert mine(workload) == reference_matches(workload.subscriptions, workload.schema, workload.events)
+"""
+
+from tamis.testing.events import events
+from tamis.testing.faults import FailingSink, Fault, FaultySource, Pause, SinkFailedError, SourceAbortedError
+from tamis.testing.filters import conjunctions, filters, written_filters
+from tamis.testing.generated import Generated, workloads
+from tamis.testing.reference import reference_matches
+from tamis.testing.schemas import schemas
+
+__all__ = [
+    "FailingSink",
+    "Fault",
+    "FaultySource",
+    "Generated",
+    "Pause",
+    "SinkFailedError",
+    "SourceAbortedError",
+    "conjunctions",
+    "events",
+    "filters",
+    "reference_matches",
+    "schemas",
+    "workloads",
+    "written_filters",
+]

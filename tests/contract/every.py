@@ -1,0 +1,73 @@
+"""What the contract suite shares: every matcher by name, and answers in a form that compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.workloads import Workload
+
+every_matcher = pytest.mark.parametrize("matcher", tamis.MATCHERS)
+
+AUCTIONS = tamis.Schema.from_dict(
+    {
+        "domains": {
+            "period": {
+                "type": "enumerated",
+                "values": ["XVI", "XVII", "XVIII"],
+                "order": [["XVI", "XVII"], ["XVII", "XVIII"]],
+            },
+            "furniture": {
+                "type": "hierarchical",
+                "tree": {"bedroom": {"bed": {}}, "dining_room": {"table": {}, "chair": {}}},
+            },
+            "colour": {"type": "enumerated", "values": ["red", "green"]},
+        },
+        "attributes": {
+            "price": "float",
+            "old.price": "float",
+            "quantity": "integer",
+            "bids": "integer",
+            "sold": "boolean",
+            "opened": "timestamp",
+            "title": "string",
+            "tags": "string",
+            "sizes": "integer",
+            "period": "period",
+            "category": "furniture",
+            "colour": "colour",
+        },
+        "event_types": {
+            "antiques": {
+                "price": "optional",
+                "old.price": "optional",
+                "quantity": "optional",
+                "bids": "optional",
+                "sold": "optional",
+                "opened": "optional",
+                "title": "optional",
+                "tags": ["optional", "multiple"],
+                "sizes": ["optional", "multiple"],
+                "period": "optional",
+                "category": ["optional", "multiple"],
+                "colour": "optional",
+            },
+            "furniture": {"price": "optional"},
+        },
+    }
+)
+
+
+def answers(index: tamis.Index, events: Sequence[Mapping[str, Any]] | pa.RecordBatch | pa.Table) -> list[list[str]]:
+    """For each event the sorted ids it matched. A repeated match stays visible: this is a list, not a set."""
+    return [sorted(ids) for ids in index.match(events).to_lists()]
+
+
+def texts(workload: Workload) -> dict[str, str]:
+    """A workload's subscriptions by id."""
+    table = workload.subscriptions
+    return dict(zip(table["id"].to_pylist(), table["filter"].to_pylist(), strict=True))

@@ -1,0 +1,78 @@
+"""Every matcher answers as the oracle does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+import tamis
+from tamis.matching.statistics import Statistics
+from tamis.testing import Generated, reference_matches, workloads
+from tamis.workloads import named
+from tests.contract.every import answers, every_matcher, texts
+
+EXPLORATION = ("w1", "w1p1", "w2", "w2z", "w3", "w4", "w5", "w5s", "w6", "w6a")
+
+
+@every_matcher
+@settings(max_examples=300)
+@given(workload=workloads())
+def test_agrees_with_the_oracle(matcher: str, workload: Generated) -> None:
+    _agrees(matcher, workload)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@every_matcher
+@settings(max_examples=20_000)
+@given(workload=workloads(max_subscriptions=40, max_events=20))
+def test_agrees_with_the_oracle_at_length(matcher: str, workload: Generated) -> None:
+    _agrees(matcher, workload)
+
+
+@every_matcher
+@settings(max_examples=50)
+@given(workload=workloads())
+def test_statistics_of_the_stream_change_the_plan_but_not_the_answer(matcher: str, workload: Generated) -> None:
+    statistics = Statistics.from_events(workload.schema.to_arrow(workload.events))
+    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher, statistics=statistics)
+    assert answers(index, workload.events) == _expected(workload, index)
+
+
+@every_matcher
+@settings(max_examples=50)
+@given(workload=workloads())
+def test_a_batch_is_answered_as_its_events_are_one_by_one(matcher: str, workload: Generated) -> None:
+    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
+    one_by_one = [answers(index, [event])[0] for event in workload.events]
+    assert answers(index, workload.events) == one_by_one
+
+
+@every_matcher
+@pytest.mark.parametrize("name", EXPLORATION)
+def test_agrees_with_the_oracle_on_the_exploration_workloads(matcher: str, name: str) -> None:
+    workload = named(name)(subscriptions=1500, events=40, seed=3)
+    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
+    assert answers(index, workload.events) == reference_matches(texts(workload), workload.schema, workload.events)
+
+
+@every_matcher
+def test_agrees_with_the_oracle_on_auctions(matcher: str) -> None:
+    workload = named("auctions")(subscriptions=1500, events=60, seed=3)
+    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
+    assert index.errors == []
+    assert answers(index, workload.events) == reference_matches(texts(workload), workload.schema, workload.events)
+
+
+def _agrees(matcher: str, workload: Generated) -> None:
+    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
+    assert answers(index, workload.events) == _expected(workload, index)
+
+
+def _expected(workload: Generated, index: tamis.Index) -> list[list[str]]:
+    """The oracle's answer; filters past the limit on normal forms are refused by the language, not by the matcher."""
+    for _, error in index.errors:
+        assert isinstance(error, tamis.errors.FilterTooComplex), error
+    refused = {key for key, _ in index.errors}
+    kept = {key: text for key, text in workload.subscriptions.items() if key not in refused}
+    return reference_matches(kept, workload.schema, workload.events)

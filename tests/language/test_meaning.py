@@ -1,0 +1,97 @@
+"""Every form of a filter means the same: syntax tree, normal form, canonical text, and template with its columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tamis.language import Filter, bind, normalise, parse, print_filter
+from tamis.language.predicates import Between, Like, Literal, Not, OneOf, Order, RLike, Slot
+from tamis.language.shapes import Block, Bound
+from tests.language.evaluation import filter_holds, tree_holds
+from tests.language.generation import EVENTS, SCHEMA, narrow_texts, texts
+
+any_text = texts() | narrow_texts()
+
+
+@given(any_text)
+def test_the_normal_form_means_what_the_tree_means(text: str) -> None:
+    tree = parse(text, SCHEMA)
+    filter = normalise(tree, SCHEMA)
+    for event in EVENTS:
+        assert filter_holds(filter, event, SCHEMA) == tree_holds(tree, event, SCHEMA)
+
+
+@given(any_text)
+def test_a_template_with_its_columns_means_what_the_tree_means(text: str) -> None:
+    tree = parse(text, SCHEMA)
+    for bound in (bind([text], SCHEMA), bind([text] * 20, SCHEMA)):
+        assert not bound.errors
+        for block in bound.blocks:
+            filter = filled(block, len(block.rows) - 1)
+            for event in EVENTS:
+                assert filter_holds(filter, event, SCHEMA) == tree_holds(tree, event, SCHEMA)
+
+
+@given(any_text)
+@example("i1 IN (1, 2, 3, 5) OR i1 BETWEEN 7 AND 20")
+def test_the_canonical_text_parses_back_to_the_same_normal_form(text: str) -> None:
+    filter = normalise(parse(text, SCHEMA), SCHEMA)
+    printed = print_filter(filter, SCHEMA)
+    assert normalise(parse(printed, SCHEMA), SCHEMA) == filter, printed
+
+
+@given(st.lists(st.lists(texts(), min_size=1, max_size=3), min_size=1, max_size=3), st.randoms())
+def test_the_order_in_which_conditions_are_written_does_not_matter(groups: list[list[str]], random: Any) -> None:
+    def written() -> str:
+        shuffled = [random.sample(group, len(group)) for group in random.sample(groups, len(groups))]
+        return " OR ".join("(" + " AND ".join(f"({text})" for text in group) + ")" for group in shuffled)
+
+    assert normalise(parse(written(), SCHEMA), SCHEMA) == normalise(parse(written(), SCHEMA), SCHEMA)
+
+
+@given(st.lists(any_text, min_size=17, max_size=40))
+def test_texts_bound_together_are_bound_as_each_by_itself(many: list[str]) -> None:
+    by_row = rows_of(bind(pa.array(many), SCHEMA))
+    assert sorted(by_row) == list(range(len(many)))
+    for row, text in enumerate(many):
+        assert by_row[row] == rows_of(bind([text], SCHEMA))[0], text
+
+
+def rows_of(bound: Bound) -> dict[int, Filter]:
+    """Each row's filter with its values filled in."""
+    assert not bound.errors
+    return {int(row): filled(block, place) for block in bound.blocks for place, row in enumerate(block.rows)}
+
+
+def filled(block: Block, place: int) -> Filter:
+    """The filter of one row: the template with values for its slots."""
+
+    def value(operand: Any) -> Any:
+        if not isinstance(operand, Slot):
+            return operand
+        column = block.columns[operand.number]
+        found = column[place]
+        return found.as_py() if isinstance(found, pa.Scalar) else found.item()
+
+    def literal(one: Literal) -> Literal:
+        match one:
+            case Not(leaf):
+                inner = literal(leaf)
+                assert not isinstance(inner, Not)
+                return Not(inner)
+            case Between():
+                return replace(one, low=value(one.low), high=value(one.high))
+            case OneOf():
+                return replace(one, values=tuple(value(each) for each in one.values))
+            case Order():
+                return replace(one, value=value(one.value))
+            case Like() | RLike():
+                return replace(one, pattern=value(one.pattern))
+        return one
+
+    return Filter(tuple(tuple(literal(one) for one in conjunct) for conjunct in block.template.conjuncts))
