@@ -42,9 +42,9 @@ def main() -> int:
                 mark = {True: "reached", False: "MISSED", None: ""}[finding.reached]
                 console.print(f"{finding.workload}: {finding.what}: {finding.measured} {finding.bar} {mark}")
                 console.print(f"  {finding.details}", style="dim", highlight=False)
-        except LineSkipped as reason:
-            skipped[line] = str(reason)
-            console.print(f"skipped: {reason}", style="yellow")
+        except LineSkipped as skip:
+            skipped[line] = str(skip)
+            console.print(f"skipped: {skip}", style="yellow")
         if findings:
             save(line, findings, options)
         everything += [(line, finding) for finding in findings]

@@ -91,6 +91,8 @@ class FilterError(TamisError):
             line = before + line[first:last] + after
             column += len(before) - first
             width = min(width, len(line) - column)
+        # A tab is as wide as the terminal likes; a space keeps the underline in place.
+        line = line.replace("\t", " ")
         return f"{self.message}\n  {line}\n  {' ' * column}{'^' * width}"
 
 
@@ -120,3 +122,7 @@ class IndexFileError(TamisError):
 
 class StatisticsError(TamisError):
     """Event statistics that do not fit the schema, or cannot be read."""
+
+
+class PipelineError(TamisError):
+    """Spark, Java or a connector is missing, or a pipeline was put together in a way that cannot run."""

@@ -35,7 +35,7 @@ def test_matches_go_to_standard_output_as_the_event_and_its_subscription(tamis: 
         ("chair", "old"),
     ]
     chair = next(row for row in rows if row["title"] == "chair")
-    assert chair == EVENTS[1] | {"event_type": ["antiques"], "subscription": "old"}
+    assert chair == EVENTS[1] | {"subscription": "old"}
     assert "3 events, 3 matches, 0 dead letters" in result.stderr
 
 
@@ -70,7 +70,8 @@ def test_csv_and_gzipped_lines_out_hold_the_same_matches(tamis: Tamis, house: Pa
 
 
 def test_events_from_parquet_folders_and_gzip_match_the_same(tamis: Tamis, house: Path) -> None:
-    pyarrow.parquet.write_table(pa.Table.from_pylist(EVENTS), house / "events.parquet")
+    names = sorted({name for event in EVENTS for name in event})
+    pyarrow.parquet.write_table(pa.table({n: [e.get(n) for e in EVENTS] for n in names}), house / "events.parquet")
     (house / "many").mkdir()
     (house / "many" / "a.jsonl.gz").write_bytes(gzip.compress((house / "events.jsonl").read_bytes()))
     for events in ("events.parquet", "many"):

@@ -89,3 +89,11 @@ def test_an_empty_file_holds_no_subscriptions(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text("")
     assert _pairs(path) == {}
+
+
+def test_of_several_rows_with_one_id_the_first_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("id,filter\na,price < 1\nb,price < 2\na,price < 3\n")
+    read = read_subscriptions(path)
+    assert read.table.to_pydict() == {"id": ["a", "b"], "filter": ["price < 1", "price < 2"]}
+    assert [(refusal.id, refusal.filter) for refusal in read.refused] == [("a", "price < 3")]

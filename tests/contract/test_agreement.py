@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 import tamis
 from tamis.matching.statistics import Statistics
-from tamis.testing import Generated, reference_matches, workloads
+from tamis.testing import Generated, crowds, reference_matches, workloads
 from tamis.workloads import named
 from tests.contract.every import answers, every_matcher, texts
 
@@ -21,12 +21,28 @@ def test_agrees_with_the_oracle(matcher: str, workload: Generated) -> None:
     _agrees(matcher, workload)
 
 
+@every_matcher
+@settings(max_examples=60)
+@given(workload=crowds())
+def test_agrees_with_the_oracle_on_crowds(matcher: str, workload: Generated) -> None:
+    _agrees(matcher, workload)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @every_matcher
 @settings(max_examples=20_000)
 @given(workload=workloads(max_subscriptions=40, max_events=20))
 def test_agrees_with_the_oracle_at_length(matcher: str, workload: Generated) -> None:
+    _agrees(matcher, workload)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@every_matcher
+@settings(max_examples=3000)
+@given(workload=crowds(max_subscriptions=2000))
+def test_agrees_with_the_oracle_on_crowds_at_length(matcher: str, workload: Generated) -> None:
     _agrees(matcher, workload)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -28,7 +30,8 @@ def test_an_empty_index_matches_nothing(matcher: str) -> None:
 @every_matcher
 def test_no_events_give_no_matches(matcher: str) -> None:
     index = tamis.compile({"s": "price > 1", "t": "TRUE"}, AUCTIONS, matcher=matcher)
-    for nothing in ([], pa.table({"price": pa.array([], pa.float64())})):
+    empty: list[Any] = [[], pa.table({"price": pa.array([], pa.float64())})]
+    for nothing in empty:
         matches = index.match(nothing)
         assert (len(matches), matches.events, matches.to_lists()) == (0, 0, [])
         assert matches.offsets.tolist() == [0]

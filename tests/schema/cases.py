@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -104,7 +105,8 @@ STRANGE: tuple[Any, ...] = (
 )  # fmt: skip
 UNWRITABLE: tuple[Any, ...] = (
     datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 5, 1), date(2024, 5, 1), Decimal("1.5"), Decimal("7"),
-    Decimal("NaN"), Decimal("1e1000"), b"x", object(), (1,), {1},
+    Decimal("NaN"), Decimal("1e1000"), b"x", object(), (1,), {1}, 10**5000, np.array(7), np.array([1, 2]), np.array([]),
+    np.datetime64("NaT"), np.array([[1]]), range(3),
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def spoilt(path: str, value: Any) -> dict[str, Any]:
     for key in way:
         node = node[key]
     node[last] = value
-    return form  # type: ignore[no-any-return]
+    return form
 
 
 def test_event_type_is_built_in_and_comes_first() -> None:

@@ -211,7 +211,7 @@ def test_one_bad_text_among_thousands_is_found_alone() -> None:
 
 
 def test_publishers_with_different_habits_are_parsed_apart_and_in_bulk() -> None:
-    habits = [
+    habits: list[dict[str, Any]] = [
         {"event_type": "furniture", "tags": "red", "opened": 0},
         {"event_type": ["furniture"], "tags": ["red"], "opened": "1970-01-01"},
         {"quantity": 4.0, "tags": ["red"], "opened": "1970-01-01T00:00:00Z"},

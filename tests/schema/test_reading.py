@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from tamis.errors import EventError
 from tamis.schema import Annotation, Schema
+from tamis.schema.checking import violation_table
 from tamis.schema.timestamps import parse_timestamp, to_datetime
 from tamis.testing import events, schemas
-from tests.schema.cases import AUCTIONS, CHAIR, as_dicts, one_attribute, rules
+from tests.schema.cases import AUCTIONS, CHAIR, STRANGE, UNWRITABLE, as_dicts, one_attribute, rules, spoiled_events
 
 
 def test_the_papers_first_event_is_valid_and_its_second_breaks_r2() -> None:
@@ -72,7 +73,8 @@ def test_the_only_type_may_be_left_out() -> None:
 
 
 def test_null_an_empty_list_and_an_empty_object_are_absent() -> None:
-    for nothing in (None, [], [None], (), set(), {}, {"a": None}, {"a": {}}):
+    nothings: list[Any] = [None, [], [None], (), set(), {}, {"a": None}, {"a": {}}]
+    for nothing in nothings:
         assert AUCTIONS.violations(CHAIR | {"tags": nothing, "seller": {}, "unheard_of": nothing}) == []
         assert rules(AUCTIONS, CHAIR | {"price": nothing}) == [("price", "R2")]
 
@@ -213,6 +215,18 @@ def test_every_violation_of_an_event_is_reported() -> None:
 @given(st.data(), schemas())
 def test_generated_events_are_valid(data: st.DataObject, schema: Schema) -> None:
     assert schema.violations(data.draw(events(schema))) == []
+
+
+@given(st.data(), schemas())
+def test_whatever_is_published_is_accepted_or_refused_for_a_reason(data: st.DataObject, schema: Schema) -> None:
+    event = data.draw(spoiled_events(schema, STRANGE + UNWRITABLE))
+    found = schema.violations(event, row=3)
+    for violation in found:
+        assert violation.event == 3
+        assert violation.message
+    assert violation_table(found).num_rows == len(found)
+    if not found:
+        assert schema.to_arrow([event]).num_rows == 1
 
 
 @pytest.mark.parametrize(

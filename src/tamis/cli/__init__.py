@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from tamis.cli.compile import compile
+from tamis.cli.explain import explain
 from tamis.cli.failures import Commands
 from tamis.cli.match import match
 from tamis.cli.validate import validate
@@ -34,11 +35,13 @@ def tamis() -> None:
 
     \b
     [bold]Exit codes[/bold]
-      0 all done, 1 done, but some input was refused (and kept, with the reason), 2 not done
+      0  all done
+      1  done, but some input was refused (it is kept, with the reason)
+      2  not done
     """
 
 
-for command in (match, validate, compile, version):
+for command in (match, validate, explain, compile, version):
     app.command()(command)
 
 

@@ -49,11 +49,14 @@ def compile(
     \b
     [bold]Examples[/bold]
       tamis compile subscriptions.jsonl --schema auctions.yaml -o auctions.index
-      tamis compile subscriptions.csv -s auctions.yaml -o auctions.index --refused refused.csv --sample events.parquet
+      tamis compile subs.csv -s auctions.yaml -o auctions.index --refused bad.csv
+      tamis compile subs.csv -s auctions.yaml -o auctions.index --sample events/
 
     \b
     [bold]Exit codes[/bold]
-      0 all compiled, 1 some were refused, 2 nothing was done
+      0  all compiled
+      1  compiled, but some were refused
+      2  not done
     """
     if is_index(subscriptions):
         raise CommandError(f"{subscriptions}: a folder, but not a Parquet table of subscriptions")

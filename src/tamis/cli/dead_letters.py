@@ -1,4 +1,7 @@
-"""Events that break the schema: one row a violation, with the event as it came and where it came from."""
+"""Events that break the schema: one row a violation, with the event as it came and where it came from.
+
+`row` is the line or row of `source`, counted from 1.
+"""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from tamis.cli.lines import Lines, read_lines
 from tamis.cli.paths import STREAM, Format, format_of
 from tamis.cli.tables import json_rows
 from tamis.schema import Schema
+from tamis.schema.checking import Checked
 
 FORMATS = (Format.JSON_LINES, Format.JSON, Format.PARQUET)
 
@@ -63,13 +64,25 @@ class EventFiles:
     def batches(self, schema: Schema, rows: int) -> Iterator[EventBatch]:
         number = consumed = 0
         for path, form in self.files:
+            first = number
             read = _parquet_batches if form is Format.PARQUET else _line_batches
             for batch in read(path, schema, rows, self._ignore_unknown):
                 yield EventBatch(
-                    batch.valid, batch.numbers + number, batch.dead, batch.events, batch.consumed + consumed
+                    batch.valid, batch.numbers + first, batch.dead, batch.events, batch.consumed + consumed
                 )
                 number += batch.events
             consumed += 0 if path == STREAM else _size(path)
+
+    def row(self, schema: Schema, row: int) -> Checked | None:
+        """One line or row of the first file, counted from 1; none where there is no event."""
+        path, form = self.files[0]
+        if form is Format.PARQUET:
+            data = _dataset(path)
+            return schema.check(data.take([row - 1])) if row <= data.count_rows() else None
+        for block in read_lines(path, 10_000):
+            for position in np.flatnonzero(block.numbers == row).tolist():
+                return schema.check_json(pa.array([block.text(position)]))
+        return None
 
     def sample(self, schema: Schema, rows: int) -> pa.Table:
         """The first valid events, so many at most."""
@@ -121,7 +134,7 @@ def _parquet_batches(path: Path, schema: Schema, rows: int, ignore_unknown: bool
         checked = schema.check(batch, ignore_unknown=ignore_unknown)
         dead = dead_letters.NONE
         if len(checked.violations):
-            rows_here = np.arange(first, first + len(batch))
+            rows_here = np.arange(first + 1, first + 1 + len(batch))
             dead = dead_letters.letters(str(path), rows_here, checked.violations, partial(_row_text, batch))
         numbers = np.asarray(checked.valid_rows, np.int64) + first
         first += len(batch)

@@ -60,13 +60,16 @@ def match(
     \b
     [bold]Examples[/bold]
       tamis match subscriptions.jsonl events.jsonl --schema auctions.yaml
-      tamis match auctions.index events/ -o matches.parquet --dead-letters dead.jsonl
-      zcat events.jsonl.gz | tamis match auctions.index - --arrays --numbers
-      tamis match auctions.index events.parquet -o matches --spark
+      tamis match auctions.index events/ -o matches.parquet
+      tamis match auctions.index events.parquet --dead-letters dead.jsonl
+      zcat events.jsonl.gz | tamis match auctions.index - --arrays
+      tamis match auctions.index events/ -o matches/ --spark
 
     \b
     [bold]Exit codes[/bold]
-      0 all done, 1 done, but some events or subscriptions were refused, 2 nothing was done
+      0  all done
+      1  done, but some events or subscriptions were refused
+      2  not done
     """
     if spark:
         if numbers:

@@ -19,7 +19,7 @@ SubscriptionsArgument = Annotated[
 EventsArgument = Annotated[
     list[Path],
     typer.Argument(
-        metavar="EVENTS...",
+        metavar="EVENTS",
         help="JSON lines (.jsonl, .ndjson, .json, also .gz), Parquet, folders of them, or - for JSON lines on "
         "standard input.",
         show_default=False,

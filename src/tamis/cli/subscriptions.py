@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -29,13 +30,31 @@ _LINES_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFile:
-    """`table` has string columns `id` and `filter` without nulls; `refused` are the rows that had no such thing."""
+    """`table` has string columns `id` and `filter` without nulls, each id once; `refused` are the other rows."""
 
     table: pa.Table
     refused: list[Refusal]
 
 
 def read_subscriptions(path: Path) -> SubscriptionFile:
+    """Of several rows with one id the first is taken and the others are refused."""
+    return _distinct(_read(path))
+
+
+def _distinct(read: SubscriptionFile) -> SubscriptionFile:
+    encoded = read.table["id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    firsts = np.unique(encoded, return_index=True)[1]
+    if len(firsts) == len(encoded):
+        return read
+    repeated = np.setdiff1d(np.arange(len(encoded)), firsts)
+    refused = [
+        Refusal(row["id"], row["filter"], "Subscription", "there is a subscription with this id before it")
+        for row in read.table.take(pa.array(repeated)).to_pylist()
+    ]
+    return SubscriptionFile(read.table.take(pa.array(np.sort(firsts))), read.refused + refused)
+
+
+def _read(path: Path) -> SubscriptionFile:
     form = Format.PARQUET if path.is_dir() else format_of(path, FORMATS, "subscriptions")
     if form is Format.PARQUET:
         return _from_columns(pyarrow.parquet.read_table(path), path)

@@ -24,7 +24,7 @@ def validate(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema, in YAML.", show_default=False)],
     events: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[EVENTS]...", help="Events, as for [bold]tamis match[/bold].", show_default=False),
+        typer.Argument(metavar="EVENTS", help="Events, as for [bold]tamis match[/bold].", show_default=False),
     ] = None,
     subscriptions: Annotated[
         Path | None,
@@ -43,11 +43,13 @@ def validate(
     [bold]Examples[/bold]
       tamis validate auctions.yaml
       tamis validate auctions.yaml events.jsonl
-      tamis validate auctions.yaml --subscriptions subscriptions.jsonl --refused refused.csv
+      tamis validate auctions.yaml --subscriptions subscriptions.jsonl
 
     \b
     [bold]Exit codes[/bold]
-      0 everything is right, 1 some events or subscriptions are not, 2 the schema or a file cannot be read
+      0  everything is right
+      1  some events or subscriptions are not
+      2  the schema or a file cannot be read
     """
     for path in (dead_letters_to, refused_to):
         if path is not None:

@@ -35,8 +35,8 @@ _EXAMPLES = {
 class Comparisons:
     """Makes the leaves of one text, and raises where the types or the values do not fit.
 
-    `compare`, `between`, `one_of`, `like` and `rlike` first check what follows from the text's shape alone, then call the
-    method of the same name with an underscore, which looks at the values.
+    `compare`, `between`, `one_of`, `like` and `rlike` first check what follows from the text's shape alone, then call
+    the method of the same name with an underscore, which looks at the values.
     """
 
     def __init__(self, text: str, limits: Limits) -> None:
@@ -83,7 +83,7 @@ class Comparisons:
     def _require_kind(self, attribute: Attribute, known: Known) -> None:
         domain = attribute.domain
         if known.kind == "null":
-            message = f"a comparison with NULL never holds; write {attribute.name} IS NULL or {attribute.name} IS NOT NULL"
+            message = f"a comparison with NULL never holds; write {attribute.name} IS NULL or IS NOT NULL"
             raise FilterTypeError(message, self.text, known.start, known.end)
         if known.kind not in _KINDS[domain.kind]:
             example = _EXAMPLES.get(domain.kind) or repr(domain.values[0])  # type: ignore[union-attr]

@@ -21,8 +21,8 @@ _LARGEST = 10**400
 class Known:
     """A value and where it stands in the text.
 
-    `literal` is where its one literal begins, the sign aside (`negative`), or None where several make it up: a literal by
-    itself can be replaced by another one, which is what shapes do.
+    `literal` is where its one literal begins, the sign aside (`negative`), or None where several make it up: a literal
+    by itself can be replaced by another one, which is what shapes do.
     """
 
     kind: Kind
@@ -83,7 +83,8 @@ def _numeric(node: exp.Expr, text: str) -> Known:
 def _arithmetic(node: exp.Expr, text: str, start: int, end: int) -> int | float:
     """+, - and * on integers are exact; / is exact where it comes out even; all else is in doubles."""
     left, right = _numeric(node.this, text).value, _numeric(node.expression, text).value
-    assert isinstance(left, int | float) and isinstance(right, int | float)
+    assert isinstance(left, int | float)
+    assert isinstance(right, int | float)
     try:
         match node:
             case exp.Add():
@@ -119,7 +120,8 @@ def _in_range(value: int | float, text: str, start: int, end: int) -> int | floa
 
 
 def _too_large(text: str, start: int, end: int) -> FilterError:
-    return FilterTypeError("the number is too large; doubles end at about 1.8e308, integers here at 1e400", text, start, end)
+    message = "the number is too large; doubles end at about 1.8e308, integers here at 1e400"
+    return FilterTypeError(message, text, start, end)
 
 
 def _malformed(text: str, start: int, end: int) -> FilterError:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 WORDS: dict[str, TokenType] = {
     "AND": TokenType.AND,
@@ -64,9 +64,8 @@ class FilterDialect(Dialect):
         PLACEHOLDER_PARSERS: ClassVar[dict[Any, Any]] = {TokenType.PLACEHOLDER: lambda self: self._parse_variable()}
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
             **{
-                kind: parser.Parser.RANGE_PARSERS[kind]
-                for kind in (TokenType.BETWEEN, TokenType.IN, TokenType.IS)
-                + (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
+                TokenType[kind]: parser.Parser.RANGE_PARSERS[TokenType[kind]]
+                for kind in ("BETWEEN", "IN", "IS", "LIKE", "ILIKE", "RLIKE")
             },
             TokenType.AT_GT: parser.binary_range_parser(exp.ArrayContains),
         }

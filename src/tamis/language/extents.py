@@ -1,8 +1,8 @@
 """The set of values that a leaf admits, as ranges between cuts: what rewrites compute with.
 
 A cut is a place between values: `(1, v, 0)` just before v, `(1, v, 1)` just after it, `(0,)` before and `(2,)` after
-everything. An `Extent` is a sorted tuple of disjoint, non-adjacent pairs of cuts. Integers, timestamps, booleans and the
-positions of listed values have a next one, so their cuts are always before a value, and ranges that touch are one.
+everything. An `Extent` is a sorted tuple of disjoint, non-adjacent pairs of cuts. Integers, timestamps, booleans and
+the positions of listed values have a next one, so their cuts are always before a value, and ranges that touch are one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def extent_of(leaf: Leaf, attribute: Attribute) -> Extent | None:
         case Between(_, low, high, low_closed, high_closed):
             if isinstance(low, Slot) or isinstance(high, Slot):
                 return None
-            (first, last), = everything(attribute)
+            ((first, last),) = everything(attribute)
             start = first if low is None else max(first, _cut(low, 0 if low_closed else 1, attribute))
             end = last if high is None else min(last, _cut(high, 1 if high_closed else 0, attribute))
             return ((start, end),) if start < end else NOTHING
@@ -96,19 +96,8 @@ def intersection(a: Extent, b: Extent) -> Extent:
 
 def without(a: Extent, b: Extent) -> Extent:
     """The values of a that are not in b."""
-    rest: list[Range] = []
-    for start, end in a:
-        for other_start, other_end in b:
-            if other_end <= start or other_start >= end:
-                continue
-            if start < other_start:
-                rest.append((start, other_start))
-            start = other_end
-            if start >= end:
-                break
-        if start < end:
-            rest.append((start, end))
-    return tuple(rest)
+    ends = [START, *(cut for part in b for cut in part), END]
+    return intersection(a, tuple((ends[i], ends[i + 1]) for i in range(0, len(ends), 2) if ends[i] < ends[i + 1]))
 
 
 def includes(a: Extent, b: Extent) -> bool:
@@ -141,7 +130,7 @@ def count(extent: Extent, attribute: Attribute) -> int | None:
 
 def between(part: Range, attribute: Attribute) -> Between:
     """One range as a leaf."""
-    (first, last), = everything(attribute)
+    ((first, last),) = everything(attribute)
     start, end = part
     if is_stepped(attribute):
         # Positions of listed values are no range of strings: callers list those.

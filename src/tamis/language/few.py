@@ -1,4 +1,4 @@
-"""Cutting and reading of a few texts with plain Python: for one text, compiled loops over arrays cost more than they save.
+"""Cutting and reading of a few texts with plain Python: for those, compiled loops over arrays cost more than they save.
 
 Agrees with cutting.py and columns.py on every text it takes.
 """

@@ -1,7 +1,7 @@
 """Cutting filter texts into shape and literals, and reading the literals: byte loops over Arrow's buffers.
 
-A text's *shape* is what is left of it when each literal is replaced by its kind. `spans` has a row (start, end, kind) for
-each literal of all texts; text t owns rows `owners[t]` to `owners[t + 1]`.
+A text's *shape* is what is left of it when each literal is replaced by its kind. `spans` has a row (start, end, kind)
+for each literal of all texts; text t owns rows `owners[t]` to `owners[t + 1]`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INTEGER, DECIMAL, STRING = 1, 2, 3
 
 def kernel(function: F) -> F:
     """Compiled on first use, kept on disk, run without the interpreter's lock."""
-    return nb.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+    return nb.njit(cache=True, nogil=True)(function)
 
 
 @kernel
@@ -61,7 +61,7 @@ def end_of_number(data: Any, at: int, end: int) -> tuple[int, int]:
 
 @kernel
 def end_of_quoted(data: Any, at: int, end: int) -> int:
-    """One past the closing quote of what is quoted from here, a doubled quote being part of it; -1 if it never closes."""
+    """One past the closing quote of what is quoted from here, doubled quotes being part of it; -1 if there is none."""
     quote = data[at]
     at += 1
     while at < end:

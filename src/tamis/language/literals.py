@@ -40,9 +40,9 @@ def alternatives_of(extent: Extent, attribute: Attribute) -> list[Leaf]:
     if leaf is not None:
         return [leaf]
     few = tuple(part for part in extent if (count((part,), attribute) or _DENSE + 1) <= _DENSE)
-    rest = [between(part, attribute) for part in extent if part not in few]
-    few_leaf = leaf_of(few, attribute)
-    return rest if few_leaf is None or not few else [few_leaf, *rest]
+    leaves: list[Leaf] = [between(part, attribute) for part in extent if part not in few]
+    together = leaf_of(few, attribute) if few else None
+    return leaves if together is None else [together, *leaves]
 
 
 def literals_of(extent: Extent, attribute: Attribute) -> list[Literal]:

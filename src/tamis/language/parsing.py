@@ -13,7 +13,7 @@ from tamis.language.comparisons import Comparisons
 from tamis.language.constants import Known, evaluate, is_constant, moment
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.patterns import read_like, write_like
-from tamis.language.predicates import Never, Present, Versus, equals
+from tamis.language.predicates import Present, Versus, equals
 from tamis.language.syntax import read, span
 from tamis.language.tree import FALSE, TRUE, And, Constant, Negation, Or, Tree
 from tamis.schema import Attribute, Schema
@@ -32,7 +32,7 @@ _NUMERIC = ("integer", "float")
 
 
 def parse(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Tree:
-    """The filter's syntax tree; `FilterError` with the place and the remedy if the text is no filter over the schema."""
+    """The filter's syntax tree; `FilterError`, with place and remedy, if the text is no filter over the schema."""
     return check(text, schema, Comparisons(text, limits))
 
 
@@ -70,7 +70,8 @@ class _Checker:
                 return self.bare(node)
         self.terms += 1
         if self.terms > self.comparisons.limits.terms:
-            raise self.error(FilterTooComplex, f"the filter has more than {self.terms - 1:,} comparisons; split it", node)
+            message = f"the filter has more than {self.terms - 1:,} comparisons; split it into several subscriptions"
+            raise self.error(FilterTooComplex, message, node)
         match node:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.ArrayContains():
                 return self.comparison(node)
@@ -121,7 +122,9 @@ class _Checker:
 
     def versus(self, node: exp.Expr, left: Attribute, operator: str, right: Attribute) -> Tree:
         if left.domain != right.domain and not (left.domain.kind in _NUMERIC and right.domain.kind in _NUMERIC):
-            message = f"{left.name} is {_described(left)} and {right.name} is {_described(right)}; compare attributes alike"
+            message = (
+                f"{left.name} is {_described(left)} and {right.name} is {_described(right)}; compare like with like"
+            )
             raise self.error(FilterTypeError, message, node)
         if operator != "=":
             self.comparisons.require_order(left, *span(node))

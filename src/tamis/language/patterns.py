@@ -63,7 +63,8 @@ def like_expression(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     """A regular expression that a value (in lower case, where case is ignored) must match in full."""
     parts = read_like(pattern.lower() if ignore_case else pattern) or []
     found = {Wildcard.ONE: ".", Wildcard.ANY: ".*"}
-    return re.compile("".join(found[part] if isinstance(part, Wildcard) else re.escape(part) for part in parts), re.DOTALL)
+    written = (found[part] if isinstance(part, Wildcard) else re.escape(part) for part in parts)
+    return re.compile("".join(written), re.DOTALL)
 
 
 def like_matches(pattern: str, ignore_case: bool, value: str) -> bool:

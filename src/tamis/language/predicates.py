@@ -4,8 +4,9 @@ An event gives each attribute a set of values, empty where the attribute is abse
 *some* value of X satisfies it. `Not(leaf)` holds iff X is present and the leaf does not hold, with one exception:
 `Not(Present(X))` is `X IS NULL`, which holds iff X is absent.
 
-Values are in the attribute's own type: int for integers and timestamps (microseconds since the epoch, UTC), float, bool,
-and str for strings, enumerated and hierarchical values. In templates (see shapes.py) a `Slot` stands where a value may.
+Values are in the attribute's own type: int for integers and timestamps (microseconds since the epoch, UTC), float,
+bool, and str for strings, enumerated and hierarchical values. In templates (see shapes.py) a `Slot` stands where a
+value may.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Operand: TypeAlias = Value | Slot
 class Between:
     """Some value lies between low and high; None leaves that side open. Equality is low == high, both closed.
 
-    Integers and timestamps are always closed (x > 2 is kept as x >= 3), except a bound that is a Slot.
+    Integers and timestamps are always closed: x > 2 is kept as x >= 3.
     """
 
     attribute: str
@@ -54,7 +55,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Some value is <, <=, > or >= another along the order of an enumerated or hierarchical domain (<= is *kind of*)."""
+    """Some value is <, <=, > or >= another along an enumerated order or in a hierarchy, where <= is *kind of*."""
 
     attribute: str
     operator: str
@@ -129,7 +130,7 @@ _RANK: dict[type, int] = {Between: 0, OneOf: 1, Order: 2, Like: 3, RLike: 4, Ver
 
 
 def sort_key(literal: Literal) -> tuple[object, ...]:
-    """A total order on the literals of one schema: by attribute, then kind, then operands; a negation after its leaf."""
+    """A total order on the literals of one schema: by attribute, then sign, then kind, then operands."""
     negated = isinstance(literal, Not)
     leaf = literal.leaf if isinstance(literal, Not) else literal
     rank = _RANK[type(leaf)]

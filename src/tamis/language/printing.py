@@ -35,8 +35,7 @@ def print_filter(filter: Filter, schema: Schema) -> str:
     texts = [" AND ".join(print_literal(literal, schema) for literal in conjunct) for conjunct in filter.conjuncts]
     if len(texts) == 1:
         return texts[0] or "TRUE"
-    several = (f"({text})" if len(conjunct) > 1 else text for text, conjunct in zip(texts, filter.conjuncts, strict=True))
-    return " OR ".join(several)
+    return " OR ".join(f"({text})" if " AND " in text else text for text in texts)
 
 
 def print_literal(literal: Literal, schema: Schema) -> str:

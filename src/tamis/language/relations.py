@@ -1,4 +1,4 @@
-"""How two single-valued attributes in one total order may stand to each other: below, equal, above, or some of these."""
+"""How two single-valued attributes in a total order may stand to each other: below, equal, above, or some of these."""
 
 from __future__ import annotations
 

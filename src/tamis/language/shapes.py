@@ -30,10 +30,10 @@ _STRING = partial(pa.array, type=pa.string())
 class Block:
     """Filters of one shape: `template` with `Slot(i)` standing for row r's `columns[i][r]`.
 
-    `rows` are positions among the texts given to `bind`, ascending. Column values are in their attribute's type: int64 for
-    integers and timestamps, float64, and Arrow strings for strings, enumerated and hierarchical values and patterns.
-    A block without columns has real values in its template. Intervals with slots are not merged, and a list of slots may
-    come to the same value twice.
+    `rows` are positions among the texts given to `bind`, ascending. Column values are in their attribute's type: int64
+    for integers and timestamps, float64, and Arrow strings for strings, enumerated and hierarchical values and
+    patterns. A block without columns has real values in its template. Intervals with slots are not merged, and a list
+    of slots may come to the same value twice.
     """
 
     rows: npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ class Bound:
 
 
 def bind(texts: pa.Array | pa.ChunkedArray | Sequence[str], schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Bound:
-    """The normal forms of all texts. A text that is no filter over the schema is among the errors and stops no other."""
+    """The normal forms of all texts. One that is no filter over the schema is among the errors and stops no other."""
     bound = Bound(len(texts))
     first = 0
     for chunk in _chunks(texts):
@@ -107,7 +107,7 @@ class _Binding:
             for row in rows[~fits].tolist():
                 self.bind_alone(row, texts[row].as_py())
             rows = rows[fits]
-            columns = [column.filter(pa.array(fits)) if isinstance(column, pa.Array) else column[fits] for column in columns]
+            columns = [_kept(column, fits) for column in columns]
         if len(rows):
             self.bound.blocks.append(Block(rows + self.first, template.filter, tuple(columns)))
 
@@ -137,6 +137,10 @@ class _Binding:
             self.bound.errors.append((self.first + row, error))
         else:
             self.bound.blocks.append(Block(np.array([self.first + row], np.int64), filter, ()))
+
+
+def _kept(column: Column, mask: npt.NDArray[np.bool_]) -> Column:
+    return column.filter(pa.array(mask)) if isinstance(column, pa.Array) else column[mask]
 
 
 def _chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.StringArray | Sequence[object]]:

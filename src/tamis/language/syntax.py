@@ -1,7 +1,7 @@
 """Text to sqlglot's expression: the tokens are checked first, so that every mistake has a place and a remedy.
 
-sqlglot's parser takes much that is no filter and says little about what it refuses. `_Reader` therefore walks the tokens
-with the language's own grammar; what it lets through, sqlglot only has to nest by precedence.
+sqlglot's parser takes much that is no filter and says little about what it refuses. `_Reader` therefore walks the
+tokens with the language's own grammar; what it lets through, sqlglot only has to nest by precedence.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError, TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from tamis.errors import FilterSyntaxError, FilterTooComplex
 from tamis.language.dialect import WORDS, FilterDialect
@@ -24,7 +24,7 @@ _COMPARISONS = {TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenT
 _ARITHMETIC = {TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH}
 _NEGATABLE = {TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.AT_GT, TokenType.BETWEEN, TokenType.IN}
 _CONNECTIVES = {TokenType.AND, TokenType.OR}
-_OPERATORS = _COMPARISONS | _ARITHMETIC | _CONNECTIVES | {TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.AT_GT}
+_OPERATORS = _COMPARISONS | _ARITHMETIC | _CONNECTIVES | (_NEGATABLE - {TokenType.BETWEEN, TokenType.IN})
 _KEYWORDS = frozenset(WORDS.values()) - _NAMES - _VALUES
 
 _SUBQUERIES = {"SELECT", "EXISTS", "ANY", "ALL", "SOME"}
@@ -43,7 +43,7 @@ _REFUSED = {
 def read(text: str, limits: Limits) -> exp.Expr:
     """The filter's syntax as sqlglot has it, every leaf with its position in `meta`."""
     if len(text) > limits.text:
-        message = f"the filter has {len(text):,} characters and at most {limits.text:,} are taken; split it into several"
+        message = f"the filter has {len(text):,} characters, and at most {limits.text:,} are taken; split it"
         raise FilterTooComplex(message, text, limits.text, len(text))
     try:
         text.encode("utf-8")
@@ -55,7 +55,8 @@ def read(text: str, limits: Limits) -> exp.Expr:
     except TokenError:
         raise _unfinished(text) from None
     if not tokens:
-        raise FilterSyntaxError("the filter is empty; write TRUE for a filter that every event passes", text, 0, len(text))
+        message = "the filter is empty; write TRUE for a filter that every event passes"
+        raise FilterSyntaxError(message, text, 0, len(text))
     _Reader(text, tokens, limits).walk()
     try:
         parsed = _DIALECT.parser().parse_into(exp.Condition, tokens, text)
@@ -124,7 +125,7 @@ class _Reader:
             if len(self.levels) + prefixes > self.limits.depth:
                 message = f"the filter is nested more than {self.limits.depth} deep; take parentheses or NOTs off"
                 raise FilterTooComplex(message, self.text, token.start, token.end + 1)
-        self.terms += 1
+        self.terms += not self.levels[-1].is_list
         if self.terms > 2 * self.limits.terms:
             message = f"the filter has more than {self.limits.terms:,} comparisons; split it into several subscriptions"
             raise FilterTooComplex(message, self.text, token.start, len(self.text))
@@ -229,7 +230,8 @@ class _Reader:
         if kind == TokenType.R_PAREN:
             return self.error("this ')' closes nothing; take it off or add a '('", token)
         if kind == TokenType.COMMA:
-            return self.error("',' stands between the values of an IN list only; write AND or OR between conditions", token)
+            message = "',' stands between the values of an IN list only; write AND or OR between conditions"
+            return self.error(message, token)
         if previous.token_type in _NAMES and (kind == TokenType.L_PAREN or previous.text.upper() in _SUBQUERIES):
             return self.call(previous)
         if kind == TokenType.STRING and previous.token_type == TokenType.VAR:

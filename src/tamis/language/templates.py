@@ -50,10 +50,11 @@ class Template:
 def make_template(text: str, spans: Sequence[Span], schema: Schema, limits: Limits) -> Template | None:
     """The template of the shape of one text, given its literals; None if texts of this shape are parsed one by one.
 
-    That is so where the shape itself is wrong, and where a literal is more than a value: part of an arithmetic expression
-    or an escape, or of a type that its attribute does not have.
+    That is so where the shape itself is wrong, and where a literal is more than a value: part of an arithmetic
+    expression or an escape, or of a type that its attribute does not have.
     """
-    comparisons = _Slotted(text, limits, {start: (number, end, kind) for number, (start, end, kind) in enumerate(spans)})
+    places = {start: (number, end, kind) for number, (start, end, kind) in enumerate(spans)}
+    comparisons = _Slotted(text, limits, places)
     try:
         filter = normalise(check(text, schema, comparisons), schema, limits, text)
     except (FilterError, _NoSlot):

@@ -1,7 +1,7 @@
 """The checked syntax tree of a filter: AND, OR and NOT over leaves, as written, before any normalisation.
 
-Every leaf is positive (`x != 5` is `Negation` of the leaf `x = 5`; `x IS NULL` is `Negation` of `Present`), its attributes
-are in the schema and its values are in their attributes' domains.
+Every leaf is positive (`x != 5` is `Negation` of the leaf `x = 5`; `x IS NULL` is `Negation` of `Present`), its
+attributes are in the schema and its values are in their attributes' domains.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
@@ -26,7 +27,7 @@ from tamis.schema import EVENT_TYPE, Domain, EnumeratedDomain, HierarchicalDomai
 
 Values = Mapping[str, Sequence[Any]]  # attribute → its values in one event; absent: missing or empty
 
-_FILE = "subscriptions.json"
+_FILE = "subscriptions.json"  # after a line with its checksum
 
 
 def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False) -> bool:
@@ -145,12 +146,16 @@ class NaiveMatcher:
 
     def save(self, folder: Path) -> None:
         texts = {key: text for key, (text, _) in self._filters.items()}
-        (folder / _FILE).write_text(json.dumps(texts), encoding="utf-8")
+        content = json.dumps(texts).encode()
+        (folder / _FILE).write_bytes(f"{zlib.crc32(content):08x}\n".encode() + content)
 
     @classmethod
     def open(cls, folder: Path, schema: Schema, verify: bool = True) -> Self:
         try:
-            texts = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+            checksum, _, content = (folder / _FILE).read_bytes().partition(b"\n")
+            if verify and checksum != f"{zlib.crc32(content):08x}".encode():
+                raise ValueError("it does not agree with its checksum")
+            texts = json.loads(content)
         except (OSError, ValueError) as error:
             raise IndexFileError(
                 f"{folder / _FILE} cannot be read: {error}; compile and save the index anew"

@@ -123,12 +123,9 @@ def one_batch(events: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
         whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         arrays.append(whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks))
     if not arrays:
-        return events.schema.empty_table().to_batches()[0] if events.num_rows == 0 else _no_columns(events.num_rows)
+        # Only a selection from a batch with columns keeps its number of rows.
+        return pa.RecordBatch.from_arrays([pa.nulls(events.num_rows)], names=["nothing"]).select([])
     return pa.RecordBatch.from_arrays(arrays, schema=events.schema)
-
-
-def _no_columns(count: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(count)], names=["nothing"]).select([])
 
 
 def _first_present(left: pa.Array, right: pa.Array) -> pa.Array:

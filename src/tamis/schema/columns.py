@@ -20,7 +20,8 @@ from tamis.schema.domains import Domain, EnumeratedDomain, HierarchicalDomain
 from tamis.schema.instants import instants
 
 Mask = npt.NDArray[np.bool_]
-_EXACT_INTEGERS = 2**53
+# Below this every integer is a float; from here on, only some.
+EXACT_INTEGERS = float(2**53)
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,8 @@ def _floats(array: pa.Array, _: Domain) -> Column | None:
         return _unless(pc.is_nan(floats), floats)
     if pa.types.is_integer(kind):
         floats = array.cast(pa.float64(), safe=False)
-        return _unless(pc.greater(pc.abs(floats), float(_EXACT_INTEGERS)), floats)
+        # At the limit itself too: the next integer is rounded to it.
+        return _unless(pc.greater_equal(pc.abs(floats), EXACT_INTEGERS), floats)
     if pa.types.is_decimal(kind):
         # Through text, which is read as the nearest double; a direct cast may be one off.
         return Column(array.cast(pa.string()).cast(pa.float64()))

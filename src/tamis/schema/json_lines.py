@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.schema.alignment import Aligned, Rows, align
 from tamis.schema.checking import Checked, sift
-from tamis.schema.columns import Mask, either, flat_columns, rows_of
+from tamis.schema.columns import EXACT_INTEGERS, Mask, either, flat_columns, rows_of
 from tamis.schema.json_blocks import framed, parse_blocks, partition
 from tamis.schema.json_shape import learn_shape, mixed_keys
 from tamis.schema.reading import Reading, check_view, read_event
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tamis.schema.model import Schema
 
 _SAMPLED = 32
-_EXACT_INTEGERS = float(2**53)
 
 
 class MalformedJsonError(ValueError):
@@ -52,7 +51,7 @@ def parse_json(text: str) -> object:
     except MalformedJsonError:
         raise
     except json.JSONDecodeError as error:
-        raise MalformedJsonError(f"malformed JSON: {error.msg} at character {error.pos + 1}") from None
+        raise MalformedJsonError(f"malformed JSON: {error.msg}, character {error.pos + 1}") from None
     except ValueError:
         raise MalformedJsonError("malformed JSON: a number has too many digits") from None
     except RecursionError:
@@ -143,7 +142,7 @@ def _inexact(batch: pa.RecordBatch) -> Mask | None:
         items = array.flatten() if nested else array
         if not pa.types.is_float64(items.type):
             continue
-        large = pc.fill_null(pc.greater_equal(pc.abs(items), _EXACT_INTEGERS), False)
+        large = pc.fill_null(pc.greater_equal(pc.abs(items), EXACT_INTEGERS), False)
         if pc.any(large).as_py():
             mask = np.asarray(large)
             lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)) if nested else None

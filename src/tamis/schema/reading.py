@@ -80,7 +80,8 @@ def read_pairs(schema: Schema, pairs: Iterable[tuple[str, object]], row: int) ->
     attributes, given = schema.attributes, reading.given
     for name, value in pairs:
         if type(value) not in _SCALARS and isinstance(value, _COLLECTIONS):
-            value = [item for item in value if item is not None] or None
+            items: Any = [value.item()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+            value = [item for item in items if item is not None] or None
         if value is None:
             continue
         if name in given:

@@ -47,7 +47,10 @@ def read_value(domain: Domain, value: object) -> Value:
 
 def shown(value: object, limit: int = _SHOWN) -> str:
     """The value for an error message, cut where it is long, always fit to be encoded."""
-    text = repr(value[: limit + 1] if isinstance(value, str | bytes) else value)
+    try:
+        text = repr(value[: limit + 1] if isinstance(value, str | bytes | list | tuple) else value)
+    except ValueError:
+        text = "a number of thousands of digits"
     if len(text) > limit:
         text = text[:limit] + "..."
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -10,7 +10,7 @@ The strategies need hypothesis.
 from tamis.testing.events import events
 from tamis.testing.faults import FailingSink, Fault, FaultySource, Pause, SinkFailedError, SourceAbortedError
 from tamis.testing.filters import conjunctions, filters, written_filters
-from tamis.testing.generated import Generated, workloads
+from tamis.testing.generated import Generated, crowds, workloads
 from tamis.testing.reference import reference_matches
 from tamis.testing.schemas import schemas
 
@@ -23,6 +23,7 @@ __all__ = [
     "SinkFailedError",
     "SourceAbortedError",
     "conjunctions",
+    "crowds",
     "events",
     "filters",
     "reference_matches",

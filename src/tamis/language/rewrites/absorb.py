@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tamis.language.implications import Implications, Summary
 from tamis.language.predicates import Literal, Not, Present, attributes_of
 from tamis.language.pushed import Conjunct
-from tamis.language.rewrites.implications import Summary
 from tamis.schema import Schema
 
 
@@ -15,7 +15,8 @@ def absorb(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:
     if len(conjuncts) < 2:
         return list(conjuncts)
     masks = _masks(conjuncts)
-    summaries = [Summary(conjunct, schema) for conjunct in conjuncts]
+    implications = Implications(schema)
+    summaries = [Summary(conjunct, implications) for conjunct in conjuncts]
     kept: list[Conjunct] = []
     gone = [False] * len(conjuncts)
     for i, summary in enumerate(summaries):

@@ -7,9 +7,13 @@ from tamis.language.pushed import Conjunct
 
 
 def find_contradictions(conjunct: Conjunct) -> bool:
-    """Whether the conjunct, its intervals merged, cannot hold: an empty set, a leaf and its negation, or absence and use."""
+    """Whether the conjunct, its intervals merged, cannot hold.
+
+    That is so where a set is empty, where a leaf stands beside its negation, and where what must be absent is used.
+    """
     literals = set(conjunct)
-    absent = {literal.leaf.attribute for literal in conjunct if isinstance(literal, Not) and isinstance(literal.leaf, Present)}
+    negated = [literal.leaf for literal in conjunct if isinstance(literal, Not)]
+    absent = {leaf.attribute for leaf in negated if isinstance(leaf, Present)}
     for literal in conjunct:
         if isinstance(literal, Never):
             return True

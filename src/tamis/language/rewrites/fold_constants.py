@@ -6,7 +6,7 @@ from tamis.language.pushed import All, Pushed, Some
 
 
 def fold_constants(pushed: Pushed) -> Pushed:
-    """The same filter; All and Some alternate, have two or more items and no repeats, save TRUE and FALSE themselves."""
+    """The same filter, TRUE or FALSE, or without them: All and Some alternate and have two or more different items."""
     if not isinstance(pushed, All | Some):
         return pushed
     kind, other = (All, Some) if isinstance(pushed, All) else (Some, All)

@@ -60,11 +60,11 @@ def _join(groups: list[Group], attribute: Attribute) -> list[Group]:
             rest.append(group)
     union = united(part for extent in values for part in extent)
     known = _alternatives(union, attribute) if values else []
-    if attribute.multiple and _covers_a_negation(union, rest, attribute):
-        known = [(Present(attribute.name),)]
+    present: Group = (Present(attribute.name),)
+    if present in known or (attribute.multiple and _covers_a_negation(union, rest, attribute)):
+        # Whatever the other groups ask for besides absence, they ask for presence with it.
+        return [()] if absent in groups else [present]
     if absent in groups:
-        if (Present(attribute.name),) in known:
-            return [()]
         rest.append(absent)
     listed = tuple(sorted(set(slots), key=lambda slot: slot.number))
     if len(listed) == 1:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tamis.language.extents import NOTHING, Extent, everything, includes, intersection, is_stepped, points, united, without
+from tamis.language.extents import (
+    NOTHING,
+    Extent,
+    Range,
+    everything,
+    includes,
+    intersection,
+    is_stepped,
+    points,
+    united,
+    without,
+)
 from tamis.language.literals import alternatives_of, is_point, known_extent, literals_of, negatives_of
 from tamis.language.patterns import like_matches, rlike_matches
 from tamis.language.predicates import (
@@ -32,9 +43,9 @@ _FEW = 1_000
 def merge_intervals(conjunct: Conjunct, schema: Schema) -> Conjunct:
     """The same conjunct; what no event satisfies shows as a `Never`.
 
-    On a single-valued attribute all literals speak of one value, so their sets intersect. On one with several values each
-    positive literal may be satisfied by another value: those stay apart, and only negated ones, which speak of every value,
-    are joined. Literals with slots stay as they are, but for lists of excluded values.
+    On a single-valued attribute all literals speak of one value, so their sets intersect. On one with several values
+    each positive literal may be satisfied by another value: those stay apart, and only negated ones, which speak of
+    every value, are joined. Literals with slots stay as they are, but for lists of excluded values.
     """
     groups: dict[str, list[Literal]] = defaultdict(list)
     merged: list[Literal] = []
@@ -52,26 +63,30 @@ def merge_intervals(conjunct: Conjunct, schema: Schema) -> Conjunct:
 
 def _of_one(literals: Sequence[Literal], attribute: Attribute) -> list[Literal]:
     extent = everything(attribute)
+    excluded: list[Range] = []
     opaque: list[Literal] = []
-    known = False
     for literal in literals:
-        values = known_extent(literal, attribute)
-        if values is None:
+        leaf = literal.leaf if isinstance(literal, Not) else literal
+        values = known_extent(leaf, attribute)
+        if values is None or (isinstance(leaf, Present) and isinstance(literal, Not)):
             opaque.append(literal)
+        elif isinstance(literal, Not):
+            excluded += values
         else:
-            known, extent = True, intersection(extent, values)
-    if not known:
+            extent = intersection(extent, values)
+    if len(opaque) == len(literals):
         return _join_excluded(opaque, attribute)
+    extent = without(extent, united(excluded))
     if attribute.domain.kind == "string" and extent != NOTHING and opaque:
         extent, opaque = _keep_matching(extent, opaque, attribute)
-    return [Never(attribute.name)] if extent == NOTHING else [
-        *literals_of(extent, attribute), *_join_excluded(opaque, attribute)
-    ]
+    if extent == NOTHING:
+        return [Never(attribute.name)]
+    return [*literals_of(extent, attribute), *_join_excluded(opaque, attribute)]
 
 
 def _of_many(literals: Sequence[Literal], attribute: Attribute) -> list[Literal]:
     positive: dict[Extent, Leaf] = {}
-    excluded: Extent = NOTHING
+    ranges: list[Range] = []
     opaque: list[Literal] = []
     for literal in literals:
         leaf = literal.leaf if isinstance(literal, Not) else literal
@@ -79,9 +94,10 @@ def _of_many(literals: Sequence[Literal], attribute: Attribute) -> list[Literal]
         if extent is None:
             opaque.append(literal)
         elif isinstance(literal, Not):
-            excluded = united([*excluded, *extent])
+            ranges += extent
         else:
             positive[extent] = leaf
+    excluded = united(ranges)
     kept: list[Literal] = []
     for extent, leaf in positive.items():
         left = without(extent, excluded)

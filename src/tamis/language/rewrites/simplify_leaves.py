@@ -100,5 +100,3 @@ def _reversed(leaf: Versus, schema: Schema) -> Literal:
     if leaf.operator == "=" or left.multiple or right.multiple or not total:
         return Not(leaf)
     return Versus(leaf.right, "<=" if leaf.operator == "<" else "<", leaf.left)
-
-

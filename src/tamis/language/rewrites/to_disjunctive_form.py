@@ -57,7 +57,7 @@ class _Distribution:
             merged = [self.merged(conjunct) for conjunct in current]
             possible = _sorted([conjunct for conjunct in merged if not find_contradictions(conjunct)])
             joined = join_versus(join_alternatives(possible, self.schema), self.schema)
-            self.check(len(joined), 4)
+            self.check(len(joined), 2)
             absorbed = _sorted(find_tautologies(absorb(joined, self.schema)))
             if absorbed == current:
                 break
@@ -74,11 +74,12 @@ class _Distribution:
     def check(self, count: int, slack: int) -> None:
         """Refuses what is too large; steps in between may be larger than the result, by the slack, but no more."""
         if count > slack * self.limits.conjuncts:
-            raise self.too_complex(f"{count:,} alternatives", f"{self.limits.conjuncts:,}")
+            raise self.too_complex(f"{count:,} alternatives or more", f"{self.limits.conjuncts:,}")
 
     def too_complex(self, size: str, limit: str) -> FilterTooComplex:
-        message = f"the filter comes to {size} when its ORs are multiplied out, and at most {limit} are taken"
-        return FilterTooComplex(f"{message}; split it at an OR into several subscriptions", self.text, 0, len(self.text))
+        size = f"the filter comes to {size} when its ORs are multiplied out, and at most {limit} are taken"
+        message = f"{size}; split it at an OR into several subscriptions"
+        return FilterTooComplex(message, self.text, 0, len(self.text))
 
 
 def _conjunct(literals: Sequence[Literal]) -> Conjunct:

@@ -109,12 +109,12 @@ def signatures(members: Any, masks: Any, conjuncts: Any, special: Any, singles: 
     out = np.empty(len(members), np.int64)
     for i in range(len(members)):
         c = members[i]
-        value, length = np.uint64(special[c]), 0
+        value, length = np.uint64(0), 0
         for j in range(offsets[c], offsets[c + 1]):
             if is_residual(masks[i], j - offsets[c], columns[j], singles):
                 value = mix(np.int64(value * np.uint64(1000003) + np.uint64(columns[j] * 4 + end_of(lows[j], highs[j]) + 1)))
                 length += 1
-        out[i] = np.int64(value >> np.uint64(8)) | (np.int64(min(length, 127)) << LENGTH_SHIFT)
+        out[i] = np.int64(value >> np.uint64(9)) | (np.int64(special[c]) << (LENGTH_SHIFT - 1)) | (length << LENGTH_SHIFT)
     return out
 
 

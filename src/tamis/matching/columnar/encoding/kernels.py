@@ -121,8 +121,8 @@ def cell_of(value: float, low: float, scale: float, cells: int) -> int:
     """A cell number that never falls as the value grows; exactness is the search's business, not the cell's."""
     if not value > low:
         return 0
-    cell = (value - low) * scale
-    return cells - 1 if cell >= cells - 1 else np.int64(cell)
+    cell = (value - low) * scale  # infinite or NaN for infinite values: the last cell, as it should be
+    return np.int64(cell) if cell < cells - 1 else cells - 1
 
 
 @kernel

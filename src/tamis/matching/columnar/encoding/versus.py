@@ -57,7 +57,8 @@ def _ranks(left: pa.Array, right: pa.Array) -> tuple[Int64s, Int64s]:
         parts = [_double_and_rest(side) for side in (left, right)]
         doubles, rests = (np.concatenate([p[i] for p in parts]) for i in (0, 1))
         order = np.lexsort((rests, doubles))
-        steps = (np.diff(doubles[order]) != 0) | (np.diff(rests[order]) != 0)
+        doubles, rests = doubles[order], rests[order]
+        steps = (doubles[1:] != doubles[:-1]) | (rests[1:] != rests[:-1])  # no differences: inf - inf is NaN
         ranks = np.empty(len(order), np.int64)
         ranks[order] = np.concatenate([np.zeros(min(1, len(order)), np.int64), np.cumsum(steps)])
     return ranks[: len(left)], ranks[len(left) :]

@@ -1,0 +1,122 @@
+"""`tamis explain`: why does this subscription match this event, or not?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import CommandError
+from tamis.cli.indexes import is_index
+from tamis.cli.options import SchemaOption, SubscriptionsArgument
+from tamis.cli.subscriptions import read_subscriptions
+from tamis.cli.terminal import out
+from tamis.engine import Index
+from tamis.errors import SubscriptionError
+from tamis.explanation import Explanation, Verdict
+from tamis.explanation import explain as explanation_of
+from tamis.schema import Schema
+from tamis.schema.checking import Checked
+
+_SIGNS = {"held": ("✔", "green"), "failed": ("✘", "red"), "absent": ("–", "yellow")}
+
+
+def explain(
+    subscriptions: SubscriptionsArgument,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The subscription to explain.", show_default=False)],
+    event: Annotated[
+        str,
+        typer.Argument(
+            metavar="EVENT", help="The event as a JSON object, or a file of events (see --row).", show_default=False
+        ),
+    ],
+    schema: SchemaOption = None,
+    row: Annotated[
+        int, typer.Option("--row", min=1, metavar="N", help="Which line or row of the file, counted from 1.")
+    ] = 1,
+) -> None:
+    """Explain why a subscription matches an event, or why it does not.
+
+    Each condition of its normal form is shown with what the event has: it held, it failed, or the attribute is absent.
+
+    \b
+    [bold]Examples[/bold]
+      tamis explain auctions.index s9 '{"price": 200.0, "title": "clock"}'
+      tamis explain auctions.index s9 events.jsonl --row 17
+      tamis explain subs.jsonl s9 events.parquet --row 17 -s auctions.yaml
+
+    \b
+    [bold]Exit codes[/bold]
+      0  explained, whether it matches or not
+      2  not explained
+    """
+    if is_index(subscriptions):
+        index = Index.open(subscriptions)
+        text, shape = index.text(id), index.schema
+    elif schema is not None:
+        text, shape = _text(subscriptions, id), Schema.load(schema)
+    else:
+        raise CommandError("there is no schema: give one with --schema, or a folder that tamis compile wrote")
+    given = _event(event, row, shape)
+    out.print(Text.assemble((id, "bold"), ": ", text), soft_wrap=True)
+    _show(explanation_of(text, given, shape))
+
+
+def _text(subscriptions: Path, id: str) -> str:
+    table = read_subscriptions(subscriptions).table
+    found = pc.index(table["id"], id).as_py()
+    if found < 0:
+        raise SubscriptionError(f"there is no subscription {id!r} in {subscriptions}")
+    return str(table["filter"][found].as_py())
+
+
+def _event(event: str, row: int, schema: Schema) -> dict[str, Any]:
+    checked = schema.check_json(pa.array([event])) if event.lstrip().startswith("{") else _row(Path(event), row, schema)
+    if not len(checked.valid):
+        faults = "\n  ".join(checked.violations["message"].to_pylist())
+        raise CommandError(f"the event breaks the schema, so nothing matches it:\n  {faults}")
+    return {name: value for name, value in checked.valid.to_pylist()[0].items() if value is not None}
+
+
+def _row(path: Path, row: int, schema: Schema) -> Checked:
+    checked = EventFiles([path]).row(schema, row)
+    if checked is None:
+        raise CommandError(f"{path}: there is no event in row {row:,}")
+    return checked
+
+
+def _show(explanation: Explanation) -> None:
+    if not explanation.alternatives:
+        out.print("no match: the filter contradicts itself, so no event can match")
+        return
+    several = len(explanation.alternatives) > 1
+    for number, verdicts in enumerate(explanation.alternatives, 1):
+        if several:
+            out.print(f"alternative {number} of {len(explanation.alternatives)}", style="dim")
+        out.print(_table(verdicts))
+    first = explanation.first_failure
+    if first is None:
+        out.print(Text("match", "bold green"))
+    else:
+        out.print(Text.assemble(("no match", "bold red"), f"; first to fail: {first.condition}"), soft_wrap=True)
+
+
+def _table(verdicts: tuple[Verdict, ...]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for verdict in verdicts:
+        sign, colour = _SIGNS[verdict.state]
+        has = ", ".join(f"{name}: {_shown(values)}" for name, values in verdict.values.items())
+        table.add_row(Text(f"{sign} {verdict.state}", colour), Text(verdict.condition), Text(has, "dim"))
+    if not verdicts:
+        table.add_row(Text("✔ held", "green"), "TRUE", "")
+    return table
+
+
+def _shown(values: list[Any]) -> str:
+    return ", ".join(map(str, values)) if values else "absent"

@@ -1,0 +1,42 @@
+"""Tamis on Spark: sources, validation, matching, changing subscriptions, statistics, backtests, sinks.
+
+    from tamis import pipeline
+    pipeline.match(events, index)
+
+Nothing here starts Spark before it is asked to; without PySpark or Java, `session` says in one line what is missing.
+"""
+
+from tamis.pipeline.compile import compile
+from tamis.pipeline.indexes import Subscribed
+from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
+from tamis.pipeline.match import match
+from tamis.pipeline.notifications import with_event_key
+from tamis.pipeline.session import session
+from tamis.pipeline.shards import Cut, Shards, shard
+from tamis.pipeline.sinks import to_files
+from tamis.pipeline.sources import read_json_lines, read_parquet
+from tamis.pipeline.stream import stream
+from tamis.pipeline.subscription_table import Change, SubscriptionTable
+from tamis.pipeline.validate import Validated, validate
+
+__all__ = [
+    "KAFKA_KEY",
+    "Change",
+    "Cut",
+    "Shards",
+    "Subscribed",
+    "SubscriptionTable",
+    "Validated",
+    "compile",
+    "match",
+    "read_json_lines",
+    "read_kafka",
+    "read_parquet",
+    "session",
+    "shard",
+    "stream",
+    "to_files",
+    "to_kafka",
+    "validate",
+    "with_event_key",
+]

@@ -1,0 +1,36 @@
+"""A micro-batch takes the version it uses, once and for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tamis.pipeline.durable import locked
+from tamis.pipeline.notes import Notes
+from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.versions import Versions
+from tamis.schema import Schema
+
+LOCK = "lock"
+NOTES = "notes"
+
+
+def version_for(folder: Path, stream: str, batch: int) -> int:
+    """The version that this micro-batch is to use: the newest, or on a replay the one it used first.
+
+    It is on disk when this returns, and its files are kept at least until the stream takes its next batch.
+    """
+    with locked(folder / LOCK):
+        return Notes(folder / NOTES).note(stream, batch, Versions(folder).newest().version)
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A table of subscriptions of which each micro-batch takes the newest version when its first task runs."""
+
+    schema: Schema
+    folder: str
+
+    def snapshot(self, stream: str, batch: int) -> Snapshot:
+        folder = Path(self.folder)
+        return Snapshot(self.schema, (Versions(folder).part(version_for(folder, stream, batch)),))

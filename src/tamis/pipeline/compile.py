@@ -1,0 +1,93 @@
+"""`compile`: subscriptions parsed in parallel on Spark, and put together into one index on the driver."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tamis.engine import MATCHERS, Index
+from tamis.errors import FilterError, TamisError
+from tamis.language import Bound, bind
+from tamis.matching.matcher import Subscriptions
+from tamis.matching.statistics import Statistics
+from tamis.pipeline.bound import joined_bounds, only_rows
+from tamis.pipeline.frames import mapped
+from tamis.pipeline.subscriptions import require_columns, sifted
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLUMNS = pa.schema([pa.field("id", pa.string()), pa.field("filter", pa.string())])
+_ERRORS = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("id", "filter", "error", "message")),
+        *(pa.field(name, pa.int32()) for name in ("start", "end")),
+    ]
+)
+
+
+def compile(subscriptions: DataFrame, schema: Schema, statistics: Statistics | None = None) -> tuple[Index, DataFrame]:
+    """Compiles a DataFrame with the string columns `id` and `filter`.
+
+    A subscription that cannot be taken (its filter is refused, its id is missing or there twice) does not stop the
+    others: it comes back in the second table, under its id. There `error` is the kind of error, and where a filter was
+    refused, its characters from `start` to `end` are at fault.
+    """
+    rows, bound, refused = bind_frame(subscriptions, schema)
+    index = build(rows, bound, schema, statistics)
+    return index, error_table(subscriptions.sparkSession, [*refused, *index.errors])
+
+
+def bind_frame(subscriptions: DataFrame, schema: Schema) -> tuple[pa.Table, Bound, list[tuple[str, TamisError]]]:
+    """The subscriptions with a usable id (columns id and filter), what the language made of them, and the others."""
+    from pyspark.sql.types import BinaryType, StructField
+
+    require_columns(subscriptions.columns)
+    texts = subscriptions.selectExpr("CAST(id AS STRING) id", "CAST(filter AS STRING) filter")
+    cores = subscriptions.sparkSession.sparkContext.defaultParallelism
+    if texts.rdd.getNumPartitions() < cores:
+        texts = texts.repartition(cores)
+    answers = mapped(texts, ["id", "filter"], _Binder(schema).run, [StructField("bound", BinaryType())]).collect()
+    pieces: list[tuple[pa.RecordBatch, Bound]] = [pickle.loads(answer["bound"]) for answer in answers]
+    listed = sifted(pa.Table.from_batches([batch for batch, _ in pieces], COLUMNS))
+    bound = joined_bounds([bound for _, bound in pieces])
+    return listed.rows, only_rows(bound, listed.places) if listed.refused else bound, listed.refused
+
+
+def build(rows: pa.Table, bound: Bound, schema: Schema, statistics: Statistics | None) -> Index:
+    """An index of bound subscriptions."""
+    ids, filters = (rows[name].combine_chunks() for name in ("id", "filter"))
+    index = Index(schema, MATCHERS["columnar"].build(Subscriptions(ids, filters, bound), schema, statistics))
+    index.errors = [(ids[row].as_py(), error) for row, error in bound.errors]
+    return index
+
+
+def error_table(session: SparkSession, errors: Sequence[tuple[str, TamisError]]) -> DataFrame:
+    """Refused subscriptions as a DataFrame."""
+    rows = [_row(id, error) for id, error in errors]
+    return session.createDataFrame(pa.Table.from_pylist(rows, _ERRORS))
+
+
+def _row(id: str, error: TamisError) -> dict[str, object]:
+    row: dict[str, object] = {"id": id, "error": type(error).__name__, "message": str(error)}
+    if isinstance(error, FilterError):
+        row |= {"message": error.message, "filter": error.text, "start": error.start, "end": error.end}
+    return row
+
+
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    """What a worker does: binds a batch of texts, and sends the ids, the texts and what became of them, pickled."""
+
+    schema: Schema
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            texts = batch.rename_columns(["id", "filter"]).cast(COLUMNS)
+            answer = pickle.dumps((texts, bind(texts.column("filter"), self.schema)), protocol=5)
+            yield pa.RecordBatch.from_arrays([pa.array([answer], pa.binary())], ["c0"])

@@ -1,0 +1,82 @@
+"""DataFrames on their way to the workers and back: columns by position, so that any column name will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tamis.errors import PipelineError
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
+
+Worker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def mapped(df: DataFrame, columns: Sequence[str], worker: Worker, fields: Sequence[StructField]) -> DataFrame:
+    """The worker's answer to these columns, as a DataFrame with these fields.
+
+    PySpark takes the dots of a column's name for nesting; under plain names in between none is seen.
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    plain = df.toDF(*(f"c{place}" for place in range(len(df.columns))))
+    taken = plain.select(*(f"c{df.columns.index(name)}" for name in columns))
+    answer = StructType([StructField(f"c{place}", field.dataType, True) for place, field in enumerate(fields)])
+    return taken.mapInArrow(worker, answer).toDF(*(field.name for field in fields))
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark takes it whole, dots and all."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def attribute_columns(df: DataFrame, schema: Schema) -> list[str]:
+    """The columns that hold attributes: by their name, or structs whose members are attributes by dotted name."""
+    from pyspark.sql.types import StructType
+
+    found = [
+        field.name
+        for field in df.schema.fields
+        if field.name in schema.attributes
+        or (
+            isinstance(field.dataType, StructType)
+            and any(name.startswith(f"{field.name}.") for name in schema.attributes)
+        )
+    ]
+    if not found:
+        raise PipelineError(
+            f"none of the columns ({', '.join(df.columns)}) is an attribute of the schema "
+            f"({', '.join(schema.attributes)}); for a column of JSON texts say json='…'"
+        )
+    return found
+
+
+def text_column(df: DataFrame, name: str) -> str:
+    """The column of that name, which must hold texts or bytes."""
+    from pyspark.sql.types import BinaryType, StringType
+
+    if name not in df.columns:
+        raise PipelineError(f"there is no column {name!r} of JSON texts; there are {', '.join(df.columns)}")
+    if not isinstance(df.schema[name].dataType, StringType | BinaryType):
+        raise PipelineError(f"the column {name!r} holds {df.schema[name].dataType.simpleString()}, not JSON texts")
+    return name
+
+
+def kept_columns(df: DataFrame, keep: Sequence[str] | None, new: Sequence[str]) -> list[str]:
+    """The columns to keep, all unless said otherwise; none of them may bear the name of a new one."""
+    repeated = sorted({name for name in df.columns if df.columns.count(name) > 1})
+    if repeated:
+        raise PipelineError(f"the column {repeated[0]!r} is there more than once; rename one of them")
+    kept = df.columns if keep is None else list(keep)
+    unknown = [name for name in kept if name not in df.columns]
+    if unknown:
+        raise PipelineError(f"there is no column {unknown[0]!r} to keep; there are {', '.join(df.columns)}")
+    clash = [name for name in new if name in kept]
+    if clash:
+        raise PipelineError(f"the column {clash[0]!r} would be there twice; rename it, or leave it out of keep")
+    return kept

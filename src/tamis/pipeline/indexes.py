@@ -1,0 +1,81 @@
+"""Subscriptions as the user has them (an index, a folder, shards, a table) made ready for workers to open."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from tamis.engine import Index
+from tamis.errors import PipelineError
+from tamis.pipeline.batch_versions import Live
+from tamis.pipeline.shards import SHARDS, Shards
+from tamis.pipeline.snapshot import Part, Snapshot
+from tamis.pipeline.subscription_table import SubscriptionTable
+from tamis.pipeline.versions import CURRENT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Subscribed = Index | Shards | SubscriptionTable | str | Path
+
+FOLDER = "spark.tamis.folder"
+
+# An index is saved once a version, however often it is used.
+_SAVED: WeakKeyDictionary[Index, tuple[object, str]] = WeakKeyDictionary()
+
+
+def opened_source(subscriptions: Subscribed) -> Index | Shards | SubscriptionTable:
+    """What lies under a path; anything else as it is."""
+    if not isinstance(subscriptions, str | Path):
+        return subscriptions
+    folder = Path(subscriptions)
+    if (folder / SHARDS).exists():
+        return Shards.open(folder)
+    if (folder / CURRENT).exists():
+        return SubscriptionTable(folder)
+    index = Index.open(folder)
+    _SAVED[index] = (index.version, str(folder.resolve()))
+    return index
+
+
+def snapshot_of(subscriptions: Subscribed, session: SparkSession, folder: str | Path | None = None) -> Snapshot:
+    """The subscriptions as they are now. An index in memory is saved first, under `folder`, which all workers see."""
+    source = opened_source(subscriptions)
+    if not isinstance(source, Index):
+        return source.snapshot()
+    version, path = _SAVED.get(source, (None, ""))
+    if version != source.version or not Path(path).exists():
+        path = str(_shared_folder(session, folder) / uuid.uuid4().hex)
+        source.save(path)
+        _SAVED[source] = (source.version, path)
+    return Snapshot(source.schema, (Part(path),))
+
+
+def live(subscriptions: Subscribed, session: SparkSession, folder: str | Path | None = None) -> Snapshot | Live:
+    """For a stream: a table's versions are taken batch by batch, everything else stays as it is now."""
+    source = opened_source(subscriptions)
+    if isinstance(source, SubscriptionTable):
+        return Live(source.schema, str(source.path.resolve()))
+    return snapshot_of(source, session, folder)
+
+
+def _shared_folder(session: SparkSession, given: str | Path | None) -> Path:
+    """The folder named here or in the session's settings, or a temporary one where all workers are on this machine."""
+    named = given or session.conf.get(FOLDER, None)
+    if named is not None:
+        folder = Path(named).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    master = session.sparkContext.master
+    if not str(master).startswith("local"):
+        raise PipelineError(
+            f"the workers of {master} must see the index: name a folder they share, as folder='…' or in {FOLDER}"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="tamis-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

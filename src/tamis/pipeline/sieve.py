@@ -1,0 +1,95 @@
+"""What a worker does with the batches of its task: read events, match them, put the answers beside the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.errors import EventError, PipelineError
+from tamis.pipeline.batch_versions import Live
+from tamis.pipeline.lists import id_lists, joined, lengths, number_lists, spread
+from tamis.pipeline.opened import opened
+from tamis.pipeline.pacing import Pace
+from tamis.pipeline.reading import Read, Reader, canonical, in_rows
+from tamis.pipeline.snapshot import Snapshot
+
+# So many matches are in memory at a time; with shards more, for every round of events opens every shard once.
+_MATCHES = 4_000_000
+_MATCHES_A_ROUND = 32_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """Rows in; out come the `kept` columns, the attributes where they were parsed, the list of matches, and the
+    violations where rows were checked. Sent to the workers by value: it holds paths and positions only.
+
+    `every` row comes out, or only those that match or are dead.
+    """
+
+    source: Snapshot | Live
+    reader: Reader
+    kept: tuple[int, ...]
+    numbers: bool
+    every: bool
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        snapshot = self.source if isinstance(self.source, Snapshot) else self.source.snapshot(*_micro_batch())
+        sharded = len(snapshot.parts) > 1
+        pace = Pace(_MATCHES_A_ROUND if sharded else _MATCHES)
+        for pieces in pace.rounds(batches):
+            reads = [self.reader.read(piece) for piece in pieces]
+            answers = self._matched(snapshot, reads)
+            pace.saw(sum(len(read.rows) for read in reads), sum(len(lists.flatten()) for lists in answers))
+            for piece, read, lists in zip(pieces, reads, answers, strict=True):
+                yield self._output(piece, read, lists)
+
+    def _matched(self, snapshot: Snapshot, reads: list[Read]) -> list[pa.ListArray]:
+        """For each batch a list an event. Every part is opened once; nothing of it is held when the next one is."""
+        answers: list[list[pa.ListArray]] = [[] for _ in reads]
+        first = 0
+        for part in snapshot.parts:
+            index = opened(part, alone=len(snapshot.parts) > 1)
+            names = 0
+            for read, lists in zip(reads, answers, strict=True):
+                try:
+                    matches = index.match(read.events)
+                except EventError as error:
+                    error.add_note("pipeline.validate sets such events aside, with the reason")
+                    raise
+                lists.append(number_lists(matches, first) if self.numbers else id_lists(matches))
+                names = len(matches.names)
+            first += names
+        return [joined(lists) for lists in answers]
+
+    def _output(self, piece: pa.RecordBatch, read: Read, lists: pa.ListArray) -> pa.RecordBatch:
+        count = piece.num_rows
+        columns = [piece.column(place) for place in self.kept]
+        if self.reader.json:
+            columns += in_rows(canonical(self.reader.schema, read.events), read.rows, count)
+        if len(read.rows) < count:
+            lists = spread(lists, read.rows, count)
+        columns.append(lists)
+        if read.violations is not None:
+            columns.append(read.violations)
+        output = pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
+        if not self.every:
+            wanted = lengths(lists) > 0
+            wanted[read.dead] = True
+            if not wanted.all():
+                output = output.take(pa.array(np.flatnonzero(wanted)))
+        return output
+
+
+def _micro_batch() -> tuple[str, int]:
+    """The query and the number of the micro-batch that this task belongs to."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    stream = context and context.getLocalProperty("sql.streaming.queryId")
+    batch = context and context.getLocalProperty("streaming.sql.batchId")
+    if not stream or not batch:
+        raise PipelineError("a changing table of subscriptions is matched by micro-batches, and this task is in none")
+    return stream, int(batch)

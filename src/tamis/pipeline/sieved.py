@@ -1,0 +1,67 @@
+"""A DataFrame of events put through a sieve: what `match` and `stream` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tamis.pipeline.batch_versions import Live
+from tamis.pipeline.frames import attribute_columns, kept_columns, mapped, text_column
+from tamis.pipeline.reading import Reader
+from tamis.pipeline.sieve import Sieve
+from tamis.pipeline.snapshot import Snapshot
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
+
+SUBSCRIPTIONS = "subscriptions"
+VIOLATIONS = "violations"
+
+
+def sieved(
+    events: DataFrame,
+    source: Snapshot | Live,
+    *,
+    keep: Sequence[str] | None,
+    numbers: bool = False,
+    every: bool = True,
+    check: bool = False,
+    json: str | None = None,
+    ignore_unknown: bool = False,
+) -> DataFrame:
+    """The kept columns, the attributes if they are parsed from `json`, `subscriptions`, and `violations` if checked."""
+    from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField
+
+    read = attribute_columns(events, source.schema) if json is None else [text_column(events, json)]
+    parsed = [] if json is None else attribute_fields(source.schema)
+    added = [
+        *parsed,
+        StructField(SUBSCRIPTIONS, ArrayType(IntegerType() if numbers else StringType(), False)),
+        *([violations_field()] if check else []),
+    ]
+    kept = kept_columns(events, keep, [field.name for field in added])
+    columns = [name for name in events.columns if name in kept or name in read]
+    reader = Reader(
+        source.schema, tuple(map(columns.index, read)), tuple(read), check, json is not None, ignore_unknown
+    )
+    sieve = Sieve(source, reader, tuple(map(columns.index, kept)), numbers, every)
+    return mapped(events, columns, sieve.run, [*(events.schema[name] for name in kept), *added])
+
+
+def attribute_fields(schema: Schema) -> list[StructField]:
+    """A Spark field for every attribute, in its canonical form."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return list(from_arrow_schema(schema.arrow_schema).fields)
+
+
+def violations_field() -> StructField:
+    """The Spark field that says what is wrong with a row."""
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import ArrayType, StructField
+
+    from tamis.pipeline.reading import VIOLATION
+
+    return StructField(VIOLATIONS, ArrayType(from_arrow_type(VIOLATION), False))

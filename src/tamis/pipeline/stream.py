@@ -1,0 +1,103 @@
+"""`stream`: a query that validates, matches and delivers micro-batch by micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tamis.errors import PipelineError
+from tamis.pipeline.frames import quoted
+from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
+from tamis.pipeline.match import exploded
+from tamis.pipeline.notifications import EVENT_KEY, with_event_key, with_notification
+from tamis.pipeline.sieved import SUBSCRIPTIONS, VIOLATIONS, sieved
+from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.subscription_table import SubscriptionTable
+from tamis.pipeline.validate import with_reason
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    Sink = Callable[[DataFrame, int], object]
+
+
+def stream(
+    events: DataFrame,
+    subscriptions: Subscribed,
+    *,
+    matches: Sink,
+    dead_letters: Sink,
+    checkpoint: str | Path,
+    json: str | None = None,
+    key: Sequence[str] | None = None,
+    keep: Sequence[str] | None = None,
+    output: Literal["pairs", "arrays"] = "pairs",
+    ignore_unknown: bool = False,
+    trigger: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    folder: str | Path | None = None,
+) -> StreamingQuery:
+    """Starts a query over a stream of events, resumed from `checkpoint` if there is one.
+
+    Each micro-batch is checked and matched in one pass. `matches` and `dead_letters` are called with the batch's answer
+    and its number, dead letters only if there are any (`to_files` and `to_kafka` make such sinks). If either fails, or
+    the machine does, the batch is run again, with the same events and the same version of the subscriptions: what a
+    sink sees the second time has the same `notification`s (event key and subscription id) as the first.
+
+    A match has the columns of `keep` (all of the event's unless said otherwise; with `json`, the attributes instead of
+    the text), `event_key`, and `subscription` and `notification`, or with `output="arrays"` the `subscriptions` of the
+    event, empty ones too. `json`, `ignore_unknown`: see `validate`. `key`: the columns that tell events apart, see
+    `with_event_key`. A `SubscriptionTable` is followed: a change is seen from the next micro-batch on. `trigger` is
+    what Spark's own takes, such as `{"processingTime": "1 second"}` or `{"availableNow": True}`.
+    """
+    if not events.isStreaming:
+        raise PipelineError("these events are no stream: use pipeline.match, or read them with stream=True")
+    source = opened_source(subscriptions)
+    fixed = None if isinstance(source, SubscriptionTable) else snapshot_of(source, events.sparkSession, folder)
+    kept = _kept(events.columns, source.schema, json, keep)
+
+    def run(batch: DataFrame, number: int) -> None:
+        answer = sieved(
+            with_event_key(batch, key),
+            fixed or _noted(source, batch, number),
+            keep=None,
+            every=output == "arrays",
+            check=True,
+            json=json,
+            ignore_unknown=ignore_unknown,
+        ).persist()
+        try:
+            found = answer.where(f"{VIOLATIONS} IS NULL").select(*map(quoted, kept), EVENT_KEY, SUBSCRIPTIONS)
+            matches(with_notification(exploded(found)) if output == "pairs" else found, number)
+            dead = answer.where(f"{VIOLATIONS} IS NOT NULL").select(*map(quoted, events.columns), EVENT_KEY, VIOLATIONS)
+            if not dead.isEmpty():
+                dead_letters(with_reason(dead), number)
+        finally:
+            answer.unpersist()
+
+    writer = events.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger is not None:
+        writer = writer.trigger(**trigger)
+    return writer.start()
+
+
+def _kept(columns: Sequence[str], schema: Schema, json: str | None, keep: Sequence[str] | None) -> list[str]:
+    """The event's columns in a match."""
+    there = list(columns) if json is None else [name for name in columns if name != json] + list(schema.attributes)
+    unknown = [name for name in keep or () if name not in there]
+    if unknown:
+        raise PipelineError(f"there is no column {unknown[0]!r} to keep; there are {', '.join(there)}")
+    return there if keep is None else list(keep)
+
+
+def _noted(table: object, batch: DataFrame, number: int) -> Snapshot:
+    """The version for this batch, on disk before anything is run with it."""
+    query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    if not isinstance(table, SubscriptionTable) or query is None:
+        raise PipelineError("only micro-batches of a query follow a table of subscriptions")
+    return table.snapshot(table.note(query, number))

@@ -1,0 +1,101 @@
+"""The folder of a table of subscriptions: which versions it has, and which files each is made of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+from tamis.errors import IndexFileError
+from tamis.pipeline.durable import flush_folder, replace_durably
+from tamis.pipeline.snapshot import Part
+
+FORMAT = 1
+CURRENT = "current.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest version, the base it stands on, and how many rows the changes between the two have."""
+
+    version: int
+    base: int
+    rows: int
+
+
+class Versions:
+    """`bases/<v>` are saved indexes, `changes/<v>.arrow` lead from v-1 to v, `current.json` tells the newest version.
+
+    Version v is the newest base at or before v, with the changes after it up to v. Files are frozen once `current.json`
+    has reached their version; those beyond it are left over from a crash, and are overwritten. Whoever writes holds the
+    table's lock.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create(self) -> Path:
+        """Makes the folders, and says where the first base goes."""
+        if (self.folder / CURRENT).exists():
+            raise IndexFileError(f"{self.folder} holds a table of subscriptions already; open it, or take a new folder")
+        for name in ("bases", "changes", "notes"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.base(1), ignore_errors=True)
+        return self.base(1)
+
+    def newest(self) -> Newest:
+        """What `current.json` says."""
+        try:
+            current = json.loads((self.folder / CURRENT).read_text(encoding="utf-8"))
+            written = current.pop("format")
+            newest = Newest(**current) if written <= FORMAT else None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise IndexFileError(f"{self.folder} holds no table of subscriptions, or a damaged one: {error}") from error
+        if newest is None:
+            raise IndexFileError(f"{self.folder} was written by a newer Tamis (format {written})")
+        return newest
+
+    def publish(self, newest: Newest) -> None:
+        """From here on this is the newest version; all its files are on disk."""
+        flush_folder(self.folder)
+        content = {"format": FORMAT, **asdict(newest)}
+        replace_durably(self.folder / CURRENT, json.dumps(content).encode())
+
+    def base(self, version: int) -> Path:
+        return self.folder / "bases" / str(version)
+
+    def change(self, version: int) -> Path:
+        return self.folder / "changes" / f"{version}.arrow"
+
+    def part(self, version: int) -> Part:
+        """The files that make up a version."""
+        base = self._base_of(version)
+        if base is not None:
+            changes = [self.change(number) for number in range(base + 1, version + 1)]
+            if all(path.exists() for path in changes):
+                return Part(str(self.base(base)), tuple(map(str, changes)))
+        raise IndexFileError(f"{self.folder} has no version {version} any more; its files were swept")
+
+    def sweep(self, needed: Iterable[int], after: timedelta) -> None:
+        """Deletes what none of these versions is made of, if it was overtaken at least `after` ago."""
+        bases = self._bases()
+        kept = {self._base_of(version) for version in needed}
+        horizon = time.time() - after.total_seconds()
+        for base, successor in pairwise(bases):
+            if base not in kept and self.base(successor).stat().st_mtime <= horizon:
+                shutil.rmtree(self.base(base))
+        oldest = self._bases()[0]
+        for path in (self.folder / "changes").glob("[0-9]*.arrow"):
+            if int(path.stem) <= oldest:
+                path.unlink()
+
+    def _base_of(self, version: int) -> int | None:
+        return max((base for base in self._bases() if base <= version), default=None)
+
+    def _bases(self) -> list[int]:
+        return sorted(int(path.name) for path in (self.folder / "bases").iterdir() if path.name.isdecimal())

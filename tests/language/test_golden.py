@@ -1,0 +1,93 @@
+"""Each rewrite against its file of pairs in tests/golden: a filter, then `=>` and what the rewrite makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tamis.language import normalise, parse, print_filter
+from tamis.language.limits import DEFAULT_LIMITS
+from tamis.language.predicates import Never, sort_key
+from tamis.language.printing import print_literal
+from tamis.language.pushed import All, Conjunct, Pushed, Some
+from tamis.language.rewrites.absorb import absorb
+from tamis.language.rewrites.drop_implied import drop_implied
+from tamis.language.rewrites.find_contradictions import find_contradictions
+from tamis.language.rewrites.find_tautologies import find_tautologies
+from tamis.language.rewrites.fold_constants import fold_constants
+from tamis.language.rewrites.join_alternatives import join_alternatives
+from tamis.language.rewrites.join_versus import join_versus
+from tamis.language.rewrites.merge_intervals import merge_intervals
+from tamis.language.rewrites.merge_versus import merge_versus
+from tamis.language.rewrites.push_negation import push_negation
+from tamis.language.rewrites.simplify_leaves import simplify_leaves
+from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
+from tests.language.auction import SCHEMA
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def pushed(text: str) -> Pushed:
+    return push_negation(parse(text, SCHEMA))
+
+
+def conjuncts(text: str) -> list[Conjunct]:
+    """The conjuncts of a text that is already a disjunction of them."""
+    tree = fold_constants(pushed(text))
+    items = tree.items if isinstance(tree, Some) else (tree,)
+    parts = [item.items if isinstance(item, All) else (item,) for item in items]
+    return [tuple(sorted(part, key=sort_key)) for part in parts]  # type: ignore[arg-type]
+
+
+def shown(tree: Pushed) -> str:
+    match tree:
+        case All(()) | Some(()):
+            return "TRUE" if isinstance(tree, All) else "FALSE"
+        case All(items) | Some(items):
+            return f" {'AND' if isinstance(tree, All) else 'OR'} ".join(
+                f"({shown(item)})" if isinstance(item, All | Some) and item.items else shown(item) for item in items
+            )
+        case Never(attribute):
+            return f"{attribute} never"
+    return print_literal(tree, SCHEMA)
+
+
+def shown_all(found: list[Conjunct]) -> str:
+    return shown(Some(tuple(conjunct[0] if len(conjunct) == 1 else All(conjunct) for conjunct in found)))
+
+
+REWRITES: dict[str, Callable[[str], str]] = {
+    "push_negation": lambda text: shown(pushed(text)),
+    "fold_constants": lambda text: shown(fold_constants(pushed(text))),
+    "simplify_leaves": lambda text: shown(simplify_leaves(pushed(text), SCHEMA)),
+    "merge_intervals": lambda text: shown_all([merge_intervals(one, SCHEMA) for one in conjuncts(text)]),
+    "merge_versus": lambda text: shown_all([merge_versus(one, SCHEMA) for one in conjuncts(text)]),
+    "drop_implied": lambda text: shown_all([drop_implied(one) for one in conjuncts(text)]),
+    "find_contradictions": lambda text: shown_all([one for one in conjuncts(text) if not find_contradictions(one)]),
+    "find_tautologies": lambda text: shown_all(find_tautologies(conjuncts(text))),
+    "absorb": lambda text: shown_all(absorb(conjuncts(text), SCHEMA)),
+    "join_alternatives": lambda text: shown_all(join_alternatives(conjuncts(text), SCHEMA)),
+    "join_versus": lambda text: shown_all(join_versus(conjuncts(text), SCHEMA)),
+    "to_disjunctive_form": lambda text: shown_all(to_disjunctive_form(pushed(text), SCHEMA, DEFAULT_LIMITS)),
+    "canonical": lambda text: print_filter(normalise(parse(text, SCHEMA), SCHEMA), SCHEMA),
+}
+
+
+def pairs() -> Iterator[tuple[str, str, str]]:
+    for name in REWRITES:
+        lines = (GOLDEN / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        wanted = [line for line in lines if line and not line.startswith("#")]
+        for before, after in zip(wanted[::2], wanted[1::2], strict=True):
+            yield name, before, after.removeprefix("=> ")
+
+
+@pytest.mark.parametrize(("name", "before", "after"), list(pairs()))
+def test_a_rewrite_makes_of_a_filter_what_its_golden_file_says(name: str, before: str, after: str) -> None:
+    assert REWRITES[name](before) == after
+
+
+def test_every_rewrite_has_a_golden_file_and_every_golden_file_a_rewrite() -> None:
+    rewrites = {path.stem for path in (GOLDEN.parents[1] / "src/tamis/language/rewrites").glob("[!_]*.py")}
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == rewrites | {"canonical"}
