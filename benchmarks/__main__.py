@@ -14,6 +14,8 @@ from rich.console import Console
 from benchmarks.findings import Finding, LineSkipped, Options
 from benchmarks.report import save, show
 
+WIDTH = 160  # of the table where there is no terminal to say
+
 LINES = {
     "match-p2": "match_p2",
     "exploration": "exploration",
@@ -29,7 +31,7 @@ LINES = {
 
 def main() -> int:
     lines, options = _arguments()
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     everything: list[tuple[str, Finding]] = []
     skipped: dict[str, str] = {}
     for line in lines:

@@ -38,23 +38,32 @@ def _findings(
 ) -> Iterator[Finding]:
     where = f"le_subscribe p=0.5, {len(index):,} present"
     before = best_of(options.repetitions, lambda: index.match(batch))[0]
-    times, between = [], []
+    times, between, put_off = [], [], []
     for number, change in enumerate(changes, 1):
         times.append(seconds(change))
         if number % BETWEEN == 0:
-            between.append(seconds(lambda: index.match(batch)))
+            first, second = seconds(lambda: index.match(batch)), seconds(lambda: index.match(batch))
+            between.append(second)
+            put_off.append(max(0.0, first - second))
+    # Work that a change leaves to the next match is the change's all the same.
+    whole = (sum(times) + sum(put_off)) / len(times)
     yield Finding(
         what=f"{what} one subscription, mean over {len(times):,}",
         workload=where,
-        measured=f"{mean(times) * 1e3:.3f} ms",
+        measured=f"{whole * 1e3:.3f} ms",
         bar=f"≤ {BAR_MILLISECONDS} ms",
-        reached=mean(times) * 1e3 <= BAR_MILLISECONDS,
-        details={"median_ms": median(times) * 1e3, "worst_ms": max(times) * 1e3, "paper_ms": PAPER_MILLISECONDS},
+        reached=whole * 1e3 <= BAR_MILLISECONDS,
+        details={
+            "call_ms": mean(times) * 1e3,
+            "worst_call_ms": max(times) * 1e3,
+            "put_off_to_a_match_ms": mean(put_off) * 1e3,
+            "paper_ms": PAPER_MILLISECONDS,
+        },
     )
     ratio = median(between) / before
     yield Finding(
         what=f"matching between changes ({what}) / before them",
-        workload=f"{where}, a match every {BETWEEN} changes",
+        workload=f"{where}, every {BETWEEN} changes",
         measured=f"{ratio:.2f}×",
         bar=f"≤ {MATCHING_BAR}×",
         reached=ratio <= MATCHING_BAR,

@@ -40,6 +40,7 @@ def _beside(options: Options, name: str, count: int) -> Finding:
         return sum(len(index.match(batch)) for batch in batches)
 
     matches = match()
+    candidates = sum(index.match(batch).work.candidates for batch in batches)
     if matches != yardstick.match():
         raise AssertionError(f"{name}: Tamis finds {matches} matches, the yardstick {yardstick.match()}")
     ours, theirs = best_of(options.repetitions, match, yardstick.match)
@@ -55,6 +56,7 @@ def _beside(options: Options, name: str, count: int) -> Finding:
             "us_per_event": round(ours / events * 1e6, 2),
             "yardstick_us_per_event": round(theirs / events * 1e6, 2),
             "matches_per_event": round(matches / events, 1),
+            "candidates_per_event": round(candidates / events, 1),
             "yardstick_candidates_per_event": round(yardstick.candidates(), 1),
         },
     )

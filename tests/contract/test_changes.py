@@ -151,6 +151,17 @@ def test_removing_an_absent_id_is_refused_and_changes_nothing(matcher: str) -> N
 
 
 @every_matcher
+def test_every_change_makes_a_new_version(matcher: str) -> None:
+    index = tamis.compile({"s": "price > 1"}, AUCTIONS, matcher=matcher)
+    seen = [index.version]
+    index.add({"t": "price > 2"})
+    seen.append(index.version)
+    index.remove(["t"])
+    seen.append(index.version)
+    assert len(set(seen)) == 3
+
+
+@every_matcher
 def test_a_match_holds_its_answer_while_the_index_changes(matcher: str) -> None:
     index = tamis.compile({"s": "price > 1", "t": "price > 2"}, AUCTIONS, matcher=matcher)
     matches = index.match([{"event_type": ["antiques"], "price": 9.0}])

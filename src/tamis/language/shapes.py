@@ -18,12 +18,17 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter, normalise
 from tamis.language.parsing import parse
 from tamis.language.templates import TEMPLATES, Template
+from tamis.language.terms import terms_of
 from tamis.schema import Schema
 
 _NO_TEXT = "a filter is a text, and this is {}; write TRUE for a filter that every event passes"
 _LARGEST = 1 << 30
 _FEW = 16
+# So many shapes of fewer than so many texts are worth looking at term by term.
+_MANY, _RARE = 64, 8
 _STRING = partial(pa.array, type=pa.string())
+
+Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,15 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """All of `count` texts: each row is in exactly one block or among the errors, which are in order of row."""
+    """All of `count` texts: each row is in one block, or in blocks of `terms`, or among the errors (in order of row).
+
+    The filter of a row in `terms` is the conjunction of all its blocks there, each of which has one conjunct; in those
+    blocks a row may stand more than once.
+    """
 
     count: int
     blocks: list[Block] = field(default_factory=list)
+    terms: list[Block] = field(default_factory=list)
     errors: list[tuple[int, FilterError]] = field(default_factory=list)
 
 
@@ -76,10 +86,35 @@ class _Binding:
                 self.bind_one(row, text)
             return
         cutting = Cutting(texts)
-        for rows in cutting.shapes:
+        shapes = cutting.shapes
+        if sum(len(rows) < _RARE for rows in shapes) > _MANY:
+            shapes = self.bind_terms(texts, shapes)
+        for rows in shapes:
             self.bind_shape(texts, cutting, rows)
         for row in cutting.odd.tolist():
             self.bind_alone(row, texts[row].as_py())
+
+    def bind_terms(self, texts: pa.StringArray, shapes: list[Rows]) -> list[Rows]:
+        """Binds rare shapes by their terms, where every term comes to one conjunct; returns the shapes left."""
+        rows = np.concatenate([some for some in shapes if len(some) < _RARE])
+        lengths = np.diff(np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1])
+        rows = rows[lengths[rows] <= self.limits.text]
+        terms, owners = terms_of(texts, rows)
+        inner = bind(terms, self.schema, self.limits)
+        counts = np.bincount(owners, minlength=len(rows))
+        fits = (counts > 0) & (counts <= self.limits.terms)
+        fits[owners[[row for row, _ in inner.errors]]] = False
+        for block in inner.blocks:
+            if len(block.template.conjuncts) != 1:
+                fits[owners[block.rows]] = False
+        for block in inner.blocks:
+            kept = fits[owners[block.rows]]
+            if kept.any():
+                columns = tuple(_kept(column, kept) for column in block.columns)
+                self.bound.terms.append(Block(rows[owners[block.rows[kept]]] + self.first, block.template, columns))
+        done = np.zeros(len(texts), np.bool_)
+        done[rows[fits]] = True
+        return [left for some in shapes if len(left := some[~done[some]])]
 
     def bind_shape(self, texts: pa.StringArray, cutting: Cutting, rows: npt.NDArray[np.int64]) -> None:
         row = int(rows[0])

@@ -15,14 +15,17 @@ from tamis.language.columns import Column
 def joined_bounds(parts: Sequence[Bound]) -> Bound:
     """All texts of the parts, one part after the other; blocks of one template become one."""
     blocks: dict[Filter, list[Block]] = {}
+    terms: dict[Filter, list[Block]] = {}
     whole = Bound(sum(part.count for part in parts))
     first = 0
     for part in parts:
-        for block in part.blocks:
-            blocks.setdefault(block.template, []).append(Block(block.rows + first, block.template, block.columns))
+        for found, given in ((blocks, part.blocks), (terms, part.terms)):
+            for block in given:
+                found.setdefault(block.template, []).append(Block(block.rows + first, block.template, block.columns))
         whole.errors.extend((row + first, error) for row, error in part.errors)
         first += part.count
     whole.blocks.extend(_joined_blocks(same) for same in blocks.values())
+    whole.terms.extend(_joined_blocks(same) for same in terms.values())
     return whole
 
 
@@ -31,11 +34,12 @@ def only_rows(bound: Bound, kept: npt.NDArray[np.int64]) -> Bound:
     place = np.full(bound.count, -1, np.int64)
     place[kept] = np.arange(len(kept))
     fewer = Bound(len(kept))
-    for block in bound.blocks:
-        chosen = np.flatnonzero(place[block.rows] >= 0)
-        if len(chosen):
-            columns = tuple(column.take(chosen) for column in block.columns)
-            fewer.blocks.append(Block(place[block.rows[chosen]], block.template, columns))
+    for given, taken in ((bound.blocks, fewer.blocks), (bound.terms, fewer.terms)):
+        for block in given:
+            chosen = np.flatnonzero(place[block.rows] >= 0)
+            if len(chosen):
+                columns = tuple(column.take(chosen) for column in block.columns)
+                taken.append(Block(place[block.rows[chosen]], block.template, columns))
     fewer.errors.extend((int(place[row]), error) for row, error in bound.errors if place[row] >= 0)
     return fewer
 

@@ -36,6 +36,7 @@ def lower_into(conditions: Conditions, bound: Bound, rows: Int64s) -> None:
     lowering = _Lowering(conditions, rows)
     for block in bound.blocks:
         lowering.block(block)
+    lowering.terms(bound.terms)
 
 
 class _Lowering:
@@ -50,6 +51,18 @@ class _Lowering:
             for rows, chosen, columns in self._split_patterns(block.rows, literals, list(block.columns)):
                 for alternative in self._alternatives(chosen):
                     self.conjunction(self.conditions.conjunctions(self._rows[rows]), alternative, columns)
+
+    def terms(self, blocks: Sequence[Block]) -> None:
+        """Each row of these blocks is one conjunction, of all its terms."""
+        if not blocks:
+            return
+        rows = np.unique(np.concatenate([block.rows for block in blocks]))
+        numbers = np.empty(int(rows[-1]) + 1, np.int64)
+        numbers[rows] = self.conditions.conjunctions(self._rows[rows])
+        for block in blocks:
+            (literals,) = block.template.conjuncts
+            for some, chosen, columns in self._split_patterns(block.rows, literals, list(block.columns)):
+                self.conjunction(numbers[some], chosen, columns)
 
     def conjunction(self, conjuncts: Int64s, literals: Sequence[Literal], columns: Sequence[Any]) -> None:
         for literal in literals:
