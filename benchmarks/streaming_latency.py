@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ EVENTS_A_WRITE = 20
 INTERVAL = 0.2  # seconds from one write to the next
 WARM_UP = 25  # writes whose latency is not counted
 BAR_SECONDS = 0.7
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def run(options: Options) -> Iterator[Finding]:
@@ -60,6 +60,7 @@ def run(options: Options) -> Iterator[Finding]:
             keep=["write"],
         )
         try:
+            _wait_for(lambda: bool(done), "the first batch")
             for number in range(1, WRITES):
                 piece = matching.slice(number * EVENTS_A_WRITE % (len(matching) - EVENTS_A_WRITE), EVENTS_A_WRITE)
                 _write(folder / "events", number, piece, number)
@@ -90,14 +91,22 @@ def _write(folder: Path, number: int, rows: pa.Table, mark: int) -> None:
 
 def _latencies(matches: Path, written: dict[int, float], done: dict[int, float]) -> dict[int, float]:
     """Seconds from each write to the end of the batch that has its matches, once all have been seen."""
+    seen: dict[int, int] = {}
+
+    def all_seen() -> bool:
+        seen.update({mark: batch for batch in sorted(done) for mark in _marks(matches / f"batch={batch}")})
+        return written.keys() <= seen.keys()
+
+    _wait_for(all_seen, "the last write")
+    return {mark: done[seen[mark]] - at for mark, at in written.items()}
+
+
+def _wait_for(happened: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + PATIENCE
-    while True:
-        seen = {mark: batch for batch in sorted(done) for mark in _marks(matches / f"batch={batch}")}
-        if written.keys() <= seen.keys():
-            return {mark: done[seen[mark]] - at for mark, at in written.items()}
+    while not happened():
         if time.monotonic() > deadline:
-            raise AssertionError(f"{len(written.keys() - seen.keys())} writes never came through")
-        time.sleep(0.5)
+            raise AssertionError(f"{what} did not come through within {PATIENCE:.0f} s")
+        time.sleep(0.2)
 
 
 def _marks(folder: Path) -> set[int]:

@@ -147,7 +147,7 @@ def test_no_events_give_no_matches(tamis: Tamis, house: Path) -> None:
         (("match", "subscriptions.jsonl", "schema.yaml", "-s", "schema.yaml"), "suffix"),
         ((*MATCH, "-o", "matches.txt"), "suffix"),
         ((*MATCH, "-o", "nowhere/matches.jsonl"), "there is no folder nowhere"),
-        ((*MATCH, "--spark", "--numbers"), "exclude each other"),
+        ((*MATCH, "--spark", "--numbers"), "rows without a position"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_message(tamis: Tamis, arguments: tuple[str, ...], message: str) -> None:

@@ -31,7 +31,7 @@ def test_agrees_with_the_oracle_on_crowds(matcher: str, workload: Generated) -> 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @every_matcher
-@settings(max_examples=20_000)
+@settings(max_examples=5000)
 @given(workload=workloads(max_subscriptions=40, max_events=20))
 def test_agrees_with_the_oracle_at_length(matcher: str, workload: Generated) -> None:
     _agrees(matcher, workload)
@@ -40,7 +40,7 @@ def test_agrees_with_the_oracle_at_length(matcher: str, workload: Generated) -> 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @every_matcher
-@settings(max_examples=3000)
+@settings(max_examples=1500)
 @given(workload=crowds(max_subscriptions=2000))
 def test_agrees_with_the_oracle_on_crowds_at_length(matcher: str, workload: Generated) -> None:
     _agrees(matcher, workload)

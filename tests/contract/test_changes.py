@@ -101,7 +101,7 @@ def test_changes_between_matches_are_seen(matcher: str) -> None:
 @pytest.mark.timeout(7200)
 @every_matcher
 def test_changes_between_matches_are_seen_at_length(matcher: str) -> None:
-    _run(matcher, settings(max_examples=1000, stateful_step_count=40))
+    _run(matcher, settings(max_examples=400, stateful_step_count=40))
 
 
 def _run(matcher: str, how: settings) -> None:

@@ -1,4 +1,4 @@
-"""The schema that the language's written examples are about: single-valued attributes of every kind, and two with several."""
+"""The schema of the written examples: single-valued attributes of every kind, and two that may have several values."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ attributes:
   tags: string
   sizes: integer
 event_types:
-  antiques:  {price: mandatory, reserve: optional, quantity: mandatory, bids: optional, title: optional, artist: optional,
-              sold: optional, opened: optional, closed: optional, period: optional, condition: optional}
+  antiques:  {price: mandatory, reserve: optional, quantity: mandatory, bids: optional, title: optional,
+              artist: optional, sold: optional, opened: optional, closed: optional, period: optional,
+              condition: optional}
   furniture: {price: mandatory, quantity: mandatory, category: optional, seller.rating: optional,
               tags: [optional, multiple], sizes: [optional, multiple]}
 """

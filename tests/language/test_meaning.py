@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tamis.language import Filter, bind, normalise, parse, print_filter
 from tamis.language.predicates import Between, Like, Literal, Not, OneOf, Order, RLike, Slot
 from tamis.language.shapes import Block, Bound
 from tests.language.evaluation import filter_holds, tree_holds
-from tests.language.generation import EVENTS, SCHEMA, narrow_texts, texts
+from tests.language.generation import EVENTS, SCHEMA, comparisons, narrow_texts, texts
 
 any_text = texts() | narrow_texts()
 
@@ -60,6 +60,23 @@ def test_texts_bound_together_are_bound_as_each_by_itself(many: list[str]) -> No
     assert sorted(by_row) == list(range(len(many)))
     for row, text in enumerate(many):
         assert by_row[row] == rows_of(bind([text], SCHEMA))[0], text
+
+
+@given(st.lists(st.lists(comparisons() | texts(), min_size=1, max_size=4), min_size=90, max_size=120))
+@settings(max_examples=15)
+def test_texts_of_many_rare_shapes_mean_what_their_trees_mean(many: list[list[str]]) -> None:
+    written = [" AND ".join(terms) for terms in many]
+    bound = bind(pa.array(written), SCHEMA)
+    assert not bound.errors
+    filters: dict[int, list[Filter]] = {row: [] for row in range(len(written))}
+    for block in (*bound.blocks, *bound.terms):
+        for place, row in enumerate(block.rows.tolist()):
+            filters[row].append(filled(block, place))
+    for row, text in enumerate(written):
+        tree = parse(text, SCHEMA)
+        assert filters[row], text
+        for event in EVENTS[::7]:
+            assert all(filter_holds(each, event, SCHEMA) for each in filters[row]) == tree_holds(tree, event, SCHEMA)
 
 
 def rows_of(bound: Bound) -> dict[int, Filter]:

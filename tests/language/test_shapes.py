@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +17,7 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import Between, Like, Not, OneOf, Order, Present, Slot, equals
 from tamis.language.shapes import Bound
-from tamis.language.templates import TEMPLATES, TemplateCache
+from tamis.language.templates import TEMPLATES, Template, TemplateCache
 from tests.language.auction import SCHEMA
 from tests.language.test_meaning import rows_of
 
@@ -32,16 +34,18 @@ def bound_twice(texts: list[str]) -> Bound:
 def test_texts_that_differ_in_literals_only_make_one_block() -> None:
     texts = [f"title = 'v{row % 7}' AND bids < {row}" for row in range(50)]
     (block,) = bind(texts, SCHEMA).blocks
+    titles, bids = block.columns
     # A bound on integers is closed: the column holds one less than what is written.
     assert block.template == Filter(((Between("bids", None, Slot(1)), equals("title", Slot(0))),))
     assert block.rows.tolist() == list(range(50))
-    assert block.columns[0].to_pylist() == [f"v{row % 7}" for row in range(50)]
-    assert block.columns[1].tolist() == [row - 1 for row in range(50)]
-    assert block.columns[1].dtype == np.int64
+    assert pa.array(titles).to_pylist() == [f"v{row % 7}" for row in range(50)]
+    assert bids.tolist() == [row - 1 for row in range(50)]
+    assert bids.dtype == np.int64
 
 
 def test_columns_are_in_the_attributes_types() -> None:
-    text = "price > 1.5 AND bids = -3 AND opened >= '1970-01-02' AND period = 'XVI' AND category <= 'desk' AND title LIKE 'a%'"
+    text = "price > 1.5 AND bids = -3 AND opened >= '1970-01-02' AND period = 'XVI' AND category <= 'desk'"
+    text += " AND title LIKE 'a%'"
     (block,) = bind([text] * 30, SCHEMA).blocks
     values = [column[0].as_py() if isinstance(column, pa.Array) else column[0].item() for column in block.columns]
     assert values == [1.5, -3, 86_400_000_000, "XVI", "desk", "a%"]
@@ -161,7 +165,7 @@ def test_all_arrow_strings_are_taken_whole_or_in_slices(kind: pa.DataType) -> No
 
 def test_what_is_no_text_is_an_error_of_its_row() -> None:
     for texts in ([None, "sold", 5], [None, *["sold"] * 20, 5]):
-        bound = bind(texts, SCHEMA)  # type: ignore[arg-type]
+        bound = bind(texts, SCHEMA)
         assert [row for row, _ in bound.errors] == [0, len(texts) - 1]
         assert "NULL" in bound.errors[0][1].message
     assert [row for row, _ in bind(pa.array([None, *["sold"] * 20]), SCHEMA).errors] == [0]
@@ -173,7 +177,7 @@ def test_both_ways_of_cutting_agree_on_the_shape() -> None:
     from tamis.language.cutting import Cutting
 
     texts = ["a1 = 'v1' AND b < 1.5e3", "x1y = 5 OR é2 = 'é'", "price IN (1, 2.5, '3')", "bids=-5"]
-    cutting = Cutting(pa.array(texts))
+    cutting = Cutting(pa.array(texts), 100)
     for row, text in enumerate(texts):
         found = cut_one(text)
         assert found is not None
@@ -198,10 +202,45 @@ def test_a_shape_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.language import templates
 
     original = templates.make_template
-    monkeypatch.setattr(templates, "make_template", lambda text, *rest: made.append(text) or original(text, *rest))
+
+    def counted(text: str, *rest: Any) -> Template | None:
+        made.append(text)
+        return original(text, *rest)
+
+    monkeypatch.setattr(templates, "make_template", counted)
     bind([f"bids = {row} AND sold" for row in range(1_000)], SCHEMA)
     bind(["bids = 7 AND sold"], SCHEMA)
     assert made == ["bids = 0 AND sold"]
+
+
+def test_many_rare_shapes_are_parsed_by_their_few_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tamis.language import templates
+
+    made: list[str] = []
+    original = templates.make_template
+
+    def counted(text: str, *rest: Any) -> Template | None:
+        made.append(text)
+        return original(text, *rest)
+
+    monkeypatch.setattr("tamis.language.shapes.TEMPLATES", TemplateCache())
+    monkeypatch.setattr(templates, "make_template", counted)
+    terms = [
+        "bids = 1",
+        "quantity BETWEEN 2 AND 5",
+        "title LIKE 'a%'",
+        "NOT price > 3",
+        "sold",
+        "tags IN ('and', 'or')",
+    ]
+    texts = [" AND ".join(some) for count in (2, 3, 4) for some in permutations(terms, count)]
+    bound = bind(texts, SCHEMA)
+    assert len(texts) == 510
+    assert not bound.errors
+    assert not bound.blocks
+    assert len(made) <= len(terms)
+    counts = np.bincount(np.concatenate([block.rows for block in bound.terms]))
+    assert counts.tolist() == [text.count(" AND ") + 1 - text.count("BETWEEN") for text in texts]
 
 
 def test_the_cache_of_shapes_is_bounded() -> None:
@@ -244,3 +283,21 @@ def test_many_texts_of_few_shapes_cost_microseconds_each() -> None:
     assert (time.process_time() - start) / len(texts) < 8e-6
     assert len(bound.blocks) == 1
     assert len(TEMPLATES) <= 4_096
+
+
+def test_a_value_that_is_refused_does_not_spoil_its_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.language.shapes.TEMPLATES", TemplateCache())
+    for bad, good in [
+        ("price > 1e999", "price > 1e9"),
+        ("period = 'XX'", "period = 'XVI'"),
+        ("opened > ''", "opened > '2024-05-01'"),
+    ]:
+        bound = bind([bad, *[good] * 20], SCHEMA)
+        assert [row for row, _ in bound.errors] == [0]
+        assert [len(block.rows) for block in bound.blocks] == [20]
+
+
+def test_a_text_that_is_too_long_is_refused_among_texts_of_its_shape() -> None:
+    texts = ["title = 'a'", "title = '" + "a" * 100 + "'", *["title = 'b'"] * 20]
+    assert [row for row, _ in bind(texts, SCHEMA, Limits(text=50)).errors] == [1]
+    assert [row for row, _ in bind(texts[:3], SCHEMA, Limits(text=50)).errors] == [1]

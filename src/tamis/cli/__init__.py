@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from tamis.cli.backtest import backtest
 from tamis.cli.compile import compile
+from tamis.cli.demo import demo
 from tamis.cli.explain import explain
 from tamis.cli.failures import Commands
 from tamis.cli.match import match
@@ -41,7 +43,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, version):
+for command in (match, validate, explain, compile, backtest, demo, version):
     app.command()(command)
 
 

@@ -13,11 +13,10 @@ from rich.text import Text
 
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import CommandError
-from tamis.cli.indexes import is_index
+from tamis.cli.indexes import is_index, open_index
 from tamis.cli.options import SchemaOption, SubscriptionsArgument
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.terminal import out
-from tamis.engine import Index
 from tamis.errors import SubscriptionError
 from tamis.explanation import Explanation, Verdict
 from tamis.explanation import explain as explanation_of
@@ -57,7 +56,7 @@ def explain(
       2  not explained
     """
     if is_index(subscriptions):
-        index = Index.open(subscriptions)
+        index = open_index(subscriptions)
         text, shape = index.text(id), index.schema
     elif schema is not None:
         text, shape = _text(subscriptions, id), Schema.load(schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +38,18 @@ class Commands(TyperGroup):
             complain("out of memory; smaller batches (--batch-rows) need less")
         except pa.ArrowException as error:
             complain(f"cannot read or write the data: {error}")
+        except Exception as error:
+            # PySpark may not be installed, so its errors are known by where they come from.
+            if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+                raise
+            complain(f"Spark failed: {spark_cause(error)}")
         raise typer.Exit(FAILED)
+
+
+def spark_cause(error: BaseException) -> str:
+    """The line that says what happened: it stands somewhere in a page of two languages' tracebacks."""
+    causes = re.findall(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", str(error), re.MULTILINE)
+    return causes[-1] if causes else str(error).partition("\n")[0]
 
 
 def _label(error: TamisError) -> str:

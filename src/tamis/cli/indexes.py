@@ -12,6 +12,7 @@ from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.terminal import err, remark
 from tamis.engine import Index
 from tamis.matching.statistics import Statistics
+from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.schema import Schema
 
 
@@ -28,9 +29,14 @@ def is_index(path: Path) -> bool:
     return path.is_dir() and next(path.glob("*.parquet"), None) is None
 
 
+def open_index(path: Path) -> Index:
+    """A saved index, or the newest version of a table of subscriptions."""
+    return SubscriptionTable(path).index() if SubscriptionTable.is_table(path) else Index.open(path)
+
+
 def index_of(subscriptions: Path, schema: Schema | None) -> Compiled:
     if is_index(subscriptions):
-        index = Index.open(subscriptions)
+        index = open_index(subscriptions)
         if schema is not None and schema != index.schema:
             raise CommandError(f"{subscriptions}: compiled for another schema; leave --schema out, or compile again")
         return Compiled(index, [])

@@ -12,7 +12,8 @@ from rich.progress import Progress
 from tamis.cli.dead_letters import DeadLetters, dead_letters
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.indexes import index_of, is_index
+from tamis.cli.indexes import index_of
+from tamis.cli.match_on_spark import match_on_spark
 from tamis.cli.options import (
     BatchRowsOption,
     DeadLettersOption,
@@ -25,10 +26,10 @@ from tamis.cli.options import (
 from tamis.cli.paths import STREAM, format_of, require_writable
 from tamis.cli.refusals import report
 from tamis.cli.results import ResultForm
+from tamis.cli.schemas import schema_for
 from tamis.cli.tables import FORMATS, TableWriter, table_writer
 from tamis.cli.terminal import progress_bar, remark
 from tamis.engine import Index
-from tamis.schema import Schema
 
 
 def match(
@@ -71,31 +72,32 @@ def match(
       1  done, but some events or subscriptions were refused
       2  not done
     """
+    files = EventFiles(events, ignore_unknown=ignore_unknown)
     if spark:
-        if numbers:
-            raise CommandError("--numbers and --spark exclude each other: rows on Spark have no position")
+        if numbers or output == STREAM:
+            raise CommandError("--spark writes folders of rows without a position: use --output, and not --numbers")
+        match_on_spark(
+            subscriptions,
+            files,
+            schema_for(schema, subscriptions, files),
+            output,
+            dead_letters_to,
+            refused_to,
+            arrays=arrays,
+            ignore_unknown=ignore_unknown,
+        )
         return
     for path in (dead_letters_to, refused_to, output if output != STREAM else None):
         if path is not None:
             format_of(path, FORMATS, "this output")
             require_writable(path)
-    files = EventFiles(events, ignore_unknown=ignore_unknown)
-    compiled = index_of(subscriptions, _schema(schema, subscriptions, files))
+    compiled = index_of(subscriptions, schema_for(schema, subscriptions, files))
     report(compiled.refused, refused_to)
     form = ResultForm(compiled.index.schema, arrays=arrays, numbers=numbers)
     with table_writer(output, form.schema) as writer, dead_letters(dead_letters_to) as dead:
         _match(compiled.index, files, form, writer, dead, batch_rows, progress_bar(results_on_screen=output == STREAM))
     if dead.events or compiled.refused:
         raise typer.Exit(PARTLY_REFUSED)
-
-
-def _schema(path: Path | None, subscriptions: Path, files: EventFiles) -> Schema | None:
-    if path is not None:
-        return Schema.load(path)
-    inferred = None if is_index(subscriptions) else files.inferred_schema()
-    if inferred is not None:
-        remark("no --schema: inferred from the events' columns")
-    return inferred
 
 
 def _match(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from tamis.errors import FilterTypeError, PatternError
-from tamis.language.constants import Known, moment
+from tamis.language.constants import Known, moment, number
 from tamis.language.limits import Limits
 from tamis.language.numbers import Bounds, float_bounds, integer_bounds
 from tamis.language.patterns import like_fault, rlike_fault
@@ -133,6 +133,8 @@ class Comparisons:
     def _value(self, attribute: Attribute, known: Known) -> Value:
         if attribute.domain.kind == "timestamp":
             return moment(known, self.text)
+        if known.kind == "number":
+            return number(known, self.text)
         assert known.value is not None
         return known.value
 

@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
-from tamis.errors import FilterError, FilterSyntaxError, FilterTypeError
+from tamis.errors import FilterSyntaxError, FilterTypeError
 from tamis.language.syntax import span
 from tamis.language.timestamps import read_timestamp
 
 Kind: TypeAlias = Literal["number", "string", "boolean", "timestamp", "null"]
 
+_MOST_DIGITS = 1_000
 _LARGEST = 10**400
 
 
@@ -56,11 +57,20 @@ def evaluate(node: exp.Expr, text: str) -> Known:
             return replace(evaluate(node.this, text), kind="timestamp")
         case exp.Neg():
             known = _numeric(node.this, text)
-            value = _in_range(-known.value, text, start, end)  # type: ignore[operator]
-            return replace(known, value=value, negative=not known.negative, start=min(known.start, start))
+            return replace(known, value=-known.value, negative=not known.negative)  # type: ignore[operator]
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
             return Known("number", _arithmetic(node, text, start, end), start, end)
     raise FilterSyntaxError("expected a value", text, start, end)
+
+
+def number(known: Known, text: str) -> int | float:
+    """A numeric constant, which may be larger than its attribute's type goes, but not by any amount."""
+    value = known.value
+    assert isinstance(value, int | float)
+    if math.isinf(value) if isinstance(value, float) else abs(value) > _LARGEST:
+        message = "the number is too large; doubles end at about 1.8e308, integers here at 1e400"
+        raise FilterTypeError(message, text, known.start, known.end)
+    return value
 
 
 def moment(known: Known, text: str) -> int:
@@ -82,47 +92,30 @@ def _numeric(node: exp.Expr, text: str) -> Known:
 
 def _arithmetic(node: exp.Expr, text: str, start: int, end: int) -> int | float:
     """+, - and * on integers are exact; / is exact where it comes out even; all else is in doubles."""
-    left, right = _numeric(node.this, text).value, _numeric(node.expression, text).value
-    assert isinstance(left, int | float)
-    assert isinstance(right, int | float)
+    left, right = (number(_numeric(side, text), text) for side in (node.this, node.expression))
     try:
         match node:
             case exp.Add():
-                result = left + right
+                return left + right
             case exp.Sub():
-                result = left - right
+                return left - right
             case exp.Mul():
-                result = left * right
+                return left * right
             case _ if isinstance(left, int) and isinstance(right, int) and left % right == 0:
-                result = left // right
-            case _:
-                result = left / right
+                return left // right
+        return left / right
     except ZeroDivisionError:
         raise FilterTypeError("division by zero", text, start, end) from None
     except OverflowError:
-        raise _too_large(text, start, end) from None
-    return _in_range(result, text, start, end)
+        return math.inf
 
 
 def _number(digits: str, text: str, start: int, end: int) -> int | float:
+    """The number; an infinity if it is too large, which is for whoever uses it to refuse."""
+    if digits.isdecimal():
+        return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
     try:
-        value = int(digits) if digits.isdecimal() else float(digits)
+        return float(digits)
     except ValueError:
-        # Either malformed (1e) or an integer of thousands of digits, which Python refuses to read.
-        raise (_too_large(text, start, end) if digits.isdecimal() else _malformed(text, start, end)) from None
-    return _in_range(value, text, start, end)
-
-
-def _in_range(value: int | float, text: str, start: int, end: int) -> int | float:
-    if math.isinf(value) if isinstance(value, float) else abs(value) > _LARGEST:
-        raise _too_large(text, start, end)
-    return value
-
-
-def _too_large(text: str, start: int, end: int) -> FilterError:
-    message = "the number is too large; doubles end at about 1.8e308, integers here at 1e400"
-    return FilterTypeError(message, text, start, end)
-
-
-def _malformed(text: str, start: int, end: int) -> FilterError:
-    return FilterSyntaxError("this is no number; write it like 12, 1.5 or 2.5e-3", text, start, end)
+        message = "this is no number; write it like 12, 1.5 or 2.5e-3"
+        raise FilterSyntaxError(message, text, start, end) from None

@@ -18,10 +18,11 @@ Rows = npt.NDArray[np.int64]
 class Cutting:
     """Texts grouped by shape, over Arrow's buffers.
 
-    `odd` are the rows that have to be parsed one by one. All other rows are in exactly one of the `shapes`, ascending.
+    `odd` are the rows that have to be parsed one by one, among them those with more than `longest` bytes. All other
+    rows are in exactly one of the `shapes`, ascending.
     """
 
-    def __init__(self, texts: pa.StringArray) -> None:
+    def __init__(self, texts: pa.StringArray, longest: int) -> None:
         count = len(texts)
         buffers = texts.buffers()
         self._offsets = np.frombuffer(buffers[1], np.int32)[texts.offset : texts.offset + count + 1]
@@ -29,6 +30,7 @@ class Cutting:
         self._owners = np.empty(count + 1, np.int64)
         hashes = np.empty(count, np.uint64)
         self._spans = kernels.cut(self._data, self._offsets, self._owners, hashes)
+        hashes[np.diff(self._offsets) > longest] = 0
         groups, firsts = np.empty(count, np.int64), np.empty(count, np.int64)
         parts = (self._data, self._offsets, self._spans, self._owners)
         shapes = kernels.group(*parts, hashes, groups, firsts)

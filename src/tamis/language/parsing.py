@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, FilterTypeError, PatternError
 from tamis.language.comparisons import Comparisons
-from tamis.language.constants import Known, evaluate, is_constant, moment
+from tamis.language.constants import Known, evaluate, is_constant, moment, number
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.patterns import read_like, write_like
 from tamis.language.predicates import Present, Versus, equals
@@ -113,6 +113,8 @@ class _Checker:
         a, b = left.value, right.value
         if "timestamp" in kinds:
             a, b = moment(left, self.text), moment(right, self.text)
+        elif "number" in kinds:
+            a, b = number(left, self.text), number(right, self.text)
         a_first = a < b  # type: ignore[operator]
         return Constant(
             {"=": a == b, "!=": a != b, "<": a_first, ">=": not a_first, "<=": a_first or a == b}.get(

@@ -85,7 +85,7 @@ class _Binding:
             for row, text in enumerate(texts):
                 self.bind_one(row, text)
             return
-        cutting = Cutting(texts)
+        cutting = Cutting(texts, self.limits.text)
         shapes = cutting.shapes
         if sum(len(rows) < _RARE for rows in shapes) > _MANY:
             shapes = self.bind_terms(texts, shapes)
@@ -120,7 +120,7 @@ class _Binding:
         row = int(rows[0])
         text = texts[row].as_py()
         template = None
-        if text is not None and len(text) <= self.limits.text:
+        if text is not None:
             shape, spans = cutting.example(row, text)
             template = TEMPLATES.template(shape, text, lambda: spans, self.schema, self.limits)
         if template is None:

@@ -34,6 +34,16 @@ def word_kind(data: Any, start: int, end: int) -> int:
 
 
 @kernel
+def trimmed(data: Any, start: int, end: int) -> tuple[int, int]:
+    """Without the blanks around it: a term is the same wherever it stands."""
+    while start < end and data[start] <= 32:
+        start += 1
+    while start < end and data[end - 1] <= 32:
+        end -= 1
+    return start, end
+
+
+@kernel
 def cut_terms(data: Any, offsets: Any, rows: Any, owners: Any, starts: Any, ends: Any, room: int) -> int:
     """The terms of each row that is a conjunction of two or more, one after the other; returns how many, -1: no room.
 
@@ -41,7 +51,7 @@ def cut_terms(data: Any, offsets: Any, rows: Any, owners: Any, starts: Any, ends
     """
     count = 0
     for number in range(len(rows)):
-        at, end = np.int64(offsets[rows[number]]), np.int64(offsets[rows[number] + 1])
+        at, end = int(offsets[rows[number]]), int(offsets[rows[number] + 1])
         first, begin, depth, between, whole = count, at, 0, 0, True
         while at < end and whole:
             byte = data[at]
@@ -63,7 +73,8 @@ def cut_terms(data: Any, offsets: Any, rows: Any, owners: Any, starts: Any, ends
                 elif kind == _AND:
                     if count + 2 > room:
                         return -1
-                    owners[count], starts[count], ends[count] = number, begin, at
+                    owners[count] = number
+                    starts[count], ends[count] = trimmed(data, begin, at)
                     count += 1
                     begin = stop
                 at = stop
@@ -77,7 +88,8 @@ def cut_terms(data: Any, offsets: Any, rows: Any, owners: Any, starts: Any, ends
                 whole = False  # a comment: the parser's business
             at += 1
         if whole and depth == 0 and between == 0 and count > first:
-            owners[count], starts[count], ends[count] = number, begin, end
+            owners[count] = number
+            starts[count], ends[count] = trimmed(data, begin, end)
             count += 1
         else:
             count = first

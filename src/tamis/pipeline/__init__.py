@@ -6,34 +6,41 @@
 Nothing here starts Spark before it is asked to; without PySpark or Java, `session` says in one line what is missing.
 """
 
+from tamis.pipeline.backtest import Backtest, backtest
 from tamis.pipeline.compile import compile
 from tamis.pipeline.indexes import Subscribed
 from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
-from tamis.pipeline.match import match
+from tamis.pipeline.match import match, numbering
 from tamis.pipeline.notifications import with_event_key
 from tamis.pipeline.session import session
 from tamis.pipeline.shards import Cut, Shards, shard
 from tamis.pipeline.sinks import to_files
 from tamis.pipeline.sources import read_json_lines, read_parquet
+from tamis.pipeline.statistics import selectivities, statistics
 from tamis.pipeline.stream import stream
-from tamis.pipeline.subscription_table import Change, SubscriptionTable
+from tamis.pipeline.table.subscription_table import Change, SubscriptionTable
 from tamis.pipeline.validate import Validated, validate
 
 __all__ = [
     "KAFKA_KEY",
+    "Backtest",
     "Change",
     "Cut",
     "Shards",
     "Subscribed",
     "SubscriptionTable",
     "Validated",
+    "backtest",
     "compile",
     "match",
+    "numbering",
     "read_json_lines",
     "read_kafka",
     "read_parquet",
+    "selectivities",
     "session",
     "shard",
+    "statistics",
     "stream",
     "to_files",
     "to_kafka",

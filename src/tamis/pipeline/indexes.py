@@ -12,11 +12,11 @@ from weakref import WeakKeyDictionary
 
 from tamis.engine import Index
 from tamis.errors import PipelineError
-from tamis.pipeline.batch_versions import Live
 from tamis.pipeline.shards import SHARDS, Shards
 from tamis.pipeline.snapshot import Part, Snapshot
-from tamis.pipeline.subscription_table import SubscriptionTable
-from tamis.pipeline.versions import CURRENT
+from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.table.subscription_table import SubscriptionTable
+from tamis.pipeline.table.versions import CURRENT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

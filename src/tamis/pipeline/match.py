@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
+from tamis.engine import Index
 from tamis.errors import PipelineError
 from tamis.pipeline.frames import quoted
 from tamis.pipeline.indexes import Subscribed, live, snapshot_of
@@ -13,9 +16,11 @@ from tamis.pipeline.sieved import SUBSCRIPTIONS, sieved
 from tamis.pipeline.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 SUBSCRIPTION = "subscription"
+
+_NO_NUMBERS = "a table that changes has no lasting numbers; ask for arrays, or match a saved index"
 
 Output = Literal["pairs", "arrays", "numbers"]
 
@@ -46,10 +51,24 @@ def match(
         raise PipelineError(f"there is no output {output!r}; there are pairs, arrays and numbers")
     source = (live if events.isStreaming else snapshot_of)(subscriptions, events.sparkSession, folder)
     if output == "numbers" and not (isinstance(source, Snapshot) and source.frozen):
-        raise PipelineError("a table that changes has no lasting numbers; ask for arrays, or match a saved index")
+        raise PipelineError(_NO_NUMBERS)
     # Exploding in the JVM copies rows it already has; in the worker every copy would have to cross over.
+    if output == "pairs" and SUBSCRIPTION in (events.columns if keep is None else keep):
+        raise PipelineError(f"the column {SUBSCRIPTION!r} would be there twice; rename it, or leave it out of keep")
     answer = sieved(events, source, keep=keep, numbers=output == "numbers", every=output != "pairs")
     return exploded(answer) if output == "pairs" else answer
+
+
+def numbering(subscriptions: Subscribed, session: SparkSession, folder: str | Path | None = None) -> pa.ChunkedArray:
+    """The ids behind the numbers that `match` gives: number n is the id at position n."""
+    snapshot = snapshot_of(subscriptions, session, folder)
+    if not snapshot.frozen:
+        raise PipelineError(_NO_NUMBERS)
+    ids: list[pa.Array] = []
+    for part in snapshot.parts:
+        index = Index.open(part.base, verify=False)
+        ids += index.match([]).names.chunks
+    return pa.chunked_array(ids, pa.string())
 
 
 def exploded(answer: DataFrame) -> DataFrame:

@@ -31,8 +31,6 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Larger batches match no faster and hold more memory; smaller ones pay the fixed cost of a match more often.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
-    # Between the JVM and its workers a tenth cheaper than loopback TCP.
-    "spark.python.unix.domain.socket.enabled": "true",
 }
 
 

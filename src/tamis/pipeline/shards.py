@@ -13,9 +13,9 @@ from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, PipelineError, TamisError
 from tamis.matching.statistics import Statistics
 from tamis.pipeline.compile import bind_frame, build
-from tamis.pipeline.durable import replace_durably
 from tamis.pipeline.snapshot import Part, Snapshot
 from tamis.pipeline.subscriptions import require_columns
+from tamis.pipeline.table.durable import replace_durably
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

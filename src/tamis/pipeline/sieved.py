@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tamis.pipeline.batch_versions import Live
 from tamis.pipeline.frames import attribute_columns, kept_columns, mapped, text_column
-from tamis.pipeline.reading import Reader
-from tamis.pipeline.sieve import Sieve
 from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.workers.reading import Reader
+from tamis.pipeline.workers.sieve import Sieve
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
@@ -62,6 +62,6 @@ def violations_field() -> StructField:
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import ArrayType, StructField
 
-    from tamis.pipeline.reading import VIOLATION
+    from tamis.pipeline.workers.reading import VIOLATION
 
     return StructField(VIOLATIONS, ArrayType(from_arrow_type(VIOLATION), False))

@@ -13,7 +13,7 @@ from tamis.pipeline.match import exploded
 from tamis.pipeline.notifications import EVENT_KEY, with_event_key, with_notification
 from tamis.pipeline.sieved import SUBSCRIPTIONS, VIOLATIONS, sieved
 from tamis.pipeline.snapshot import Snapshot
-from tamis.pipeline.subscription_table import SubscriptionTable
+from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.validate import with_reason
 from tamis.schema import Schema
 

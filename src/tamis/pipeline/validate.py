@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from tamis.pipeline.frames import attribute_columns, kept_columns, mapped, text_column
-from tamis.pipeline.reading import Reader, canonical
 from tamis.pipeline.sieved import VIOLATIONS, attribute_fields, violations_field
+from tamis.pipeline.workers.reading import Reader, canonical
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ WRITTEN = "written"
 
 _FILES_A_SECOND = 5
 _POOL = 20_000
-_MALFORMED = 0.005
+_MALFORMED = 0.001
 
 
 def demo_schema() -> Schema:
@@ -46,21 +46,23 @@ class AuctionHouse(threading.Thread):
     def run(self) -> None:
         due = time.monotonic()
         while not self._closing.is_set():
-            self.write_file()
+            self.write_files(1)
             # Counted from the start, so that a slow write does not lower the rate.
             due += 1 / _FILES_A_SECOND
             self._closing.wait(max(0.0, due - time.monotonic()))
 
-    def write_file(self) -> None:
-        partial = self._folder / f".lots-{self.files:06}.jsonl"
-        partial.write_text("\n".join(self._stamped(self._lots)) + "\n", encoding="utf-8")
-        partial.replace(self._folder / partial.name[1:])
-        self.events += self._lots
-        self.files += 1
+    def write_files(self, count: int) -> None:
+        for _ in range(count):
+            partial = self._folder / f".lots-{self.files:06}.jsonl"
+            partial.write_text("\n".join(self._stamped(self._lots)) + "\n", encoding="utf-8")
+            partial.replace(self._folder / partial.name[1:])
+            self.events += self._lots
+            self.files += 1
 
     def close(self) -> None:
         self._closing.set()
-        self.join()
+        if self.is_alive():
+            self.join()
 
     def _stamped(self, count: int) -> Iterator[str]:
         moment = datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -21,8 +21,9 @@ matches/               Parquet: every event that matched, with the list of subsc
 dead-letters/          Parquet: every event that broke the schema, with the reason
 events/                the auctions as they were streamed, in JSON lines
 subscriptions.parquet  the subscriptions: id and filter
+subscriptions/         the same, compiled
 schema.yaml            what an auction may look like
-index/                 the compiled subscriptions
+spark.log              what Spark had to say
 
 In Python:
 
@@ -32,8 +33,8 @@ In Python:
 
 On the command line (in .venv/bin, if you came here by `make demo`):
 
-    tamis match {folder}/index {folder}/events/lots-000000.jsonl | head
-    tamis explain {folder}/index s0 --events {folder}/events/lots-000000.jsonl
+    tamis match {folder}/subscriptions {folder}/events/lots-000001.jsonl | head
+    tamis explain {folder}/subscriptions s0 {folder}/events/lots-000001.jsonl --row 7
 """
 
 
@@ -43,12 +44,14 @@ class ResultsFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.events = root / "events"
-        self.index = root / "index"
+        self.subscriptions = root / "subscriptions"
         self.matches = root / "matches"
         self.dead_letters = root / "dead-letters"
         self.checkpoint = root / ".checkpoint"
-        self.subscriptions = root / "subscriptions.parquet"
+        self.subscription_list = root / "subscriptions.parquet"
+        self.log = root / "spark.log"
         self.schema = root / "schema.yaml"
+        self.notes = root / "README.txt"
         self.plots = (root / "plot.png", root / "plot.svg")
 
     def make(self) -> None:
@@ -62,7 +65,7 @@ class ResultsFolder:
     def finish(self, whole: Figures, subscriptions: int, settings: dict[str, object]) -> None:
         """Notes and numbers, once the stream has ended."""
         shutil.rmtree(self.checkpoint, ignore_errors=True)
-        (self.root / "README.txt").write_text(_README.format(folder=self.root), encoding="utf-8")
+        self.notes.write_text(_README.format(folder=self.root), encoding="utf-8")
         summary = {
             "subscriptions": subscriptions,
             "seconds": round(whole.seconds, 2),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+
+RECENT = 5.0  # seconds that count as recent
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,13 @@ class Measurements:
     def add(self, record: BatchRecord) -> None:
         with self._lock:
             self._records.append(record)
+
+    def add_dead(self, count: int) -> None:
+        """Dead letters of the batch added last: they are written after its matches."""
+        with self._lock:
+            if self._records:
+                last = self._records[-1]
+                self._records[-1] = replace(last, events=last.events + count, dead=last.dead + count)
 
     @property
     def records(self) -> Sequence[BatchRecord]:

@@ -71,6 +71,7 @@ def _latency(axes: Axes, records: Sequence[BatchRecord], whole: Figures) -> None
 
 
 def _plain(axes: Axes) -> None:
+    axes.set_xlim(left=0)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)

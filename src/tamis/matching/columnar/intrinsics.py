@@ -144,12 +144,22 @@ def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
     return types.void(array, types.int64), codegen
 
 
-@intrinsic  # type: ignore[misc]
-def load64(typing_context, array, index):  # type: ignore[no-untyped-def]
-    """Eight bytes from `array[index]` on, unaligned, as an unsigned number."""
+def _reader(kind: Any, numba_type: Any, size: int) -> Any:
+    """An intrinsic `read(address, index)` of one machine type, unaligned."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        address = _address(context, builder, signature.args[0], args[0], args[1])
-        return builder.load(builder.bitcast(address, _I64.as_pointer()), align=1)
+    @intrinsic  # type: ignore[misc]
+    def read(typing_context, address, index):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            at = builder.add(args[0], builder.mul(args[1], _I64(size)))
+            return builder.load(builder.inttoptr(at, kind.as_pointer()), align=1)
 
-    return types.uint64(array, types.int64), codegen
+        return numba_type(types.int64, types.int64), codegen
+
+    return read
+
+
+# What stands at an address: Arrow's buffers reach the encoding kernel by address, all columns in one call.
+read_byte = _reader(ir.IntType(8), types.uint8, 1)
+read_int32 = _reader(_I32, types.int32, 4)
+read_int64 = _reader(_I64, types.int64, 8)
+read_float = _reader(ir.DoubleType(), types.float64, 8)

@@ -194,7 +194,7 @@ class Level:
         dictionaries: dict[str, Dictionary] = {}
         for i, (name, kind) in enumerate(about["dictionaries"]):
             part = _part(f"dictionary.{i}.", arrays)
-            dictionaries[name] = Numbers(part, name) if kind == "Numbers" else Strings(part)
+            dictionaries[name] = Numbers(part) if kind == "Numbers" else Strings(part)
         patterns = {
             name: PatternSet.from_arrays(_part(f"patterns.{i}.", arrays)) for i, name in enumerate(about["patterns"])
         }

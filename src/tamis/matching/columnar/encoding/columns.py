@@ -13,9 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.errors import EventError, Violation
 from tamis.matching.columnar.codes import ABSENT
-from tamis.matching.columnar.encoding.dictionary import Dictionary, bitmap
-from tamis.matching.columnar.encoding.kernels import extremes, gather_sets
+from tamis.matching.columnar.encoding.dictionary import Dictionary, validity
+from tamis.matching.columnar.encoding.kernels import (
+    BIT, COLUMN, FIELDS, VALID, encode_columns, extremes, gather_sets,
+)  # fmt: skip
 from tamis.matching.columnar.encoding.versus import compare
 from tamis.matching.patterns import PatternSet
 from tamis.schema import EVENT_TYPE, Schema
@@ -97,30 +100,54 @@ class Encoder:
         codes = np.full((len(batch), self.singles + 1), ABSENT, np.int32)
         codes[:, self.singles] = 0
         sets: dict[int, tuple[Int64s, Int32s]] = {}
+        plain: list[tuple[int, str, pa.Array]] = []
         for number, column in enumerate(self.columns):
-            if column.kind is Kind.VALUE and column.attribute in given:
-                self.dictionaries[column.attribute].encode(given[column.attribute], codes, number)
-            elif column.kind is Kind.VERSUS and column.attribute in given and column.other in given:
-                codes[:, number] = compare(self._schema, column, given[column.attribute], given[column.other])
-            elif column.kind is Kind.PATTERNS and column.attribute in given:
-                values = given[column.attribute]
+            values = given.get(column.attribute)
+            if values is None or values.null_count == len(values):
+                continue
+            if column.kind is Kind.VALUE:
+                plain.append((number, column.attribute, values))
+            elif column.kind is Kind.VERSUS and column.other in given:
+                codes[:, number] = compare(self._schema, column, values, given[column.other])
+            elif column.kind is Kind.PATTERNS:
                 ends, numbers = self.patterns[column.attribute].match(_flat(values))
                 sets[number] = _sets(values, ends, 2 * numbers + 1)
+        self._encode_plain(plain, codes)
         for attribute in self._multiple:
             if attribute in given:
                 self._encode_values(attribute, given[attribute], codes, sets)
         return self._gathered(codes, sets)
 
+    def _encode_plain(self, columns: list[tuple[int, str, pa.Array]], codes: Int32s) -> None:
+        """Single values, all columns in one call."""
+        jobs, grids = np.empty((len(columns), FIELDS), np.int64), np.empty((len(columns), 2))
+        held = []  # what the jobs point into stays alive until they are done
+        for job, grid, (number, attribute, values) in zip(jobs, grids, columns, strict=True):
+            dictionary = self.dictionaries[attribute]
+            held.append(array := dictionary.describe(values, job))
+            job[COLUMN], job[VALID], job[BIT] = number, validity(array), array.offset
+            grid[:] = dictionary.grid
+        nan = encode_columns(jobs, grids, len(columns), len(codes), codes)
+        if nan >= 0:
+            message = "NaN is no number: leave the attribute out instead"
+            attribute = columns[nan >> 32][1]
+            raise EventError([Violation(nan & 0xFFFFFFFF, attribute, "domain", float("nan"), message)])
+
     def _encode_values(self, attribute: str, lists: pa.Array, codes: Int32s, sets: dict[int, tuple[Int64s, Int32s]]) -> None:
         flat = _flat(lists)
-        coded = np.full((len(flat), 1), ABSENT, np.int32)
-        self.dictionaries[attribute].encode(flat, coded, 0)
-        ends, members = _sets(lists, np.arange(len(flat) + 1, dtype=np.int64), coded[:, 0])
+        coded = self.codes_of(attribute, flat)
+        ends, members = _sets(lists, np.arange(len(flat) + 1, dtype=np.int64), coded)
         least = self.number.get(Column(Kind.LEAST, attribute), -1)
         greatest = self.number.get(Column(Kind.GREATEST, attribute), -1)
         extremes(ends, members, codes, least, greatest)
         if (values := self.number.get(Column(Kind.VALUES, attribute))) is not None:
             sets[values] = ends, members
+
+    def codes_of(self, attribute: str, values: pa.Array) -> Int32s:
+        """The codes of some values of one attribute."""
+        coded = np.full((len(values), 1), ABSENT, np.int32)
+        self._encode_plain([(0, attribute, values)], coded)
+        return coded[:, 0]
 
     def _gathered(self, codes: Int32s, sets: dict[int, tuple[Int64s, Int32s]]) -> Encoded:
         count = len(self.columns) - self.singles
@@ -159,5 +186,5 @@ def _sets(values: pa.Array, piece_offsets: Int64s, pieces: Int32s) -> tuple[Int6
     else:
         lists = np.arange(len(values) + 1, dtype=np.int64)
     ends, codes = np.empty(len(values) + 1, np.int64), np.empty(len(pieces), np.int32)
-    end = gather_sets(bitmap(values), values.offset, lists, piece_offsets, pieces, ends, codes, 0)
+    end = gather_sets(validity(values), values.offset, lists, piece_offsets, pieces, ends, codes, 0)
     return ends, codes[:end]

@@ -9,61 +9,86 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.errors import EventError, Violation
-from tamis.matching.columnar.encoding.kernels import encode_numbers, encode_strings, fill_cells, fill_table
+from tamis.matching.columnar.encoding.kernels import (
+    COUNT, CONSTANTS, DATA, DIRECT, FIELDS, FLOATS, FORM, INTEGERS, LARGE_STRINGS, ORDERED, SIZE, STRINGS, TABLE, TEXT,
+    VALUES, fill_cells, fill_direct, fill_table, find_string,
+)  # fmt: skip
 
 Arrays = dict[str, npt.NDArray[Any]]
+Int64s = npt.NDArray[np.int64]
+
 _MOST_CELLS = 1 << 16
-_NO_BYTES = np.frombuffer(b"", np.uint8)  # read-only, as the views of Arrow buffers are: one compiled kernel for both
+# Integers whose constants fill at least an eighth of their range are looked up in a table of the range.
+_SPARSEST, _LARGEST_TABLE = 8, 1 << 22
 
 
 def power_of_two(least: int) -> int:
     return 1 << max(0, (least - 1).bit_length())
 
 
-def bitmap(array: pa.Array) -> npt.NDArray[np.uint8]:
-    """An Arrow array's validity bits; empty where every row is valid."""
+def address(array: npt.NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def validity(array: pa.Array) -> int:
+    """The address of an Arrow array's validity bits; 0 where every row is valid."""
     buffer = array.buffers()[0]
-    return _NO_BYTES if buffer is None or array.null_count == 0 else np.frombuffer(buffer, np.uint8)
+    return 0 if buffer is None or array.null_count == 0 else int(buffer.address)
 
 
 class Numbers:
-    """Sorted int64 or float64 constants, with a grid of cells that narrows the search to a step or two."""
+    """Sorted int64 or float64 constants.
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], attribute: str) -> None:
-        self._attribute = attribute
-        self.constants = arrays["constants"]
-        self._cells = arrays["cells"]
-        self._low, self._scale = (float(x) for x in arrays["grid"])
+    `table` is the code of every integer between the first and the last constant, where that is not much more than the
+    constants; else a grid of cells that narrows the search to a step or two. `grid`: low end and scale, or zeros.
+    """
+
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        self.constants, self._table = arrays["constants"], arrays["table"]
+        self.grid = arrays["grid"]
+        self._job = np.zeros(FIELDS, np.int64)
+        direct = bool(arrays["direct"][0])
+        self._job[FORM] = DIRECT if direct else FLOATS if self.constants.dtype == np.float64 else INTEGERS
+        self._job[TABLE] = address(self._table)
+        self._job[SIZE] = len(self._table) if direct else len(self._table) - 1
+        self._job[CONSTANTS] = self.constants[0] if direct else address(self.constants)
+        self._job[COUNT] = len(self.constants)
 
     @classmethod
-    def build(cls, constants: npt.NDArray[Any], attribute: str) -> Numbers:
+    def build(cls, constants: npt.NDArray[Any]) -> Numbers:
         """From sorted distinct constants."""
-        cells = np.zeros(min(_MOST_CELLS, power_of_two(2 * len(constants) + 1)) + 1, np.int32)
-        finite = constants[np.isfinite(constants)].astype(np.float64)
-        low, span = (float(finite[0]), float(finite[-1]) / 2 - float(finite[0]) / 2) if len(finite) else (0.0, 0.0)
-        scale = (len(cells) - 1) / span / 2 if span > 0 else 0.0
-        grid = np.array([low, scale if np.isfinite(scale) else 0.0])
-        fill_cells(constants, grid[0], grid[1], cells)
-        return cls({"constants": constants, "cells": cells, "grid": grid}, attribute)
+        integers = constants.dtype == np.int64 and len(constants) > 0
+        span = int(constants[-1]) - int(constants[0]) + 1 if integers else 0
+        direct = integers and span <= min(_LARGEST_TABLE, max(_MOST_CELLS // 16, _SPARSEST * len(constants)))
+        grid = np.zeros(2)
+        if direct:
+            table = np.empty(span, np.int32)
+            fill_direct(constants, table)
+        else:
+            table = np.zeros(min(_MOST_CELLS, power_of_two(2 * len(constants) + 1)) + 1, np.int32)
+            finite = constants[np.isfinite(constants)].astype(np.float64)
+            if len(finite):
+                half = float(finite[-1]) / 2 - float(finite[0]) / 2  # the whole span may be no double
+                scale = (len(table) - 1) / half / 2 if half > 0 else 0.0
+                grid[:] = finite[0], scale if np.isfinite(scale) else 0.0
+            fill_cells(constants, grid[0], grid[1], table)
+        return cls({"constants": constants, "table": table, "grid": grid, "direct": np.array([direct], np.int8)})
 
     def arrays(self) -> Arrays:
-        return {"constants": self.constants, "cells": self._cells, "grid": np.array([self._low, self._scale])}
+        direct = np.array([self._job[FORM] == DIRECT], np.int8)
+        return {"constants": self.constants, "table": self._table, "grid": self.grid, "direct": direct}
 
     def __len__(self) -> int:
         return len(self.constants)
 
-    def encode(self, values: pa.Array, out: npt.NDArray[np.int32], column: int) -> None:
+    def describe(self, values: pa.Array, job: Int64s) -> pa.Array:
+        """Fills in a job for these values; returns the array whose buffers it points into."""
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int64())
-        kind = self.constants.dtype
-        raw = np.frombuffer(values.buffers()[1] or b"", kind)[values.offset : values.offset + len(values)]
-        nan = encode_numbers(
-            bitmap(values), values.offset, raw, self.constants, self._low, self._scale, self._cells, out, column
-        )
-        if nan >= 0:
-            message = "NaN is no number: leave the attribute out instead"
-            raise EventError([Violation(nan, self._attribute, "domain", float("nan"), message)])
+        job[:] = self._job
+        buffer = values.buffers()[1]
+        job[VALUES] = (buffer.address if buffer is not None else 0) + 8 * values.offset
+        return values
 
 
 class Strings:
@@ -74,44 +99,55 @@ class Strings:
     """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._offsets, self._data, self._table = arrays["offsets"], arrays["data"], arrays["table"]
-        self._ordered = bool(arrays["ordered"][0])
+        self._offsets, self._data, self._slots = arrays["offsets"], arrays["data"], arrays["slots"]
+        self.ordered = bool(arrays["ordered"][0])
+        self.grid = np.zeros(2)
+        self._job = np.zeros(FIELDS, np.int64)
+        self._job[TABLE], self._job[SIZE] = address(self._slots), len(self._slots) // 2
+        self._job[CONSTANTS], self._job[DATA] = address(self._offsets), address(self._data)
+        self._job[COUNT], self._job[ORDERED] = len(self), self.ordered
 
     @classmethod
-    def build(cls, constants: pa.Array, ordered: bool) -> Strings:
-        """From distinct constants (large_binary) in rank order."""
-        offsets = np.frombuffer(constants.buffers()[1], np.int64)[constants.offset : constants.offset + len(constants) + 1]
-        data = np.frombuffer(constants.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    def build(cls, constants: pa.Array, ordered: bool = False) -> Strings:
+        """From distinct strings or binaries in rank order."""
+        wide = constants.cast(pa.large_binary())
+        offsets = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset : wide.offset + len(wide) + 1]
+        data = np.frombuffer(wide.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]].copy()
         offsets = offsets - offsets[0]
-        table = np.full(power_of_two(2 * len(constants)) if len(constants) else 0, -1, np.int32)
-        fill_table(table, offsets, data)
-        return cls({"offsets": offsets, "data": data, "table": table, "ordered": np.array([ordered], np.int8)})
+        slots = np.full(2 * power_of_two(2 * len(wide)) if len(wide) else 0, -1, np.int64)
+        fill_table(slots, offsets, address(data))
+        return cls({"offsets": offsets, "data": data, "slots": slots, "ordered": np.array([ordered], np.int8)})
 
     def arrays(self) -> Arrays:
-        ordered = np.array([self._ordered], np.int8)
-        return {"offsets": self._offsets, "data": self._data, "table": self._table, "ordered": ordered}
+        ordered = np.array([self.ordered], np.int8)
+        return {"offsets": self._offsets, "data": self._data, "slots": self._slots, "ordered": ordered}
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
     @property
-    def ordered(self) -> bool:
-        return self._ordered
-
-    @property
     def constants(self) -> pa.Array:
         """As large_binary, in rank order."""
-        buffers = [None, pa.py_buffer(np.ascontiguousarray(self._offsets)), pa.py_buffer(np.ascontiguousarray(self._data))]
+        buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
-    def encode(self, values: pa.Array, out: npt.NDArray[np.int32], column: int) -> None:
-        width = np.int64 if pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type) else np.int32
+    def find(self, text: str) -> int | None:
+        """The rank of one constant."""
+        raw = text.encode()
+        view = np.frombuffer(raw, np.uint8)
+        job = self._job
+        number = find_string(job[TABLE], job[SIZE] - 1, job[CONSTANTS], job[DATA], address(view), len(raw))
+        return None if number < 0 else int(number)
+
+    def describe(self, values: pa.Array, job: Int64s) -> pa.Array:
+        """Fills in a job for these values; returns the array whose buffers it points into."""
+        large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
+        job[:] = self._job
+        job[FORM] = LARGE_STRINGS if large else STRINGS
         _, starts, text = values.buffers()
-        bounds = np.frombuffer(starts, width)[values.offset : values.offset + len(values) + 1] if starts else np.frombuffer(bytes(8), width)[:1]
-        encode_strings(
-            bitmap(values), values.offset, bounds, np.frombuffer(text or b"", np.uint8), self._table, self._offsets,
-            self._data, self._ordered, out, column,
-        )  # fmt: skip
+        job[VALUES] = (starts.address if starts is not None else 0) + (8 if large else 4) * values.offset
+        job[TEXT] = text.address if text is not None else 0
+        return values
 
 
 Dictionary = Numbers | Strings

@@ -1,4 +1,8 @@
-"""Values to codes. Every kernel writes `out[row, column]`; absent rows are left as they are."""
+"""Values to codes. `out[row, column]` is written where the value is present, and left as it is elsewhere.
+
+Arrow's buffers and the dictionaries' arrays come by address, a *job* a column, so that a batch is encoded in one call
+however many columns it has; whoever makes the jobs keeps the arrays alive.
+"""
 
 from __future__ import annotations
 
@@ -8,91 +12,117 @@ import numba as nb
 import numpy as np
 
 from tamis.matching.columnar.codes import ABSENT
-from tamis.matching.columnar.intrinsics import load64
+from tamis.matching.columnar.intrinsics import read_byte, read_float, read_int32, read_int64
 
-kernel = nb.njit(cache=True, nogil=True, boundscheck=False)
+# Without reference counts: nothing is allocated here (see probing/kernels.py).
+kernel = nb.njit(cache=True, nogil=True, boundscheck=False, _nrt=False)
+building = nb.njit(cache=True, nogil=True, boundscheck=False)
 
+# The forms of a job, and its fields.
+DIRECT, INTEGERS, FLOATS, STRINGS, LARGE_STRINGS = 0, 1, 2, 3, 4
+FORM, COLUMN, VALID, BIT, VALUES, TEXT, TABLE, SIZE, CONSTANTS, COUNT, DATA, ORDERED, FIELDS = range(13)
+
+SHORT = 7  # bytes of a string that fit into a word with its length: their hash says all of them
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MIXER = np.uint64(0xBF58476D1CE4E5B9)
-_BYTE_SHIFT = np.uint64(8)
 _FOLD = np.uint64(29)
+_EIGHT = np.uint64(8)
 
 
 @kernel
-def hash_bytes(data: Any, start: int, stop: int) -> Any:
-    """A 64-bit hash of `data[start:stop]`, eight bytes at a step."""
-    value = np.uint64(stop - start) * _MULTIPLIER
-    at = start
-    while at + 8 <= stop:
-        value = (value ^ load64(data, at)) * _MIXER
-        value ^= value >> _FOLD
-        at += 8
-    tail = np.uint64(0)
-    while at < stop:
-        tail = (tail << _BYTE_SHIFT) | np.uint64(data[at])
-        at += 1
-    value = (value ^ tail) * _MIXER
+def mixed(value: Any) -> Any:
+    """Turns a word into another, one to one."""
+    value *= _MULTIPLIER
     value ^= value >> _FOLD
-    return value * _MULTIPLIER
+    value *= _MIXER
+    return value ^ (value >> np.uint64(32))
 
 
 @kernel
-def is_present(valid: Any, bit: int) -> bool:
-    """Whether an Arrow validity bitmap (empty: all valid) has this bit."""
-    return len(valid) == 0 or (valid[bit >> 3] >> (bit & 7)) & 1 == 1
+def hash_at(address: int, size: int) -> Any:
+    """A 64-bit hash of the bytes at an address; up to SHORT bytes, no two strings have the same one."""
+    value = np.uint64(size)
+    at, left = address, size
+    while left >= 8:
+        value = mixed(value ^ np.uint64(read_int64(at, 0)))
+        at += 8
+        left -= 8
+    tail = np.uint64(0)
+    if left >= 4:
+        tail = np.uint64(np.uint32(read_int32(at, 0)))
+        at += 4
+        left -= 4
+    while left > 0:
+        tail = (tail << _EIGHT) | np.uint64(read_byte(at, 0))
+        at += 1
+        left -= 1
+    return mixed(value ^ (tail << _EIGHT)) if size <= SHORT else mixed(value ^ tail)
 
 
 @kernel
-def fill_table(table: Any, offsets: Any, data: Any) -> None:
-    """Enters the strings `data[offsets[i]:offsets[i + 1]]` into an open-addressing table of their numbers."""
-    mask = np.uint64(len(table) - 1)
+def same_bytes(a: int, b: int, size: int) -> bool:
+    at = 0
+    while at + 8 <= size:
+        if read_int64(a + at, 0) != read_int64(b + at, 0):
+            return False
+        at += 8
+    while at < size:
+        if read_byte(a + at, 0) != read_byte(b + at, 0):
+            return False
+        at += 1
+    return True
+
+
+@kernel
+def fill_table(slots: Any, offsets: Any, data: int) -> None:
+    """Enters the strings at `data + offsets[i]` into pairs (hash, 2 * number + is it short), -1 where free."""
+    mask = len(slots) // 2 - 1
     for i in range(len(offsets) - 1):
-        slot = np.int64((hash_bytes(data, offsets[i], offsets[i + 1]) >> np.uint64(20)) & mask)
-        while table[slot] >= 0:
-            slot = (slot + 1) & np.int64(mask)
-        table[slot] = i
+        size = offsets[i + 1] - offsets[i]
+        value = hash_at(data + offsets[i], size)
+        slot = np.int64(value) & mask
+        while slots[2 * slot + 1] >= 0:
+            slot = (slot + 1) & mask
+        slots[2 * slot] = np.int64(value)
+        slots[2 * slot + 1] = 2 * i + (size <= SHORT)
 
 
 @kernel
-def find_string(table: Any, offsets: Any, data: Any, text: Any, start: int, stop: int) -> int:
-    """The number of the string `text[start:stop]`, or -1."""
-    if len(table) == 0:
+def find_string(slots: int, mask: int, offsets: int, data: int, text: int, size: int) -> int:
+    """The number of the string of so many bytes at `text`, or -1."""
+    if mask < 0:
         return -1
-    mask = np.uint64(len(table) - 1)
-    slot = np.int64((hash_bytes(text, start, stop) >> np.uint64(20)) & mask)
+    value = np.int64(hash_at(text, size))
+    slot = value & mask
     while True:
-        number = table[slot]
-        if number < 0:
+        entry = read_int64(slots, 2 * slot + 1)
+        if entry < 0:
             return -1
-        begin = offsets[number]
-        if offsets[number + 1] - begin == stop - start:
-            same = True
-            for i in range(stop - start):
-                if data[begin + i] != text[start + i]:
-                    same = False
-                    break
-            if same:
-                return np.int64(number)
-        slot = (slot + 1) & np.int64(mask)
+        if read_int64(slots, 2 * slot) == value:
+            number = entry >> 1
+            if entry & 1 and size <= SHORT:
+                return number
+            start = read_int64(offsets, number)
+            if read_int64(offsets, number + 1) - start == size and same_bytes(data + start, text, size):
+                return number
+        slot = (slot + 1) & mask
 
 
 @kernel
-def strings_below(offsets: Any, data: Any, text: Any, start: int, stop: int) -> int:
-    """How many of the sorted strings are below `text[start:stop]`, byte by byte."""
-    low, high = 0, len(offsets) - 1
+def strings_below(offsets: int, count: int, data: int, text: int, size: int) -> int:
+    """How many of the sorted strings are below the one at `text`, byte by byte."""
+    low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
-        begin, end = offsets[middle], offsets[middle + 1]
-        length = min(end - begin, stop - start)
+        start = read_int64(offsets, middle)
+        length = read_int64(offsets, middle + 1) - start
         order = 0
-        for i in range(length):
-            a, b = data[begin + i], text[start + i]
+        for i in range(min(length, size)):
+            a, b = read_byte(data + start, i), read_byte(text, i)
             if a != b:
                 order = -1 if a < b else 1
                 break
-        if order == 0 and end - begin < stop - start:
-            order = -1
-        if order < 0:
+        if order < 0 or (order == 0 and length < size):
             low = middle + 1
         else:
             high = middle
@@ -100,20 +130,45 @@ def strings_below(offsets: Any, data: Any, text: Any, start: int, stop: int) -> 
 
 
 @kernel
-def encode_strings(
-    valid: Any, bit: int, starts: Any, text: Any, table: Any, offsets: Any, data: Any, ordered: bool, out: Any, column: int
-) -> None:
+def is_present(valid: int, bit: int) -> bool:
+    """Whether an Arrow validity bitmap (0: all valid) has this bit."""
+    return valid == 0 or (read_byte(valid, bit >> 3) >> (bit & 7)) & 1 == 1
+
+
+@kernel
+def encode_strings(job: Any, rows: int, out: Any) -> None:
     """Exact constants by hash; where some comparison is by order, the others by binary search."""
-    for row in range(len(starts) - 1):
-        if not is_present(valid, bit + row):
+    wide, column, bit = job[FORM] == LARGE_STRINGS, job[COLUMN], job[BIT]
+    for row in range(rows):
+        if not is_present(job[VALID], bit + row):
             continue
-        number = find_string(table, offsets, data, text, np.int64(starts[row]), np.int64(starts[row + 1]))
+        if wide:
+            start, stop = read_int64(job[VALUES], row), read_int64(job[VALUES], row + 1)
+        else:
+            start, stop = np.int64(read_int32(job[VALUES], row)), np.int64(read_int32(job[VALUES], row + 1))
+        text = job[TEXT] + start
+        number = find_string(job[TABLE], job[SIZE] - 1, job[CONSTANTS], job[DATA], text, stop - start)
         if number >= 0:
             out[row, column] = 2 * number + 1
-        elif ordered:
-            out[row, column] = 2 * strings_below(offsets, data, text, np.int64(starts[row]), np.int64(starts[row + 1]))
+        elif job[ORDERED]:
+            out[row, column] = 2 * strings_below(job[CONSTANTS], job[COUNT], job[DATA], text, stop - start)
         else:
             out[row, column] = 0
+
+
+@kernel
+def encode_direct(job: Any, rows: int, out: Any) -> None:
+    """Integers whose constants lie close together: the code stands in a table."""
+    column, low, size = job[COLUMN], job[CONSTANTS], job[SIZE]
+    for row in range(rows):
+        if is_present(job[VALID], job[BIT] + row):
+            value = read_int64(job[VALUES], row)
+            if value < low:
+                out[row, column] = 0
+            elif value - low >= size or value - low < 0:  # the difference of far integers wraps round
+                out[row, column] = 2 * job[COUNT]
+            else:
+                out[row, column] = read_int32(job[TABLE], value - low)
 
 
 @kernel
@@ -126,6 +181,64 @@ def cell_of(value: float, low: float, scale: float, cells: int) -> int:
 
 
 @kernel
+def encode_integers(job: Any, low: float, scale: float, rows: int, out: Any) -> None:
+    """Integers among sorted constants, searched within their cell."""
+    for row in range(rows):
+        if is_present(job[VALID], job[BIT] + row):
+            value = read_int64(job[VALUES], row)
+            cell = cell_of(np.float64(value), low, scale, job[SIZE])
+            first, last = np.int64(read_int32(job[TABLE], cell)), np.int64(read_int32(job[TABLE], cell + 1))
+            while first < last:
+                middle = (first + last) >> 1
+                if read_int64(job[CONSTANTS], middle) < value:
+                    first = middle + 1
+                else:
+                    last = middle
+            found = first < job[COUNT] and read_int64(job[CONSTANTS], first) == value
+            out[row, job[COLUMN]] = 2 * first + found
+
+
+@kernel
+def encode_floats(job: Any, low: float, scale: float, rows: int, out: Any) -> int:
+    """The same for doubles. Returns the row of a NaN, or -1."""
+    for row in range(rows):
+        if is_present(job[VALID], job[BIT] + row):
+            value = read_float(job[VALUES], row)
+            if value != value:
+                return row
+            cell = cell_of(value, low, scale, job[SIZE])
+            first, last = np.int64(read_int32(job[TABLE], cell)), np.int64(read_int32(job[TABLE], cell + 1))
+            while first < last:
+                middle = (first + last) >> 1
+                if read_float(job[CONSTANTS], middle) < value:
+                    first = middle + 1
+                else:
+                    last = middle
+            found = first < job[COUNT] and read_float(job[CONSTANTS], first) == value
+            out[row, job[COLUMN]] = 2 * first + found
+    return -1
+
+
+@kernel
+def encode_columns(jobs: Any, grids: Any, count: int, rows: int, out: Any) -> int:
+    """All jobs on so many rows. Returns `job << 32 | row` of a NaN, or -1."""
+    for j in range(count):
+        job = jobs[j]
+        form = job[FORM]
+        if form == DIRECT:
+            encode_direct(job, rows, out)
+        elif form == INTEGERS:
+            encode_integers(job, grids[j, 0], grids[j, 1], rows, out)
+        elif form == FLOATS:
+            nan = encode_floats(job, grids[j, 0], grids[j, 1], rows, out)
+            if nan >= 0:
+                return (j << 32) | nan
+        else:
+            encode_strings(job, rows, out)
+    return -1
+
+
+@building
 def fill_cells(constants: Any, low: float, scale: float, starts: Any) -> None:
     """`starts[c]`: how many constants lie in cells below c."""
     cells = len(starts) - 1
@@ -135,34 +248,19 @@ def fill_cells(constants: Any, low: float, scale: float, starts: Any) -> None:
         starts[c + 1] += starts[c]
 
 
-@kernel
-def encode_numbers(
-    valid: Any, bit: int, values: Any, constants: Any, low: float, scale: float, starts: Any, out: Any, column: int
-) -> int:
-    """Codes of numbers among sorted constants. Returns the row of a NaN, or -1."""
-    cells = len(starts) - 1
-    for row in range(len(values)):
-        if not is_present(valid, bit + row):
-            continue
-        value = values[row]
-        if value != value:
-            return row
-        cell = cell_of(np.float64(value), low, scale, cells)
-        first, last = np.int64(starts[cell]), np.int64(starts[cell + 1])
-        while first < last:
-            middle = (first + last) >> 1
-            if constants[middle] < value:
-                first = middle + 1
-            else:
-                last = middle
-        found = first < len(constants) and constants[first] == value
-        out[row, column] = 2 * first + found
-    return -1
+@building
+def fill_direct(constants: Any, codes: Any) -> None:
+    """The code of every integer from the first constant to the last."""
+    for i in range(len(constants)):
+        codes[constants[i] - constants[0]] = 2 * i + 1
+        if i + 1 < len(constants):
+            for value in range(constants[i] + 1, constants[i + 1]):
+                codes[value - constants[0]] = 2 * i + 2
 
 
 @kernel
 def gather_sets(
-    valid: Any, bit: int, lists: Any, piece_offsets: Any, pieces: Any, ends: Any, codes: Any, base: int
+    valid: int, bit: int, lists: Any, piece_offsets: Any, pieces: Any, ends: Any, codes: Any, base: int
 ) -> int:
     """The set of codes of each row: sorted, each once, absent ones left out.
 

@@ -62,7 +62,7 @@ class Constants:
             elif domain.kind == "string":
                 self._rank_strings(attribute, given)
             elif domain.kind == "boolean":
-                self.dictionaries[attribute] = Numbers.build(np.arange(2, dtype=np.int64), attribute)
+                self.dictionaries[attribute] = Numbers.build(np.arange(2, dtype=np.int64))
                 self._ranks[attribute] = [np.asarray(v, np.int64).reshape(-1) for v in given]
             else:
                 self._rank_numbers(attribute, given, np.float64 if domain.kind == "float" else np.int64)
@@ -88,7 +88,7 @@ class Constants:
         if kind is np.float64:
             pieces = [p + 0.0 for p in pieces]  # -0.0 is 0.0
         constants, ranks = np.unique(np.concatenate([np.zeros(0, kind), *pieces]), return_inverse=True)
-        self.dictionaries[attribute] = Numbers.build(constants, attribute)
+        self.dictionaries[attribute] = Numbers.build(constants)
         self._ranks[attribute] = _split(ranks, [len(p) for p in pieces])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.matching.columnar.codes import ABSENT, HIGHEST, LOWEST
+from tamis.matching.columnar.codes import HIGHEST, LOWEST
 from tamis.matching.columnar.encoding.columns import Column, Encoder, Kind
 from tamis.matching.columnar.lowering.conjuncts import Conjuncts
 from tamis.matching.columnar.planning.kernels import FINEST
@@ -127,6 +127,4 @@ def _edges(
 def _codes(attribute: str, encoder: Encoder, schema: Schema, values: list[Any]) -> npt.NDArray[np.int32]:
     domain = schema.attributes[attribute].domain
     kind = pa.int64() if domain.kind == "timestamp" else domain.arrow_type
-    coded = np.full((len(values), 1), ABSENT, np.int32)
-    encoder.dictionaries[attribute].encode(pa.array(values, kind), coded, 0)
-    return coded[:, 0]
+    return encoder.codes_of(attribute, pa.array(values, kind))

@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from tamis.errors import IndexFileError
-from tamis.pipeline.durable import flush_folder, replace_durably
 from tamis.pipeline.snapshot import Part
+from tamis.pipeline.table.durable import flush_folder, replace_durably
 
 FORMAT = 1
 CURRENT = "current.json"

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import EventError, PipelineError
-from tamis.pipeline.batch_versions import Live
-from tamis.pipeline.lists import id_lists, joined, lengths, number_lists, spread
-from tamis.pipeline.opened import opened
-from tamis.pipeline.pacing import Pace
-from tamis.pipeline.reading import Read, Reader, canonical, in_rows
 from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.workers.lists import id_lists, joined, lengths, number_lists, spread
+from tamis.pipeline.workers.opened import opened
+from tamis.pipeline.workers.pacing import Pace
+from tamis.pipeline.workers.reading import Read, Reader, canonical, in_rows
 
 # So many matches are in memory at a time; with shards more, for every round of events opens every shard once.
 _MATCHES = 4_000_000

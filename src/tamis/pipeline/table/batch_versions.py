@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tamis.pipeline.durable import locked
-from tamis.pipeline.notes import Notes
 from tamis.pipeline.snapshot import Snapshot
-from tamis.pipeline.versions import Versions
+from tamis.pipeline.table.durable import locked
+from tamis.pipeline.table.notes import Notes
+from tamis.pipeline.table.versions import Versions
 from tamis.schema import Schema
 
 LOCK = "lock"

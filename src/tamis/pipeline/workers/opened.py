@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from tamis.engine import Index
-from tamis.pipeline.changes import apply_change
 from tamis.pipeline.snapshot import Part
+from tamis.pipeline.table.changes import apply_change
 
 # The newest version and the one before it: a replay may run beside a first run.
 _KEPT = 2

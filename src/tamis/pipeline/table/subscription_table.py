@@ -14,13 +14,13 @@ import pyarrow as pa
 from tamis.engine import Index
 from tamis.errors import SubscriptionError, TamisError
 from tamis.language import bind
-from tamis.pipeline.batch_versions import LOCK, NOTES, version_for
-from tamis.pipeline.changes import apply_change, write_change
-from tamis.pipeline.durable import locked
-from tamis.pipeline.notes import Notes
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.subscriptions import listed
-from tamis.pipeline.versions import Newest, Versions
+from tamis.pipeline.table.batch_versions import LOCK, NOTES, version_for
+from tamis.pipeline.table.changes import apply_change, write_change
+from tamis.pipeline.table.durable import locked
+from tamis.pipeline.table.notes import Notes
+from tamis.pipeline.table.versions import CURRENT, Newest, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,6 +75,19 @@ class SubscriptionTable:
     def __contains__(self, id: object) -> bool:
         with self._locked():
             return id in self._current(self._versions.newest())
+
+    @staticmethod
+    def is_table(path: str | Path) -> bool:
+        """Whether there is a table under this path."""
+        return (Path(path) / CURRENT).exists()
+
+    def index(self, version: int | None = None) -> Index:
+        """A version as an index of the caller's own: the newest, unless said otherwise."""
+        (part,) = self.snapshot(version).parts
+        index = Index.open(part.base)
+        for change in part.changes:
+            apply_change(index, change)
+        return index
 
     def change(
         self,

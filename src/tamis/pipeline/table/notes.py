@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tamis.pipeline.durable import create_durably, flush_folder
+from tamis.pipeline.table.durable import create_durably, flush_folder
 
 
 class Notes:

@@ -1,0 +1,142 @@
+"""`tamis backtest`: what would these subscriptions have matched in this history?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tamis import pipeline
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.options import (
+    EventsArgument,
+    IgnoreUnknownOption,
+    RefusedOption,
+    SchemaOption,
+    SubscriptionsArgument,
+)
+from tamis.cli.refusals import report
+from tamis.cli.schemas import schema_for
+from tamis.cli.spark import spark_session, tasks_shown
+from tamis.cli.spark_events import checked_events, subscribers_of
+from tamis.cli.tables import write_table
+from tamis.cli.terminal import out, remark
+from tamis.engine import Index
+from tamis.pipeline.backtest import window_width
+from tamis.pipeline.session import require_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def backtest(
+    subscriptions: SubscriptionsArgument,
+    events: EventsArgument,
+    schema: SchemaOption = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the results go; a new folder.")
+    ] = Path("backtest-results"),
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="ATTRIBUTE", help="The timestamp that tells when.", show_default=False),
+    ] = None,
+    window: Annotated[str, typer.Option("--window", help="How much time a count is over: '15 minutes'.")] = "1 day",
+    samples: Annotated[int, typer.Option("--samples", min=0, help="Events to keep of each subscription.")] = 3,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many subscriptions to show and to draw.")] = 8,
+    refused_to: RefusedOption = None,
+    ignore_unknown: IgnoreUnknownOption = False,
+) -> None:
+    """Find what subscriptions would have matched in the past, before switching them on.
+
+    Runs on Spark. Leaves a folder with counts over time, totals (also of those that never matched), sample events, dead
+    letters and a plot.
+
+    \b
+    [bold]Examples[/bold]
+      tamis backtest new.jsonl history/ -s auctions.yaml --time opened
+      tamis backtest auctions.index history/ --time opened --window '1 hour'
+
+    \b
+    [bold]Exit codes[/bold]
+      0  all done
+      1  done, but some events or subscriptions were refused
+      2  not done
+    """
+    require_spark()
+    window_width(window)
+    if output.exists():
+        raise CommandError(f"{output} exists already; name a new folder with --output")
+    files = EventFiles(events)
+    found = subscribers_of(subscriptions, schema_for(schema, subscriptions, files))
+    if time is not None and time not in found.schema.attributes:
+        raise CommandError(f"--time: the schema has no attribute {time}")
+    report(found.refused, refused_to)
+    with spark_session() as session:
+        valid, dead = checked_events(session, files, found.schema, ignore_unknown)
+        with tasks_shown(session, "matching the history"):
+            result = pipeline.backtest(valid, found.source, time_column=time, window=window, samples=samples)
+        output.mkdir(parents=True)
+        with tasks_shown(session, "writing results"):
+            refused = _write(result, dead, output, top)
+            totals = _totals(result, found.source)
+            write_table(totals, output / "totals.csv")
+            events_seen = result.events
+        result.close()
+    _show(totals, found.source, top, time is not None)
+    remark(f"{events_seen:,} events, {refused:,} dead letters; counts, totals, samples and plot are in {output}")
+    if refused or found.refused:
+        raise typer.Exit(PARTLY_REFUSED)
+
+
+def _write(result: pipeline.Backtest, dead: DataFrame, folder: Path, top: int) -> int:
+    """All but the totals; tells how many events were dead."""
+    result.counts.write.parquet(str(folder / "counts"))
+    write_table(result.samples.toArrow(), folder / "samples.jsonl")
+    result.plot(folder / "plot.png", top)
+    refused = dead.count()
+    if refused:
+        dead.write.parquet(str(folder / "dead-letters"))
+    return refused
+
+
+def _totals(result: pipeline.Backtest, source: pipeline.Subscribed) -> pa.Table:
+    """Matches of each subscription, the most frequent first, and at the end those that never matched."""
+    totals = result.totals.toArrow()
+    if isinstance(source, pipeline.SubscriptionTable):
+        source = source.index()
+    if not isinstance(source, Index):
+        return totals
+    never = pc.array_sort_indices(source.ids())
+    ids = source.ids().take(never)
+    ids = ids.filter(pc.invert(pc.is_in(ids, totals["subscription"])))
+    silent = pa.table({"subscription": ids, "matches": pa.array([0] * len(ids), pa.int64())})
+    return pa.concat_tables([totals, silent], promote_options="permissive")
+
+
+def _show(totals: pa.Table, source: pipeline.Subscribed, top: int, timed: bool) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("subscription", no_wrap=True)
+    table.add_column("matches", justify="right", no_wrap=True)
+    if timed:
+        table.add_column("first", no_wrap=True)
+        table.add_column("last", no_wrap=True)
+    table.add_column("filter", no_wrap=True, overflow="ellipsis", style="dim")
+    for row in totals.slice(0, top).to_pylist():
+        times = (_day(row["first"]), _day(row["last"])) if timed else ()
+        text = source.text(row["subscription"]) if isinstance(source, Index) else ""
+        table.add_row(row["subscription"], f"{row['matches']:,}", *times, Text(text))
+    out.print(table)
+    never = pc.sum(pc.equal(totals["matches"], 0)).as_py() or 0
+    if never:
+        out.print(f"{never:,} of {len(totals):,} subscriptions never matched")
+
+
+def _day(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"

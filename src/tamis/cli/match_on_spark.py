@@ -1,0 +1,74 @@
+"""`tamis match --spark`: the same question, answered by a cluster or by all cores of this machine."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tamis import pipeline
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.paths import Format, format_of
+from tamis.cli.refusals import report
+from tamis.cli.spark import spark_session, tasks_shown
+from tamis.cli.spark_events import checked_events, subscribers_of
+from tamis.cli.terminal import remark
+from tamis.pipeline.session import require_spark
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FORMATS = (Format.JSON_LINES, Format.JSON, Format.PARQUET)
+
+
+def match_on_spark(
+    subscriptions: Path,
+    files: EventFiles,
+    schema: Schema | None,
+    output: Path,
+    dead_letters_to: Path | None,
+    refused_to: Path | None,
+    *,
+    arrays: bool,
+    ignore_unknown: bool,
+) -> None:
+    """Writes folders, as Spark does: JSON lines where the name ends so, Parquet otherwise."""
+    require_spark()
+    dead_to = dead_letters_to or output.with_name(f"{output.name}-dead-letters")
+    for path in (output, dead_to):
+        if path.exists():
+            raise CommandError(f"{path} exists already; Spark writes new folders only")
+    found = subscribers_of(subscriptions, schema)
+    report(found.refused, refused_to)
+    start = time.perf_counter()
+    with spark_session() as session:
+        valid, dead = checked_events(session, files, found.schema, ignore_unknown)
+        matched = pipeline.match(valid, found.source, "arrays" if arrays else "pairs")
+        if arrays:
+            matched = matched.where("size(subscriptions) > 0")
+        with tasks_shown(session, "matching"):
+            rows = _written(matched, output)
+        with tasks_shown(session, "dead letters"):
+            refused = 0 if dead.isEmpty() else _written(dead, dead_to)
+    seconds = time.perf_counter() - start
+    what = "events that match" if arrays else "matches"
+    told = f", see {dead_to}" if refused else ""
+    remark(f"{rows:,} {what} in {output}, {refused:,} dead letters{told}; {seconds:.1f} s")
+    if refused or found.refused:
+        raise typer.Exit(PARTLY_REFUSED)
+
+
+def _written(rows: DataFrame, path: Path) -> int:
+    """Writes a folder and tells how many rows it has, counted as they went by."""
+    from pyspark.sql import Observation, functions
+
+    form = "parquet"
+    if path.suffix:
+        form = "parquet" if format_of(path, FORMATS, "results of Spark") is Format.PARQUET else "json"
+    seen = Observation()
+    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(form).save(str(path))
+    return int(seen.get["rows"])

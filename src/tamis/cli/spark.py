@@ -1,0 +1,80 @@
+"""Spark for a command: started without chatter, and shown at work."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tamis import pipeline
+from tamis.cli.terminal import progress_bar
+from tamis.pipeline.session import require_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_POLL = 0.25  # seconds
+
+
+@contextmanager
+def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
+    """The session that runs already, or one of our own, which ends with us.
+
+    Its JVM, and so its workers, write to a log and not between the lines of a table on the screen.
+    """
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    with _standard_error_to(log if log is not None else Path(os.devnull)):
+        session = pipeline.session(name="tamis")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _standard_error_to(path: Path) -> Iterator[None]:
+    """For this process and whatever it starts meanwhile: a child keeps the descriptor that it was started with."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with path.open("ab") as log:
+        os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+@contextmanager
+def tasks_shown(session: SparkSession, what: str) -> Iterator[None]:
+    """A bar over the tasks of whatever Spark runs meanwhile."""
+    tracker = session.sparkContext.statusTracker()
+    ended = threading.Event()
+    with progress_bar() as bar:
+        task = bar.add_task(what, total=None, note="")
+
+        def watch() -> None:
+            while not ended.wait(_POLL):
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                total = sum(stage.numTasks for stage in stages if stage is not None)
+                done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+                if total:
+                    bar.update(task, total=total, completed=done, note=f"{done:,} of {total:,} tasks")
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()

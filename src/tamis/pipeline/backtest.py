@@ -1,0 +1,178 @@
+"""`backtest`: what would these subscriptions have matched?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tamis.engine import compile as compile_index
+from tamis.errors import PipelineError, TamisError
+from tamis.pipeline.compile import bind_frame, build
+from tamis.pipeline.frames import attribute_columns, kept_columns, mapped, quoted
+from tamis.pipeline.indexes import Subscribed, snapshot_of
+from tamis.pipeline.subscriptions import listed
+from tamis.pipeline.workers.looking_back import EVENTS, ILLEGIBLE, MATCHES, SAMPLE, LookingBack
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyspark.sql import DataFrame
+
+_TALLY = ("kind", "subscription", "window", "matches")
+_UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """What subscriptions matched in a history, from one pass over it.
+
+    The frames are made of what the pass counted, which Spark keeps until `close`. A window is named by its start;
+    events without a time are in the window null. `errors` are the subscriptions that were refused, by id.
+    """
+
+    tally: DataFrame
+    window: timedelta
+    examples: int
+    errors: list[tuple[str, TamisError]]
+
+    @cached_property
+    def events(self) -> int:
+        """How many events were matched."""
+        return self._total(EVENTS)
+
+    @cached_property
+    def illegible(self) -> int:
+        """How many events were left out, because they have values of no domain; `validate` tells which."""
+        return self._total(ILLEGIBLE)
+
+    @property
+    def volume(self) -> DataFrame:
+        """window, events."""
+        return self._of(EVENTS).groupBy("window").agg({"matches": "sum"}).toDF("window", "events")
+
+    @property
+    def counts(self) -> DataFrame:
+        """subscription, window, matches; where there are any."""
+        return self._of(MATCHES).groupBy(*_TALLY[1:3]).agg({"matches": "sum"}).toDF(*_TALLY[1:])
+
+    @property
+    def totals(self) -> DataFrame:
+        """subscription, matches, and the first and last window that has one; the most frequent first."""
+        from pyspark.sql import functions
+
+        found = self._of(MATCHES).groupBy("subscription")
+        every = found.agg(
+            functions.sum("matches").alias("matches"),
+            functions.min("window").alias("first"),
+            functions.max("window").alias("last"),
+        )
+        return every.orderBy(functions.desc("matches"), "subscription")
+
+    @property
+    def samples(self) -> DataFrame:
+        """subscription, and the columns of an event it matched: a few of each, the earliest of those that were kept."""
+        from pyspark.sql import Window, functions
+
+        of_each = Window.partitionBy("subscription").orderBy("window")
+        ranked = self._of(SAMPLE).withColumn("rank", functions.row_number().over(of_each))
+        columns = [name for name in self.tally.columns if name not in ("kind", "matches", "window")]
+        return ranked.where(f"rank <= {self.examples}").select(*map(quoted, columns))
+
+    def plot(self, path: str | Path | None = None, top: int = 8) -> Figure:
+        """Matches over time, in all and of the most frequent subscriptions; written to a .png, .svg or .pdf file."""
+        from tamis.pipeline.backtest_plot import plot
+
+        return plot(self, path, top)
+
+    def close(self) -> None:
+        """Lets go of what the pass counted."""
+        self.tally.unpersist()
+
+    def _of(self, kind: int) -> DataFrame:
+        return self.tally.where(f"kind = {kind}")
+
+    def _total(self, kind: int) -> int:
+        return int(self._of(kind).agg({"matches": "sum"}).collect()[0][0] or 0)
+
+
+def backtest(
+    history: DataFrame,
+    subscriptions: Subscribed | Mapping[str, str] | pa.Table | DataFrame,
+    schema: Schema | None = None,
+    *,
+    time_column: str | None = None,
+    window: str | timedelta = "1 day",
+    samples: int = 3,
+    keep: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+) -> Backtest:
+    """Matches a history with subscriptions that need not be in use: `{id: filter}` or a table of them with a `schema`,
+    or an index in any form that `match` takes.
+
+    Counts by subscription and by window of `time_column` (a timestamp or a date), `window` wide (`"15 minutes"`, or a
+    timedelta), and keeps up to `samples` events of each subscription, with the columns of `keep` (all unless said
+    otherwise). One pass over the history, which is made before this returns.
+    """
+    from pyspark.sql.types import IntegerType, LongType, StringType, StructField, TimestampType
+
+    wide = window_width(window)
+    compiled, errors = _compiled(subscriptions, schema)
+    snapshot = snapshot_of(compiled, history.sparkSession, folder)
+    attributes = attribute_columns(history, snapshot.schema)
+    kept = kept_columns(history, keep, _TALLY) if samples > 0 else []
+    if time_column is not None and time_column not in history.columns:
+        raise PipelineError(
+            f"there is no column {time_column!r} to tell the time; there are {', '.join(history.columns)}"
+        )
+    columns = [name for name in history.columns if name in kept or name in attributes or name == time_column]
+    worker = LookingBack(
+        snapshot,
+        tuple(columns),
+        tuple(map(columns.index, attributes)),
+        tuple(map(columns.index, kept)),
+        None if time_column is None else columns.index(time_column),
+        wide // timedelta(microseconds=1),
+        samples,
+    )
+    types = (IntegerType(), StringType(), TimestampType(), LongType())
+    fields = [StructField(name, kind) for name, kind in zip(_TALLY, types, strict=True)]
+    tally = mapped(history, columns, worker.run, [*fields, *(history.schema[name] for name in kept)]).persist()
+    tally.count()
+    return Backtest(tally, wide, samples, errors)
+
+
+def window_width(window: str | timedelta) -> timedelta:
+    """The width of a window: a timedelta, or a text such as `1 hour` or `15 minutes`."""
+    if isinstance(window, timedelta):
+        wide = window
+    else:
+        told = re.fullmatch(r"\s*(\d+)?\s*([a-z]+?)s?\s*", window.lower())
+        if told is None or told[2] not in _UNITS:
+            raise PipelineError(f"{window!r} is no width of a window; '15 minutes' is, in {', '.join(_UNITS)}s")
+        wide = timedelta(seconds=int(told[1] or 1) * _UNITS[told[2]])
+    if wide <= timedelta(0):
+        raise PipelineError("a window must be wider than nothing")
+    return wide
+
+
+def _compiled(
+    subscriptions: Subscribed | Mapping[str, str] | pa.Table | DataFrame, schema: Schema | None
+) -> tuple[Subscribed, list[tuple[str, TamisError]]]:
+    if isinstance(subscriptions, Subscribed):
+        return subscriptions, []
+    if schema is None:
+        raise PipelineError("subscriptions in the form of texts need the schema they are written for: schema=…")
+    if isinstance(subscriptions, Mapping | pa.Table | pa.RecordBatch):
+        given = listed(subscriptions)
+        index = compile_index(given.rows, schema)
+        return index, [*given.refused, *index.errors]
+    rows, bound, refused = bind_frame(subscriptions, schema)
+    index = build(rows, bound, schema, None)
+    return index, [*refused, *index.errors]

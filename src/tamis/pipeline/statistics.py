@@ -1,0 +1,134 @@
+"""`statistics`: what past events look like, for the planner of the index; and how often predicates hold."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import StatisticsError
+from tamis.matching.statistics import AttributeStatistics, Statistics
+from tamis.pipeline.backtest import backtest
+from tamis.pipeline.frames import attribute_columns, mapped
+from tamis.pipeline.workers.legible import legible
+from tamis.schema import EVENT_TYPE, Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SAMPLE = 50_000
+# A partition may hold more than its share of the sample; one that holds more than this many times lowers the sample.
+_SLACK = 4
+_LEAST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """One partition: how many events, how many have each attribute, and a sample.
+
+    Every event draws a tag between 0 and 1; `sample` has those with the lowest, all of them below `below`.
+    """
+
+    events: int
+    presence: dict[str, int]
+    sample: pa.Table
+    tags: npt.NDArray[np.float64]
+    below: float
+
+
+def statistics(events: DataFrame, schema: Schema, sample: int = SAMPLE, seed: int = 0) -> Statistics:
+    """Looks once at all events: presence is exact, heavy values and quantiles are those of a uniform sample.
+
+    Events with values of no domain are left out. Give the result to `compile`; `Statistics.save` keeps it.
+    """
+    from pyspark.sql.types import BinaryType, StructField
+
+    columns = attribute_columns(events, schema)
+    partitions = max(1, events.rdd.getNumPartitions())
+    share = min(sample, max(_LEAST, _SLACK * sample // partitions))
+    surveyor = _Surveyor(schema, tuple(columns), share, seed)
+    answers = mapped(events, columns, surveyor.run, [StructField("survey", BinaryType())]).collect()
+    surveys: list[Surveyed] = [pickle.loads(answer["survey"]) for answer in answers]
+    total = sum(survey.events for survey in surveys)
+    if not total:
+        raise StatisticsError("there are no events to take statistics from")
+    below = min(survey.below for survey in surveys)
+    rows = [survey.sample.filter(pa.array(survey.tags < below)) for survey in surveys]
+    sampled = Statistics.from_events(pa.concat_tables(rows, promote_options="default"))
+    seen = {
+        name: replace(
+            sampled.attributes.get(name, AttributeStatistics(0.0)),
+            presence=sum(survey.presence.get(name, 0) for survey in surveys) / total,
+        )
+        for name in schema.attributes
+        # An event need not name its type where there is one: the attribute is then not absent, but understood.
+        if name in sampled.attributes or name != EVENT_TYPE
+    }
+    return Statistics(total, seen)
+
+
+def selectivities(events: DataFrame, predicates: Sequence[str], schema: Schema) -> dict[str, float]:
+    """The share of the events for which each predicate holds, exactly: filters are matched, then counted."""
+    found = backtest(events, {text: text for text in predicates}, schema, samples=0)
+    try:
+        if found.errors:
+            raise found.errors[0][1]
+        matched = {row["subscription"]: row["matches"] for row in found.totals.collect()}
+        return {text: matched.get(text, 0) / max(1, found.events) for text in predicates}
+    finally:
+        found.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Surveyor:
+    """What a worker does with its partition."""
+
+    schema: Schema
+    columns: tuple[str, ...]
+    share: int
+    seed: int
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        random = np.random.default_rng([self.seed, context.partitionId() if context else 0])
+        presence = dict.fromkeys(self.schema.attributes, 0)
+        sample, tags, below, seen = pa.table({}), np.zeros(0), 1.0, 0
+        for batch in batches:
+            events, rows = legible(self.schema, batch.rename_columns(list(self.columns)))
+            seen += len(rows)
+            for name, column in zip(events.schema.names, events.columns, strict=True):
+                presence[name] += _present(column)
+            drawn = random.random(len(rows))
+            chosen = np.flatnonzero(drawn < below)
+            sample = pa.concat_tables(
+                [sample, pa.Table.from_batches([events.take(pa.array(chosen))])], promote_options="default"
+            )
+            tags = np.concatenate([tags, drawn[chosen]])
+            if len(tags) > 2 * self.share:
+                sample, tags, below = self._lowest(sample, tags, below)
+        sample, tags, below = self._lowest(sample, tags, below)
+        answer = pickle.dumps(Surveyed(seen, presence, sample, tags, below), protocol=5)
+        yield pa.RecordBatch.from_arrays([pa.array([answer], pa.binary())], ["c0"])
+
+    def _lowest(
+        self, sample: pa.Table, tags: npt.NDArray[np.float64], below: float
+    ) -> tuple[pa.Table, npt.NDArray[np.float64], float]:
+        if len(tags) <= self.share:
+            return sample, tags, below
+        below = float(np.partition(tags, self.share)[self.share])
+        lowest = np.flatnonzero(tags < below)
+        return sample.take(pa.array(lowest)), tags[lowest], below
+
+
+def _present(column: pa.Array) -> int:
+    if pa.types.is_list(column.type):
+        return int(pc.sum(pc.greater(pc.list_value_length(column), 0)).as_py() or 0)
+    return len(column) - column.null_count

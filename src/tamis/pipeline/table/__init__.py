@@ -1,0 +1,1 @@
+"""A table of subscriptions that changes while streams run: versions on disk, and who uses which."""

@@ -1,0 +1,130 @@
+"""What a worker makes of its part of a history: counts by subscription and time, and a few examples of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.pipeline.snapshot import Part, Snapshot
+from tamis.pipeline.workers.legible import legible
+from tamis.pipeline.workers.opened import opened
+from tamis.pipeline.workers.pacing import Pace
+from tamis.pipeline.workers.tally import Int64s, Tally, first_of_each
+
+# What a row is about: events in a window, matches of a subscription in a window, one example, events left out.
+EVENTS, MATCHES, SAMPLE, ILLEGIBLE = range(4)
+
+_MATCHES_A_ROUND = 8_000_000
+_CELLS = 4_000_000
+# Events whose time is not known share a window far before all others.
+_TIMELESS = -(1 << 38)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The legible events of a piece, the rows they are in, and their windows."""
+
+    piece: pa.RecordBatch
+    events: pa.RecordBatch
+    rows: Int64s
+    windows: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class LookingBack:
+    """Takes batches of `columns`: those at `attributes` are matched, the one at `time` says when, and those at `kept`
+    make up an example. Answers rows of kind, subscription, start of the window, count, and the example's columns.
+
+    `window` is in microseconds; windows begin at multiples of it since 1970.
+    """
+
+    snapshot: Snapshot
+    columns: tuple[str, ...]
+    attributes: tuple[int, ...]
+    kept: tuple[int, ...]
+    time: int | None
+    window: int
+    samples: int
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pace, volume, illegible = Pace(_MATCHES_A_ROUND), Tally(1), 0
+        sharded = len(self.snapshot.parts) > 1
+        tallies: dict[Part, tuple[Tally, pa.ChunkedArray]] = {}
+        taken: dict[Part, npt.NDArray[np.uint8]] = {}
+        nothing: list[pa.Array] = []
+        for pieces in pace.rounds(batches):
+            nothing = nothing or [column.slice(0, 0) for column in map(pieces[0].column, self.kept)]
+            read = [self._seen(piece) for piece in pieces]
+            for seen in read:
+                volume.add(seen.windows, np.zeros(len(seen.windows), np.int64))
+                illegible += seen.piece.num_rows - len(seen.rows)
+            matched = 0
+            for part in self.snapshot.parts:
+                index = opened(part, alone=sharded)
+                for seen in read:
+                    matches = index.match(seen.events)
+                    matched += len(matches)
+                    tally, names = tallies.setdefault(part, (Tally(len(matches.names)), matches.names))
+                    rows = np.repeat(np.arange(matches.events), matches.counts)
+                    tally.add(seen.windows[rows], matches.numbers)
+                    counted = taken.setdefault(part, np.zeros(len(names), np.uint8))
+                    yield self._examples(seen, rows, matches.numbers, names, counted)
+                # A shard's names must not keep it in memory while the next one is at work.
+                if sharded or len(tallies[part][0]) > _CELLS:
+                    yield self._counts(MATCHES, *tallies.pop(part), nothing)
+            pace.saw(sum(len(seen.rows) for seen in read), matched)
+        for tally, names in tallies.values():
+            yield self._counts(MATCHES, tally, names, nothing)
+        if nothing or not self.kept:
+            yield self._counts(EVENTS, volume, None, nothing)
+            yield self._rows(ILLEGIBLE, None, None, np.array([illegible]), nothing)
+
+    def _seen(self, piece: pa.RecordBatch) -> _Seen:
+        raw = [piece.column(place) for place in self.attributes]
+        named = pa.RecordBatch.from_arrays(raw, [self.columns[place] for place in self.attributes])
+        events, rows = legible(self.snapshot.schema, named)
+        return _Seen(piece, events, rows, self._windows(piece)[rows])
+
+    def _windows(self, piece: pa.RecordBatch) -> Int64s:
+        if self.time is None:
+            return np.full(piece.num_rows, _TIMELESS)
+        times = piece.column(self.time).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+        windows = np.asarray(times.fill_null(0)) // self.window
+        windows[np.asarray(times.is_null())] = _TIMELESS
+        return windows
+
+    def _examples(
+        self, seen: _Seen, rows: Int64s, numbers: Int64s, names: pa.ChunkedArray, taken: npt.NDArray[np.uint8]
+    ) -> pa.RecordBatch:
+        chosen = first_of_each(numbers, taken, self.samples)
+        events = pa.array(seen.rows[rows[chosen]])
+        columns = [seen.piece.column(place).take(events) for place in self.kept]
+        ids = names.take(pa.array(numbers[chosen])).combine_chunks()
+        return self._rows(SAMPLE, ids, seen.windows[rows[chosen]], np.ones(len(chosen), np.int64), columns)
+
+    def _counts(
+        self, kind: int, tally: Tally, names: pa.ChunkedArray | None, nothing: list[pa.Array]
+    ) -> pa.RecordBatch:
+        windows, numbers, counts = tally.cells()
+        ids = None if names is None else names.take(pa.array(numbers)).combine_chunks()
+        return self._rows(kind, ids, windows, counts, nothing)
+
+    def _rows(
+        self, kind: int, ids: pa.Array | None, windows: Int64s | None, counts: Int64s, columns: list[pa.Array]
+    ) -> pa.RecordBatch:
+        count = len(counts)
+        starts = pa.nulls(count, pa.int64())
+        if windows is not None:
+            starts = pa.array(windows * self.window, mask=windows == _TIMELESS)
+        rows = [
+            pa.array(np.full(count, kind, np.int32)),
+            pa.nulls(count, pa.string()) if ids is None else ids.cast(pa.string()),
+            starts.cast(pa.timestamp("us", "UTC")),
+            pa.array(counts),
+            *(column if len(column) == count else pa.nulls(count, column.type) for column in columns),
+        ]
+        return pa.RecordBatch.from_arrays(rows, [f"c{place}" for place in range(len(rows))])
