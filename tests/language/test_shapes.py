@@ -164,10 +164,11 @@ def test_all_arrow_strings_are_taken_whole_or_in_slices(kind: pa.DataType) -> No
 
 
 def test_what_is_no_text_is_an_error_of_its_row() -> None:
-    for texts in ([None, "sold", 5], [None, *["sold"] * 20, 5]):
+    for texts in ([None, "sold", 5], [None, *["sold"] * 20, 5], [b"sold", *["sold"] * 40, 5.0]):
         bound = bind(texts, SCHEMA)
         assert [row for row, _ in bound.errors] == [0, len(texts) - 1]
-        assert "NULL" in bound.errors[0][1].message
+        assert "a filter is a text, and this is" in bound.errors[0][1].message
+        assert sum(len(block.rows) for block in bound.blocks) == len(texts) - 2
     assert [row for row, _ in bind(pa.array([None, *["sold"] * 20]), SCHEMA).errors] == [0]
     assert bind([], SCHEMA) == Bound(0)
     assert bind(pa.array([None] * 20, pa.null()), SCHEMA).count == 20

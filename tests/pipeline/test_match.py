@@ -43,7 +43,9 @@ def test_numbers_stand_for_the_ids_that_numbering_tells(spark: SparkSession) -> 
     assert told == expected(LOTS)
 
 
-def test_only_the_columns_asked_for_are_kept_and_only_those_needed_are_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_only_the_columns_asked_for_are_kept_and_only_those_needed_are_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     frame(spark, LOTS).withColumn("payload", pytest.importorskip("pyspark.sql.functions").lit("x")).write.parquet(
         str(tmp_path / "lots")
     )

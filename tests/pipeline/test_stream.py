@@ -130,7 +130,7 @@ def test_a_batch_whose_sink_failed_is_replayed_with_the_version_it_had_first(day
     day.publish("a", LOTS[:80])
     day.run()
     day.publish("b", LOTS[80:160])
-    with pytest.raises(Exception, match="failed.*as asked"):
+    with pytest.raises(Exception, match=r"failed.*as asked"):
         day.run()
     # The batch that failed must not see what changes before it is run again; the one after it must.
     day.table.change(add={"everything": "price > 0"})

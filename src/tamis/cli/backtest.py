@@ -97,12 +97,12 @@ def backtest(
 
 def _write(result: pipeline.Backtest, dead: DataFrame, folder: Path, top: int) -> int:
     """All but the totals; tells how many events were dead."""
-    result.counts.write.parquet(str(folder / "counts"))
+    result.counts.write.parquet(str(folder.absolute() / "counts"))
     write_table(result.samples.toArrow(), folder / "samples.jsonl")
     result.plot(folder / "plot.png", top)
     refused = dead.count()
     if refused:
-        dead.write.parquet(str(folder / "dead-letters"))
+        dead.write.parquet(str(folder.absolute() / "dead-letters"))
     return refused
 
 

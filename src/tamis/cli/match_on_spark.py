@@ -70,5 +70,5 @@ def _written(rows: DataFrame, path: Path) -> int:
     if path.suffix:
         form = "parquet" if format_of(path, FORMATS, "results of Spark") is Format.PARQUET else "json"
     seen = Observation()
-    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(form).save(str(path))
+    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(form).save(str(path.absolute()))
     return int(seen.get["rows"])

@@ -1,4 +1,7 @@
-"""Files of events and compiled subscriptions as Spark takes them."""
+"""Files of events and compiled subscriptions as Spark takes them.
+
+Paths are given in full: the JVM keeps the working folder it was started in, whatever ours is now.
+"""
 
 from __future__ import annotations
 
@@ -51,12 +54,12 @@ def checked_events(
         if path == STREAM:
             raise CommandError("Spark cannot read standard input: write the events to a file first")
         if form is Format.PARQUET:
-            rows = pipeline.read_parquet(session, path)
+            rows = pipeline.read_parquet(session, path.absolute())
             valid, dead = pipeline.validate(rows, schema)
             text = functions.to_json(functions.struct(*(functions.col(f"`{name}`") for name in rows.columns)))
             checked.append(pipeline.Validated(valid, dead.select(text.alias("event"), "violations", "reason")))
         else:
-            rows = pipeline.read_json_lines(session, path)
+            rows = pipeline.read_json_lines(session, path.absolute())
             valid, dead = pipeline.validate(rows, schema, json="value", ignore_unknown=ignore_unknown)
             checked.append(pipeline.Validated(valid, dead.withColumnRenamed("value", "event")))
     return pipeline.Validated(_all_of([part.valid for part in checked]), _all_of([part.dead for part in checked]))

@@ -77,9 +77,20 @@ class Cutting:
         return pa.StringArray.from_buffers(len(literals), pa.py_buffer(ends), pa.py_buffer(out[:size]))
 
 
-def as_strings(texts: Sequence[str]) -> pa.StringArray | None:
+def as_strings(texts: Sequence[str]) -> pa.StringArray | pa.ChunkedArray | None:
     """The texts as Arrow strings; None if some are no text at all."""
     try:
         return pa.array(texts, pa.string())
     except (pa.ArrowException, UnicodeError, TypeError):
         return None
+
+
+def is_proper(text: object) -> bool:
+    """Whether Arrow can hold it among strings: a string of whole characters, or None."""
+    if not isinstance(text, str):
+        return text is None
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

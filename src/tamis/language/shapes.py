@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language.columns import Column, read_column
-from tamis.language.cutting import Cutting, as_strings
+from tamis.language.cutting import Cutting, as_strings, is_proper
 from tamis.language.few import cut_one, read_value
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter, normalise
@@ -179,14 +179,16 @@ def _kept(column: Column, mask: npt.NDArray[np.bool_]) -> Column:
 
 
 def _chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.StringArray | Sequence[object]]:
-    """The texts as Arrow strings of at most two gigabytes; a sequence with something else in it as it is."""
+    """The texts in order: few, or what Arrow cannot hold, as they are; many as Arrow strings of at most two gigabytes."""
     if len(texts) <= _FEW:
         yield texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
         return
     if not isinstance(texts, pa.Array | pa.ChunkedArray):
         strings = as_strings(texts)
-        yield texts if strings is None else strings
-        return
+        if strings is None:
+            yield from _around_oddities(texts)
+            return
+        texts = strings
     for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
         if pa.types.is_dictionary(chunk.type):
             chunk = chunk.dictionary_decode()
@@ -195,3 +197,14 @@ def _chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.St
             yield from _chunks(chunk[len(chunk) // 2 :])
         else:
             yield chunk.cast(pa.string())
+
+
+def _around_oddities(texts: Sequence[object]) -> Iterator[pa.StringArray | Sequence[object]]:
+    """Runs of proper texts, and what stands between them by itself."""
+    start = 0
+    for row, text in enumerate(texts):
+        if not is_proper(text):
+            yield from _chunks(texts[start:row])  # type: ignore[arg-type]
+            yield [text]
+            start = row + 1
+    yield from _chunks(texts[start:])  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +16,7 @@ from tamis.pipeline.workers.pacing import Pace
 from tamis.pipeline.workers.tally import Tally, first_of_each
 from tests.pipeline.auction_day import SCHEMA
 
+
 def _parts_of(rows: int) -> st.SearchStrategy[list[list[list[int]]]]:
     part = st.lists(st.lists(st.integers(0, 9), max_size=3), min_size=rows, max_size=rows)
     return st.lists(part, min_size=1, max_size=4)
@@ -25,7 +28,7 @@ LISTS = st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=6)
 @given(parts=st.integers(0, 6).flatmap(_parts_of))
 def test_lists_of_several_shards_are_joined_row_by_row(parts: list[list[list[int]]]) -> None:
     arrays = [pa.array(part, pa.list_(pa.int64())) for part in parts]
-    assert joined(arrays).to_pylist() == [sum(row, []) for row in zip(*parts, strict=True)]
+    assert joined(arrays).to_pylist() == [list(chain.from_iterable(row)) for row in zip(*parts, strict=True)]
 
 
 @given(LISTS, st.data())

@@ -26,7 +26,7 @@ from tamis.pipeline.session import require_spark
 from tamis.workloads.auctions import interests, lots
 
 _SAMPLE = 5_000  # events that the index is planned with
-_CHANGED = 1_000  # subscriptions that come and go in mid-stream
+_CHANGED = 0.01  # the share of subscriptions that come and go in mid-stream
 _TICK = 0.25  # seconds
 # The first micro-batch starts the workers, a few more let the JVM compile what is hot. Several files, so that every
 # worker has something to do.
@@ -76,7 +76,7 @@ def _subscribe(
     """Draws the subscriptions and makes a table of them; more are drawn than begin, for those that come later."""
     schema = demo_schema()
     with screen.step("drawing subscriptions", f"{count:,} subscriptions drawn"):
-        drawn = itertools.islice(interests(seed), count + _CHANGED)
+        drawn = itertools.islice(interests(seed), count + _changed(count))
         filters = {f"s{number}": text for number, text in enumerate(drawn)}
         listed = pa.table({"id": list(filters), "filter": list(filters.values())})
         pyarrow.parquet.write_table(listed, folder.subscription_list)
@@ -88,18 +88,24 @@ def _subscribe(
     return filters, table
 
 
+def _changed(count: int) -> int:
+    return max(1, int(count * _CHANGED))
+
+
 class _Change:
-    """Subscriptions that come and go in mid-stream, once: the oldest leave, new ones take their place."""
+    """Subscriptions that come and go in mid-stream, once: the oldest leave, those held back take their place."""
 
     def __init__(self, table: pipeline.SubscriptionTable, filters: dict[str, str]) -> None:
         self._table = table
         self._filters = list(filters.items())
+        self._count = len(filters) - len(table)
         self.note = ""
 
     def once(self, now: float) -> None:
         if not self.note:
-            self._table.change(add=dict(self._filters[-_CHANGED:]), remove=[id for id, _ in self._filters[:_CHANGED]])
-            self.note = f"{_CHANGED:,} subscriptions added, {_CHANGED:,} removed at {now:.0f} s"
+            come, gone = self._filters[-self._count :], self._filters[: self._count]
+            self._table.change(add=dict(come), remove=[id for id, _ in gone])
+            self.note = f"{self._count:,} subscriptions added, {self._count:,} removed at {now:.0f} s"
 
 
 def _run(screen: Screen, stream: AuctionStream, house: AuctionHouse, change: _Change, seconds: float) -> None:

@@ -36,16 +36,16 @@ class AuctionStream:
         self._folder = folder
         self._filters = filters
         self._began = time.time()
-        self._write_matches = pipeline.to_files(folder.matches)
-        self._write_dead = pipeline.to_files(folder.dead_letters)
+        self._write_matches = pipeline.to_files(folder.matches.absolute())
+        self._write_dead = pipeline.to_files(folder.dead_letters.absolute())
         self.measurements = Measurements()
         self.samples: list[Sample] = []
         self._query = pipeline.stream(
-            pipeline.read_json_lines(session, folder.events, stream=True),
-            folder.subscriptions,
+            pipeline.read_json_lines(session, folder.events.absolute(), stream=True),
+            folder.subscriptions.absolute(),
             matches=self._matches,
             dead_letters=self._dead_letters,
-            checkpoint=folder.checkpoint,
+            checkpoint=folder.checkpoint.absolute(),
             json="value",
             output="arrays",
         )

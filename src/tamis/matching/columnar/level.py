@@ -42,7 +42,7 @@ class _Scratch(threading.local):
 
     def __init__(self, tests: int, several: int, special: int, columns: int) -> None:
         self.event = (
-            np.zeros(columns + 1, np.int64), np.zeros(columns + 1, np.int32), np.empty(columns + 1, np.int64),
+            np.zeros(2 * columns + 2, np.int64), np.zeros(columns + 1, np.int32), np.empty(columns + 1, np.int64),
             np.empty((PROBES, 3), np.int64), np.empty(PROBES, np.int64),
         )  # fmt: skip
         self.memory, self.seen = np.zeros(tests, np.int32), np.zeros(several, np.int32)
@@ -81,7 +81,8 @@ class Level:
         groups, entries = plan(conjuncts, encoder, knowledge)
         buckets = fill(conjuncts, encoder, entries, len(groups))
         rows = pa.array(order)
-        ranges = _used_ranges(groups, knowledge.edge_rows, knowledge.edges)
+        columns = groups.range_columns(encoder.singles + 1)
+        ranges = columns, np.ascontiguousarray(knowledge.edges[knowledge.edge_rows[columns]])
         return cls(
             encoder, conjuncts, groups, ranges, buckets, Names.build(ids.take(rows)), Texts.build(texts.take(rows))
         )
@@ -154,7 +155,7 @@ class Level:
         )  # fmt: skip
         stop: int = match_events(
             encoded.codes, (encoded.set_ends, encoded.set_codes), first,
-            (groups.starts, groups.sizes, groups.columns, groups.shifts, groups.set_places), self._ranges,
+            (groups.starts, groups.sources, groups.levels, groups.places, groups.sets, groups.set_places), self._ranges,
             buckets.slots, buckets.slot_starts, buckets.root, buckets.pool, tests, conjuncts.owners, conjuncts.simple,
             self.removed > 0, scratch.memory, scratch.seen, scratch.stamp, room, self._compress, scratch.event, scratch.loose, out,
             ends, work.counters,
@@ -184,7 +185,7 @@ class Level:
         buckets = dict(vars(self._buckets))
         buckets["root"] = np.array([self._buckets.root], np.int64)
         arrays |= _under("buckets.", buckets)
-        arrays |= {"ranges.rows": self._ranges[0], "ranges.edges": self._ranges[1]}
+        arrays |= {"ranges.columns": self._ranges[0], "ranges.edges": self._ranges[1]}
         write_arrays(path, arrays, about)
 
     @classmethod
@@ -204,21 +205,13 @@ class Level:
             Encoder(columns, dictionaries, patterns, schema),
             Conjuncts.from_arrays(_part("conjuncts.", arrays)),
             Plan(**_part("groups.", arrays)),
-            (arrays["ranges.rows"], arrays["ranges.edges"]),
+            (arrays["ranges.columns"], arrays["ranges.edges"]),
             Buckets(root=root, **buckets),
             Names(_part("names.", arrays)),
             Texts(_part("texts.", arrays)),
         )
         level.source = path
         return level
-
-
-def _used_ranges(groups: Plan, rows: Int64s, edges: Int32s) -> tuple[Int64s, Int32s]:
-    """Quantile cells only of the columns that some group looks up by them."""
-    used = np.unique(groups.columns[groups.shifts >= 0])
-    kept = np.full(len(rows), -1, np.int64)
-    kept[used] = np.arange(len(used))
-    return kept, np.ascontiguousarray(edges[rows[used]])
 
 
 def _plain(column: Column) -> tuple[str, ...]:

@@ -56,19 +56,26 @@ class Entries:
 class Plan:
     """The chosen groups, by the column they hang under: an event without that column never looks at them.
 
-    Group g has `sizes[g]` dimensions `columns[g, i]`, by code where `shifts[g, i]` is -1, else by quantile cell
-    shifted right so far. `starts[c]:starts[c + 1]` are the groups under column c. `set_places[g]` is the dimension
-    that is a set column, or -1.
+    `starts[c]:starts[c + 1]` are the groups under column c. A group has up to three dimensions. The kernels hold an
+    event's codes and, after them, its quantile cells (the cell of column c at `cells + c`) in one array of words;
+    dimension i of group g is word `sources[g, i]`, shifted right by `levels[g, i]` and left by `places[g, i]` into the
+    group's key. An unused dimension is the word after the codes, which is 0. `sets[g]` is the set column among the
+    dimensions, whose codes are shifted left by `set_places[g]`, or -1.
     """
 
     starts: Int64s
-    sizes: Int64s
-    columns: Int64s
-    shifts: Int64s
+    sources: Int64s
+    levels: Int64s
+    places: Int64s
+    sets: Int64s
     set_places: Int64s
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.sets)
+
+    def range_columns(self, cells: int) -> Int64s:
+        """The columns that some group looks up by quantile cell, where cells begin after so many words."""
+        return np.unique(self.sources[self.sources >= cells]) - cells
 
 
 def plan(conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> tuple[Plan, Entries]:
@@ -79,15 +86,19 @@ def plan(conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> tuple[
     rarest = np.take_along_axis(dims >> 4, presence.argmin(1)[:, None], 1)[:, 0]
     order = np.argsort(rarest, kind="stable")
     keys, dims, rarest = keys[order], dims[order], rarest[order]
-    levels = (dims & 15) - 1
-    is_set = (dims > 0) & (dims >> 4 >= encoder.singles)
-    starts = np.searchsorted(rarest, np.arange(len(encoder.columns) + 1))
+    levels, columns, used = (dims & 15) - 1, dims >> 4, dims > 0
+    is_set = used & (columns >= encoder.singles)
+    sizes = used.sum(1)
+    bits = np.select([sizes == 1, sizes == 2], [0, 31], NARROW_BITS)
+    places = np.maximum(sizes[:, None] - 1 - np.arange(3), 0) * bits[:, None]
+    sources = np.where(levels > 0, encoder.singles + 1 + columns, columns)
     chosen = Plan(
-        starts=starts.astype(np.int64),
-        sizes=(dims > 0).sum(1).astype(np.int64),
-        columns=np.ascontiguousarray(dims >> 4),
-        shifts=np.where(levels > 0, FINEST - levels, -1),
-        set_places=np.where(is_set.any(1), is_set.argmax(1), -1).astype(np.int64),
+        starts=np.searchsorted(rarest, np.arange(len(encoder.columns) + 1)).astype(np.int64),
+        sources=np.where(used & ~is_set, sources, encoder.singles).astype(np.int64),
+        levels=np.where(levels > 0, FINEST - levels, 0).astype(np.int64),
+        places=places.astype(np.int64),
+        sets=np.where(is_set.any(1), (columns * is_set).max(1, initial=0), -1).astype(np.int64),
+        set_places=(places * is_set).max(1, initial=0).astype(np.int64),
     )
     return chosen, _entries(conjuncts, encoder, knowledge, keys)
 

@@ -15,7 +15,7 @@ from tamis.matching.columnar.intrinsics import (
     LANES, compress16, gathered_within16, not_above16, not_below16, prefetch, trailing_zeros,
 )  # fmt: skip
 from tamis.matching.columnar.lowering.conjuncts import LISTED, NEGATED
-from tamis.matching.columnar.planning.kernels import NARROW_BITS, cell, mix
+from tamis.matching.columnar.planning.kernels import cell, mix
 
 # Without Numba's reference counts: these kernels allocate nothing, and counting the arrays they hand each other would
 # cost more than the matching.
@@ -258,11 +258,6 @@ def scan_segment(pool: Any, at: int, n: int, word: int, event: Any, out: Any, en
 
 
 @kernel
-def code_of(event: Any, cells: Any, column: int, shift: int) -> int:
-    return np.int64(event[column]) if shift < 0 else cells[column] >> shift
-
-
-@kernel
 def push(probes: Any, count: int, key: int, group: int, slots: Any, slot_starts: Any) -> int:
     """Notes a probe and asks for its slot."""
     mask = slot_starts[group + 1] - slot_starts[group] - 1
@@ -273,8 +268,8 @@ def push(probes: Any, count: int, key: int, group: int, slots: Any, slot_starts:
 
 
 @kernel
-def look_up(probes: Any, count: int, slots: Any, slot_starts: Any, hits: Any) -> int:
-    """The buckets of the probes that have one; returns how many."""
+def take(probes: Any, count: int, slots: Any, slot_starts: Any, hits: Any, pool: Any, event: Any, out: Any, end: int, loose: Any, loose_end: int, compress: bool, work: Any) -> Any:
+    """Looks the probes up and scans the buckets of those that have one, fetching some ahead."""
     found = 0
     for i in range(count):
         key, group, slot = probes[i, 0], probes[i, 1], probes[i, 2]
@@ -284,25 +279,21 @@ def look_up(probes: Any, count: int, slots: Any, slot_starts: Any, hits: Any) ->
             there = slots[2 * (base + slot)]
             if there == key:
                 hits[found] = slots[2 * (base + slot) + 1]
+                if found < AHEAD:
+                    for line in range(LINES):
+                        prefetch(pool, (hits[found] >> SEGMENT_BITS) + LANES * line)
                 found += 1
                 break
             if there == -1:
                 break
             slot = (slot + 1) & mask
-    return found
-
-
-@kernel
-def scan_hits(hits: Any, count: int, pool: Any, event: Any, out: Any, end: int, loose: Any, loose_end: int, compress: bool, work: Any) -> Any:
-    for i in range(min(AHEAD, count)):
-        for line in range(LINES):
-            prefetch(pool, (hits[i] >> SEGMENT_BITS) + LANES * line)
-    for i in range(count):
-        if i + AHEAD < count:
+    for i in range(found):
+        if i + AHEAD < found:
             for line in range(LINES):
                 prefetch(pool, (hits[i + AHEAD] >> SEGMENT_BITS) + LANES * line)
         end, loose_end = scan_bucket(hits[i], pool, event, out, end, loose, loose_end, compress, work)
-    work[1] += count
+    work[1] += found
+    work[2] += count
     return end, loose_end
 
 
@@ -315,28 +306,27 @@ def match_events(
     """Matches events from `first` on until the output may not hold another one; returns the first left over.
 
     `ends[e + 1]`: the end in `out` of event e's matches; `ends[first]` is where to go on. `room` is what one event
-    may need. `scratch`: cells and codes of one event, its columns, its probes and hits. `work`: candidates verified, buckets hit, probes made. Stamps from `stamp` on must be new to the memory.
+    may need. `scratch`: words (see Plan) and codes of one event, its columns, its probes and hits. `work`: candidates verified, buckets hit, probes made. Stamps from `stamp` on must be new to the memory.
     """
-    starts, sizes, columns, shifts, set_places = plan
-    edge_rows, edges = ranges
+    starts, sources, levels, places, group_sets, set_places = plan
+    range_columns, edges = ranges
     singles = tests[7]
     set_ends, set_codes = sets
-    width = codes.shape[1] - 1
-    cells, event, present, probes, hits = scratch
+    words, event, present, probes, hits = scratch
     end = ends[first]
     for e in range(first, len(codes)):
         if end + room > len(out):
             return e
-        for column in range(width + 1):
-            event[column] = codes[e, column]
         here, begin, loose_end, stamp = 0, end, 0, stamp + 1
-        for column in range(width):
+        for column in range(singles):
+            code = codes[e, column]
+            event[column] = code
+            words[column] = code
             present[here] = column
-            here += event[column] != ABSENT
-        for i in range(here):
-            column = present[i]
-            if edge_rows[column] >= 0:
-                cells[column] = cell(edges, edge_rows[column], event[column])
+            here += code != ABSENT
+        for i in range(len(range_columns)):
+            column = range_columns[i]
+            words[singles + 1 + column] = cell(edges, i, event[column]) if event[column] != ABSENT else -1
         for s in range(len(set_ends)):
             if set_ends[s, e] < set_ends[s, e + 1]:
                 present[here] = singles + s
@@ -346,34 +336,27 @@ def match_events(
         count = 0
         for i in range(here):
             for group in range(starts[present[i]], starts[present[i] + 1]):
-                size, set_place, key, whole = sizes[group], set_places[group], np.int64(0), True
-                bits = 0 if size == 1 else (31 if size == 2 else NARROW_BITS)
-                member, member_stop = np.int64(0), np.int64(1)
-                for d in range(size):
-                    column = columns[group, d]
-                    if d == set_place:
-                        member, member_stop = set_ends[column - singles, e], set_ends[column - singles, e + 1]
-                        whole &= member < member_stop
-                        key <<= bits
-                    else:
-                        whole &= event[column] != ABSENT
-                        key = (key << bits) | code_of(event, cells, column, shifts[group, d])
-                if not whole:
+                a, b, c = words[sources[group, 0]], words[sources[group, 1]], words[sources[group, 2]]
+                if (a | b | c) < 0:  # some column is absent
                     continue
-                while member < member_stop:
-                    full = key
-                    if set_place >= 0:
-                        full |= np.int64(set_codes[member]) << (bits * (size - 1 - set_place))
+                key = (a >> levels[group, 0]) << places[group, 0]
+                key |= (b >> levels[group, 1]) << places[group, 1]
+                key |= (c >> levels[group, 2]) << places[group, 2]
+                s = group_sets[group] - singles
+                member = set_ends[s, e] if s >= 0 else 0
+                stop = set_ends[s, e + 1] if s >= 0 else 1
+                while member < stop:
+                    full = key | (np.int64(set_codes[member]) << set_places[group]) if s >= 0 else key
                     count = push(probes, count, full, group, slots, slot_starts)
                     member += 1
                     if count == PROBES:
-                        work[2] += count
-                        found = look_up(probes, count, slots, slot_starts, hits)
-                        end, loose_end = scan_hits(hits, found, pool, event, out, end, loose, loose_end, compress, work)
+                        end, loose_end = take(
+                            probes, count, slots, slot_starts, hits, pool, event, out, end, loose, loose_end, compress, work
+                        )
                         count = 0
-        work[2] += count
-        found = look_up(probes, count, slots, slot_starts, hits)
-        end, loose_end = scan_hits(hits, found, pool, event, out, end, loose, loose_end, compress, work)
+        end, loose_end = take(
+            probes, count, slots, slot_starts, hits, pool, event, out, end, loose, loose_end, compress, work
+        )
         if loose_end > 0:
             end = settle(loose, loose_end, e, event, sets, tests, owners, simple, memory, seen, stamp, out, end)
         if removed:
