@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,14 +26,15 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {matcher.name: matcher for matcher in
 FORMAT = 1
 _ABOUT = "index.json"
 
-Texts = Mapping[str, str] | pa.Table | pa.RecordBatch
+Texts: TypeAlias = Mapping[str, str] | pa.Table | pa.RecordBatch
 
 
 class Index:
     """Subscriptions compiled for matching under one schema.
 
     Any number of threads may match at once; changes (`add`, `remove`) are made by one thread at a time and are seen by
-    every match that begins after them. `errors` lists the subscriptions refused so far, by id.
+    every match that begins after them. `errors` lists the subscriptions refused so far, by id; `version` counts the
+    changes.
     """
 
     def __init__(self, schema: Schema, matcher: Matcher, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -41,6 +42,7 @@ class Index:
         self.errors: list[tuple[str, FilterError]] = []
         self._matcher = matcher
         self._limits = limits
+        self.version = 0
 
     @property
     def matcher(self) -> Matcher:
@@ -54,11 +56,12 @@ class Index:
     def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added."""
         ids, texts = _columns(subscriptions)
-        for id in _listed(ids):
+        for id in ids.to_pylist():
             if id in self._matcher:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
         bound = bind(texts, self.schema, self._limits)
         self._matcher.add(Subscriptions(ids, texts, bound))
+        self.version += 1
         refused = [(ids[row].as_py(), error) for row, error in bound.errors]
         self.errors += refused
         return refused
@@ -70,6 +73,7 @@ class Index:
             if id not in self._matcher:
                 raise SubscriptionError(f"there is no subscription {id!r}")
         self._matcher.remove(given)
+        self.version += 1
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
         """Every condition of a subscription on one event: held, failed, or absent; and the first to fail."""
@@ -173,10 +177,6 @@ def _strings(values: Any, name: str) -> pa.Array:
         return values.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise SubscriptionError(f"the column {name!r} of the subscriptions must hold strings: {error}") from error
-
-
-def _listed(ids: pa.Array) -> Iterator[str]:
-    yield from ids.to_pylist()
 
 
 def _flush(folder: Path) -> None:

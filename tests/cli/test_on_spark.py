@@ -26,6 +26,10 @@ def _rows(path: Path) -> list[dict[str, object]]:
     return rows
 
 
+def _objects(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for part in path.glob("*.json") for line in part.read_text().splitlines()]
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_spark_finds_the_same_matches(tamis: Tamis, house: Path) -> None:
@@ -55,9 +59,8 @@ def test_a_compiled_index_and_parquet_events_match_on_spark(tamis: Tamis, house:
     pyarrow.parquet.write_table(pa.table({"price": [5.0, 500.0, None]}), house / "events.parquet")
     result = tamis("match", "auctions.index", "events.parquet", "--spark", "-o", "matches.jsonl")
     assert result.exit_code == 1, result.stderr
-    lines = [line for part in (house / "matches.jsonl").glob("*.json") for line in part.read_text().splitlines()]
-    assert [json.loads(line)["subscription"] for line in lines] == ["cheap"]
-    assert len(_rows(house / "matches.jsonl-dead-letters")) == 1
+    assert [row["subscription"] for row in _objects(house / "matches.jsonl")] == ["cheap"]
+    assert [json.loads(row["event"]) for row in _objects(house / "matches-dead-letters.jsonl")] == [{}]
 
 
 @pytest.mark.spark
@@ -93,7 +96,8 @@ def test_what_spark_cannot_read_is_said_in_one_message(tamis: Tamis, house: Path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((*MATCH[:-2],), "use --output"),
+        (MATCH[:-2], "use --output"),
+        ((*MATCH[:-1], "matches.csv"), "suffix"),
         (("match", "subscriptions.jsonl", "-", "-s", "schema.yaml", "--spark", "-o", "matches"), "standard input"),
         (
             ("backtest", "subscriptions.jsonl", "events.jsonl", "-s", "schema.yaml", "--time", "when"),

@@ -38,8 +38,9 @@ def match_on_spark(
 ) -> None:
     """Writes folders, as Spark does: JSON lines where the name ends so, Parquet otherwise."""
     require_spark()
-    dead_to = dead_letters_to or output.with_name(f"{output.name}-dead-letters")
+    dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
     for path in (output, dead_to):
+        _form(path)
         if path.exists():
             raise CommandError(f"{path} exists already; Spark writes new folders only")
     found = subscribers_of(subscriptions, schema)
@@ -66,9 +67,12 @@ def _written(rows: DataFrame, path: Path) -> int:
     """Writes a folder and tells how many rows it has, counted as they went by."""
     from pyspark.sql import Observation, functions
 
-    form = "parquet"
-    if path.suffix:
-        form = "parquet" if format_of(path, FORMATS, "results of Spark") is Format.PARQUET else "json"
     seen = Observation()
-    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(form).save(str(path.absolute()))
+    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(_form(path)).save(
+        str(path.absolute())
+    )
     return int(seen.get["rows"])
+
+
+def _form(path: Path) -> str:
+    return "json" if path.suffix and format_of(path, FORMATS, "results of Spark") is not Format.PARQUET else "parquet"

@@ -6,6 +6,7 @@ from tamis.language.extents import (
     END,
     NOTHING,
     Extent,
+    Range,
     between,
     count,
     everything,
@@ -39,9 +40,14 @@ def alternatives_of(extent: Extent, attribute: Attribute) -> list[Leaf]:
     leaf = leaf_of(extent, attribute)
     if leaf is not None:
         return [leaf]
-    few = tuple(part for part in extent if (count((part,), attribute) or _DENSE + 1) <= _DENSE)
-    leaves: list[Leaf] = [between(part, attribute) for part in extent if part not in few]
-    together = leaf_of(few, attribute) if few else None
+    few: list[Range] = []
+    leaves: list[Leaf] = []
+    for part in extent:
+        if (count((part,), attribute) or _DENSE + 1) <= _DENSE:
+            few.append(part)
+        else:
+            leaves.append(between(part, attribute))
+    together = leaf_of(tuple(few), attribute) if few else None
     return leaves if together is None else [together, *leaves]
 
 

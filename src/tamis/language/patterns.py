@@ -11,7 +11,6 @@ import re2
 
 from tamis.language.limits import Limits
 
-
 _AMPLE = 1 << 28
 """Memory for patterns that were accepted already, under whatever limits."""
 

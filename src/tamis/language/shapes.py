@@ -179,7 +179,7 @@ def _kept(column: Column, mask: npt.NDArray[np.bool_]) -> Column:
 
 
 def _chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.StringArray | Sequence[object]]:
-    """The texts in order: few, or what Arrow cannot hold, as they are; many as Arrow strings of at most two gigabytes."""
+    """The texts in order: few, or what Arrow cannot hold, as they are; many as Arrow strings below two gigabytes."""
     if len(texts) <= _FEW:
         yield texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
         return
@@ -204,7 +204,7 @@ def _around_oddities(texts: Sequence[object]) -> Iterator[pa.StringArray | Seque
     start = 0
     for row, text in enumerate(texts):
         if not is_proper(text):
-            yield from _chunks(texts[start:row])  # type: ignore[arg-type]
+            yield from _chunks(texts[start:row])
             yield [text]
             start = row + 1
-    yield from _chunks(texts[start:])  # type: ignore[arg-type]
+    yield from _chunks(texts[start:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -53,9 +54,7 @@ class Matches:
     A subscription's number is its position among `names`; it means something only beside this answer.
     """
 
-    def __init__(
-        self, events: int, parts: Sequence[Part], names: Sequence[pa.Array], work: Work | None = None
-    ) -> None:
+    def __init__(self, events: int, parts: Sequence[Part], names: Sequence[pa.Array], work: Work | None = None) -> None:
         self.events = events
         self.work = work or Work()
         self._parts = tuple(part for part in parts if len(part.offsets) > 1)
@@ -118,4 +117,4 @@ class Matches:
         """For each event the ids it matched: for small batches and for tests."""
         found: list[str] = self.ids(self.numbers).to_pylist()
         bounds = self.offsets.tolist()
-        return [found[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [found[a:b] for a, b in pairwise(bounds)]

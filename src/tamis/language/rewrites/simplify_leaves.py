@@ -64,7 +64,7 @@ def _literal(leaf: Leaf, negated: bool, schema: Schema) -> Pushed:
         return _of_many(leaf, negated, attribute)
     extent = known_extent(literal, attribute)
     if extent is None:
-        return _flipped(leaf, attribute) if negated else leaf
+        return _flipped(leaf) if negated else leaf
     if extent == NOTHING:
         return Some()
     if leaf_of(extent, attribute) is None and not negated:
@@ -83,7 +83,7 @@ def _of_many(leaf: Leaf, negated: bool, attribute: Attribute) -> Pushed:
     return Present(attribute.name) if extent == NOTHING else All(tuple(negatives_of(extent, attribute)))
 
 
-def _flipped(leaf: Leaf, attribute: Attribute) -> Literal:
+def _flipped(leaf: Leaf) -> Literal:
     """The negation of a range with one end that is a slot is the range on its other side."""
     match leaf:
         case Between(name, low, None, closed):

@@ -30,11 +30,12 @@ _BOUNDARY = 64
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> None:
     """Writes a temporary file, flushes it to disk and gives it its name: a crash leaves no half of it."""
-    entries, at = [], 0
+    entries: list[tuple[str, str, list[int], int, int, int]] = []
+    at = 0
     data = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     for name, array in data.items():
         at = _rounded(at)
-        entries.append([name, array.dtype.str, list(array.shape), at, array.nbytes, _checksum(array)])
+        entries.append((name, array.dtype.str, list(array.shape), at, array.nbytes, _checksum(array)))
         at += array.nbytes
     header = json.dumps({"about": dict(about), "arrays": entries}).encode()
     temporary = path.with_name(path.name + ".new")
@@ -44,7 +45,7 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Mapp
         base = _rounded(file.tell())
         for (_, _, _, offset, _, _), array in zip(entries, data.values(), strict=True):
             file.write(b"\0" * (base + offset - file.tell()))
-            file.write(memoryview(array).cast("B") if array.nbytes else b"")
+            file.write(_bytes(array))
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
@@ -88,7 +89,11 @@ def _damaged(path: Path, part: str) -> IndexFileError:
 
 
 def _checksum(array: npt.NDArray[Any]) -> int:
-    return zlib.crc32(memoryview(np.ascontiguousarray(array)).cast("B")) if array.nbytes else 0
+    return zlib.crc32(_bytes(array))
+
+
+def _bytes(array: npt.NDArray[Any]) -> Any:
+    return array.reshape(-1).view(np.uint8).data if array.nbytes else b""
 
 
 def _rounded(at: int) -> int:

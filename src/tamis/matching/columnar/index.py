@@ -159,8 +159,8 @@ class ColumnarMatcher:
             lower_into(conditions, subscriptions.bound, rows + np.cumsum(accepted) - accepted)
             ids.append(subscriptions.ids.filter(pa.array(accepted)).cast(pa.large_string()))
             texts.append(subscriptions.texts.filter(pa.array(accepted)).cast(pa.large_string()))
-        joined = (pa.chunked_array(arrays, pa.large_string()).combine_chunks() for arrays in (ids, texts))
-        return Level.build(conditions, *joined, self._statistics)
+        all_ids, all_texts = (pa.chunked_array(some, pa.large_string()).combine_chunks() for some in (ids, texts))
+        return Level.build(conditions, all_ids, all_texts, self._statistics)
 
 
 def _accepted(subscriptions: Subscriptions) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

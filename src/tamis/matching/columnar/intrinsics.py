@@ -1,7 +1,8 @@
-"""Sixteen int32 lanes at a time, and a prefetch: what LLVM can do and Numba does not expose.
+"""Sixteen int32 lanes at a time, a prefetch, reads by address: what LLVM can do and Numba does not expose.
 
-They are called from kernels only. The vector operations are LLVM's own and run on any processor; `compress16` alone is fast only where the processor
-compresses lanes itself (AVX-512), so kernels ask `has_compress()` and pick their lanes one by one elsewhere.
+They are called from kernels only. The vector operations are LLVM's own and run on any processor; `compress16` alone is
+fast only where the processor compresses lanes itself (AVX-512), so kernels are told whether it does (`has_compress`)
+and pick their lanes one by one elsewhere.
 """
 
 from __future__ import annotations
@@ -33,10 +34,9 @@ def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 
 def _load(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    lanes = builder.load(
+    return builder.load(
         builder.bitcast(_address(context, builder, array_type, array, index), _VECTOR.as_pointer()), align=4
     )
-    return lanes
 
 
 def _splat(builder: Any, value: Any) -> Any:
@@ -49,7 +49,7 @@ def _as_bits(builder: Any, mask: Any) -> Any:
     return builder.zext(builder.bitcast(mask, _I16), _I64)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def not_above16(typing_context, array, index, value):  # type: ignore[no-untyped-def]
     """Bit i: `array[index + i] <= value`."""
 
@@ -60,7 +60,7 @@ def not_above16(typing_context, array, index, value):  # type: ignore[no-untyped
     return types.uint64(array, types.int64, types.int32), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def not_below16(typing_context, array, index, value):  # type: ignore[no-untyped-def]
     """Bit i: `array[index + i] >= value`."""
 
@@ -71,7 +71,7 @@ def not_below16(typing_context, array, index, value):  # type: ignore[no-untyped
     return types.uint64(array, types.int64, types.int32), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def gathered_within16(typing_context, pool, columns, lows, highs, event, mask):  # type: ignore[no-untyped-def]
     """Bit i (where set in `mask`): `pool[lows + i] <= event[pool[columns + i]] <= pool[highs + i]`."""
 
@@ -100,7 +100,7 @@ def gathered_within16(typing_context, pool, columns, lows, highs, event, mask): 
     return types.uint64(pool, types.int64, types.int64, types.int64, event, types.uint64), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def compress16(typing_context, pool, index, mask, out, end):  # type: ignore[no-untyped-def]
     """Writes `pool[index + i]` for every bit i of `mask` to `out` from `end` on; returns the new end."""
 
@@ -118,7 +118,7 @@ def compress16(typing_context, pool, index, mask, out, end):  # type: ignore[no-
     return types.int64(pool, types.int64, types.uint64, out, types.int64), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def trailing_zeros(typing_context, bits):  # type: ignore[no-untyped-def]
     """The number of the lowest bit set."""
 
@@ -128,7 +128,7 @@ def trailing_zeros(typing_context, bits):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
     """Asks for the cache line of `array[index]`."""
 
@@ -147,7 +147,7 @@ def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
 def _reader(kind: Any, numba_type: Any, size: int) -> Any:
     """An intrinsic `read(address, index)` of one machine type, unaligned."""
 
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def read(typing_context, address, index):  # type: ignore[no-untyped-def]
         def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
             at = builder.add(args[0], builder.mul(args[1], _I64(size)))

@@ -69,7 +69,9 @@ class Level:
         self._compress = has_compress()
         self._expected = 0.0
         self._scratch = _Scratch(
-            len(conjuncts.test_columns), len(names) - conjuncts.simple, int(conjuncts.special.sum()),
+            len(conjuncts.test_columns),
+            len(names) - conjuncts.simple,
+            int(conjuncts.special.sum()),
             len(encoder.columns),
         )
 
@@ -134,7 +136,9 @@ class Level:
             chunk = batch.slice(start, CHUNK)
             encoded = self.encoder.encode(chunk)
             left = 0
-            while (left := self._probe(encoded, left, room, out, ends[start : start + len(chunk) + 1], work)) < len(chunk):
+            while (left := self._probe(encoded, left, room, out, ends[start : start + len(chunk) + 1], work)) < len(
+                chunk
+            ):
                 close(start + left)
                 begun = start + left
                 ends[begun] = 0
@@ -157,8 +161,8 @@ class Level:
             encoded.codes, (encoded.set_ends, encoded.set_codes), first,
             (groups.starts, groups.sources, groups.levels, groups.places, groups.sets, groups.set_places), self._ranges,
             buckets.slots, buckets.slot_starts, buckets.root, buckets.pool, tests, conjuncts.owners, conjuncts.simple,
-            self.removed > 0, scratch.memory, scratch.seen, scratch.stamp, room, self._compress, scratch.event, scratch.loose, out,
-            ends, work.counters,
+            self.removed > 0, scratch.memory, scratch.seen, scratch.stamp, room, self._compress, scratch.event,
+            scratch.loose, out, ends, work.counters,
         )  # fmt: skip
         scratch.stamp += len(encoded.codes)
         return stop
@@ -180,7 +184,7 @@ class Level:
         for i, patterns in enumerate(self.encoder.patterns.values()):
             arrays |= _under(f"patterns.{i}.", patterns.arrays())
         for name, part in (("names.", self.names), ("texts.", self.texts), ("conjuncts.", self.conjuncts)):
-            arrays |= _under(name, part.arrays())  # type: ignore[attr-defined]
+            arrays |= _under(name, part.arrays())
         arrays |= _under("groups.", dict(vars(self._groups)))
         buckets = dict(vars(self._buckets))
         buckets["root"] = np.array([self._buckets.root], np.int64)

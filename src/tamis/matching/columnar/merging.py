@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from tamis.language.predicates import Like, RLike
 from tamis.matching.columnar.encoding.columns import Column, Kind
+from tamis.matching.columnar.encoding.dictionary import Strings
 from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.lowering.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.columnar.lowering.conjuncts import LISTED
 from tamis.matching.columnar.lowering.constants import Edge, Fixed, Recoded, Ref
-from tamis.matching.columnar.encoding.dictionary import Strings
 
 Int64s = npt.NDArray[np.int64]
 

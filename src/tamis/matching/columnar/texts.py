@@ -57,7 +57,9 @@ class Texts:
         for block in range(len(self._sizes)):
             raw, ends = self._block(block)
             offsets = np.concatenate([np.zeros(1, np.int64), ends.astype(np.int64)])
-            arrays.append(pa.Array.from_buffers(pa.large_string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(raw)]))
+            arrays.append(
+                pa.Array.from_buffers(pa.large_string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(raw)])
+            )
         return pa.chunked_array(arrays, pa.large_string()).combine_chunks()
 
     def _block(self, block: int) -> tuple[bytes, npt.NDArray[np.int32]]:

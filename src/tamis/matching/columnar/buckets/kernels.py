@@ -112,14 +112,20 @@ def signatures(members: Any, masks: Any, conjuncts: Any, special: Any, singles: 
         value, length = np.uint64(0), 0
         for j in range(offsets[c], offsets[c + 1]):
             if is_residual(masks[i], j - offsets[c], columns[j], singles):
-                value = mix(np.int64(value * np.uint64(1000003) + np.uint64(columns[j] * 4 + end_of(lows[j], highs[j]) + 1)))
+                value = mix(
+                    np.int64(value * np.uint64(1000003) + np.uint64(columns[j] * 4 + end_of(lows[j], highs[j]) + 1))
+                )
                 length += 1
-        out[i] = np.int64(value >> np.uint64(9)) | (np.int64(special[c]) << (LENGTH_SHIFT - 1)) | (length << LENGTH_SHIFT)
+        out[i] = (
+            np.int64(value >> np.uint64(9)) | (np.int64(special[c]) << (LENGTH_SHIFT - 1)) | (length << LENGTH_SHIFT)
+        )
     return out
 
 
 @kernel
-def residuals(entry: int, members: Any, masks: Any, conjuncts: Any, tops: Any, singles: int, places: Any, widths: Any) -> int:
+def residuals(
+    entry: int, members: Any, masks: Any, conjuncts: Any, tops: Any, singles: int, places: Any, widths: Any
+) -> int:
     """The entry's residual intervals, the most selective first; returns how many."""
     offsets, columns, lows, highs = conjuncts
     c, count = members[entry], 0
@@ -128,7 +134,9 @@ def residuals(entry: int, members: Any, masks: Any, conjuncts: Any, tops: Any, s
         if not is_residual(masks[entry], j - offsets[c], column, singles):
             continue
         top = np.float64(tops[column])
-        width = 0.0 if lows[j] == highs[j] else (min(np.float64(highs[j]), top) - max(np.float64(lows[j]), 0.0)) / (top + 1)
+        width = (
+            0.0 if lows[j] == highs[j] else (min(np.float64(highs[j]), top) - max(np.float64(lows[j]), 0.0)) / (top + 1)
+        )
         if j - offsets[c] < 31 and (masks[entry] >> (32 + j - offsets[c])) & 1:
             width = max(width, HALF_SAID)
         at = count
@@ -170,7 +178,18 @@ def roomy(pool: Any, need: int) -> Any:
 
 
 @kernel
-def write_shape(pool: Any, end: int, entries: Any, members: Any, masks: Any, conjuncts: Any, tops: Any, singles: int, is_special: int, positions: Any) -> Any:
+def write_shape(
+    pool: Any,
+    end: int,
+    entries: Any,
+    members: Any,
+    masks: Any,
+    conjuncts: Any,
+    tops: Any,
+    singles: int,
+    is_special: int,
+    positions: Any,
+) -> Any:
     """A segment of entries with one signature; returns the pool and its new end."""
     offsets, columns, lows, highs = conjuncts
     n, first = len(entries), members[entries[0]]
@@ -229,7 +248,19 @@ def write_shape(pool: Any, end: int, entries: Any, members: Any, masks: Any, con
 
 
 @kernel
-def write_rows(pool: Any, end: int, entries: Any, skip: int, length: int, members: Any, masks: Any, conjuncts: Any, tops: Any, singles: int, positions: Any) -> int:
+def write_rows(
+    pool: Any,
+    end: int,
+    entries: Any,
+    skip: int,
+    length: int,
+    members: Any,
+    masks: Any,
+    conjuncts: Any,
+    tops: Any,
+    singles: int,
+    positions: Any,
+) -> int:
     """The residuals of entries from the skip-th on as columns, lows, highs, padded to `length`; then their numbers."""
     columns, lows, highs = conjuncts[1], conjuncts[2], conjuncts[3]
     n = len(entries)
@@ -249,7 +280,19 @@ def write_rows(pool: Any, end: int, entries: Any, skip: int, length: int, member
 
 
 @kernel
-def lay_out(bucket_ends: Any, order: Any, signature: Any, members: Any, masks: Any, conjuncts: Any, special: Any, tops: Any, singles: int, values: Any, positions: Any) -> Any:
+def lay_out(
+    bucket_ends: Any,
+    order: Any,
+    signature: Any,
+    members: Any,
+    masks: Any,
+    conjuncts: Any,
+    special: Any,
+    tops: Any,
+    singles: int,
+    values: Any,
+    positions: Any,
+) -> Any:
     """Writes every bucket's segments. `values[b]`: where bucket b begins, and how many segments it has."""
     columns, lows, highs = conjuncts[1], conjuncts[2], conjuncts[3]
     pool, end = np.empty(max(1024, 8 * len(order)), np.int32), 0
@@ -270,7 +313,16 @@ def lay_out(bucket_ends: Any, order: Any, signature: Any, members: Any, masks: A
                     left += 1
             else:
                 pool, end = write_shape(
-                    pool, end, entries[i:j], members, masks, conjuncts, tops, singles, special[members[entries[i]]], positions
+                    pool,
+                    end,
+                    entries[i:j],
+                    members,
+                    masks,
+                    conjuncts,
+                    tops,
+                    singles,
+                    special[members[entries[i]]],
+                    positions,
                 )
                 segments += 1
             i = j

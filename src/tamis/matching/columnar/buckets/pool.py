@@ -43,8 +43,8 @@ def fill(conjuncts: Conjuncts, encoder: Encoder, entries: Entries, groups: int) 
     signature = signatures(entries.conjuncts, entries.masks, rows, special, encoder.singles)
     values, positions = np.empty(len(ends) - 1, np.int64), np.empty(len(entries.groups), np.int64)
     pool = lay_out(
-        ends, order, signature, entries.conjuncts, entries.masks, rows, special, _tops(encoder), encoder.singles, values,
-        positions,
+        ends, order, signature, entries.conjuncts, entries.masks, rows, special, _tops(encoder), encoder.singles,
+        values, positions,
     )  # fmt: skip
     occupied = np.flatnonzero(slots[::2] != -1)
     slots[2 * occupied + 1] = values[slots[2 * occupied + 1]]
@@ -62,4 +62,6 @@ def fill(conjuncts: Conjuncts, encoder: Encoder, entries: Entries, groups: int) 
 def _tops(encoder: Encoder) -> Int64s:
     """The highest code of each single-code column."""
     columns = encoder.columns[: encoder.singles]
-    return np.array([1 if c.kind is Kind.VERSUS else 2 * len(encoder.dictionaries[c.attribute]) for c in columns], np.int64)
+    return np.array(
+        [1 if c.kind is Kind.VERSUS else 2 * len(encoder.dictionaries[c.attribute]) for c in columns], np.int64
+    )

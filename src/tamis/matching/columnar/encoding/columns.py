@@ -17,7 +17,13 @@ from tamis.errors import EventError, Violation
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.encoding.dictionary import Dictionary, validity
 from tamis.matching.columnar.encoding.kernels import (
-    BIT, COLUMN, FIELDS, VALID, encode_columns, extremes, gather_sets,
+    BIT,
+    COLUMN,
+    FIELDS,
+    VALID,
+    encode_columns,
+    extremes,
+    gather_sets,
 )  # fmt: skip
 from tamis.matching.columnar.encoding.versus import compare
 from tamis.matching.patterns import PatternSet
@@ -133,7 +139,9 @@ class Encoder:
             attribute = columns[nan >> 32][1]
             raise EventError([Violation(nan & 0xFFFFFFFF, attribute, "domain", float("nan"), message)])
 
-    def _encode_values(self, attribute: str, lists: pa.Array, codes: Int32s, sets: dict[int, tuple[Int64s, Int32s]]) -> None:
+    def _encode_values(
+        self, attribute: str, lists: pa.Array, codes: Int32s, sets: dict[int, tuple[Int64s, Int32s]]
+    ) -> None:
         flat = _flat(lists)
         coded = self.codes_of(attribute, flat)
         ends, members = _sets(lists, np.arange(len(flat) + 1, dtype=np.int64), coded)

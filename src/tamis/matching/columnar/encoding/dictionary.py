@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.matching.columnar.encoding.kernels import (
-    COUNT, CONSTANTS, DATA, DIRECT, FIELDS, FLOATS, FORM, INTEGERS, LARGE_STRINGS, ORDERED, SIZE, STRINGS, TABLE, TEXT,
-    VALUES, fill_cells, fill_direct, fill_table, find_string,
+    CONSTANTS,
+    COUNT,
+    DATA,
+    DIRECT,
+    FIELDS,
+    FLOATS,
+    FORM,
+    INTEGERS,
+    LARGE_STRINGS,
+    ORDERED,
+    SIZE,
+    STRINGS,
+    TABLE,
+    TEXT,
+    VALUES,
+    fill_cells,
+    fill_direct,
+    fill_table,
+    find_string,
 )  # fmt: skip
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -108,7 +125,7 @@ class Strings:
         self._job[COUNT], self._job[ORDERED] = len(self), self.ordered
 
     @classmethod
-    def build(cls, constants: pa.Array, ordered: bool = False) -> Strings:
+    def build(cls, constants: pa.Array, ordered: bool = False) -> Self:
         """From distinct strings or binaries in rank order."""
         wide = constants.cast(pa.large_binary())
         offsets = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset : wide.offset + len(wide) + 1]

@@ -172,7 +172,7 @@ def encode_direct(job: Any, rows: int, out: Any) -> None:
 
 
 @kernel
-def cell_of(value: float, low: float, scale: float, cells: int) -> int:
+def cell_of(value: float, low: float, scale: float, cells: int) -> Any:
     """A cell number that never falls as the value grows; exactness is the search's business, not the cell's."""
     if not value > low:
         return 0

@@ -135,7 +135,13 @@ class Conditions:
             pieces.append(lists.astype(np.int32).reshape(-1))
             starts = base + which.astype(np.int64) * matrix.shape[1]
             tests.append(
-                Test(listing.conjuncts, listing.column, listing.flags | LISTED, Fixed(starts), Fixed(starts + matrix.shape[1]))
+                Test(
+                    listing.conjuncts,
+                    listing.column,
+                    listing.flags | LISTED,
+                    Fixed(starts),
+                    Fixed(starts + matrix.shape[1]),
+                )
             )
             base += lists.size
             if not listing.flags and not listing.column.kind.is_set:

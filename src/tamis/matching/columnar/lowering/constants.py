@@ -84,7 +84,7 @@ class Constants:
         self._ranks[attribute] = _split(rank[np.asarray(coded.indices)], [len(p) for p in pieces])
 
     def _rank_numbers(self, attribute: str, given: list[Any], kind: type) -> None:
-        pieces = [np.asarray(v, kind).reshape(-1) for v in given]
+        pieces: list[npt.NDArray[Any]] = [np.asarray(v, kind).reshape(-1) for v in given]
         if kind is np.float64:
             pieces = [p + 0.0 for p in pieces]  # -0.0 is 0.0
         constants, ranks = np.unique(np.concatenate([np.zeros(0, kind), *pieces]), return_inverse=True)

@@ -12,7 +12,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language.predicates import (
-    Between, Leaf, Like, Literal, Never, Not, OneOf, Operand, Order, Present, RLike, Slot, Versus,
+    Between,
+    Leaf,
+    Like,
+    Literal,
+    Never,
+    Not,
+    OneOf,
+    Operand,
+    Order,
+    Present,
+    RLike,
+    Slot,
+    Versus,
 )  # fmt: skip
 from tamis.language.shapes import Block, Bound
 from tamis.matching.columnar.encoding.columns import Column, Kind
@@ -88,7 +100,7 @@ class _Lowering:
     def _split_patterns(
         self, rows: Int64s, literals: Sequence[Literal], columns: list[Any]
     ) -> Iterator[tuple[Int64s, tuple[Literal, ...], list[Any]]]:
-        """Patterns without wildcards become equalities and plain prefixes intervals: row by row where patterns differ."""
+        """Patterns without wildcards become equalities and plain prefixes intervals, row by row."""
         for i, literal in enumerate(literals):
             leaf = literal.leaf if isinstance(literal, Not) else literal
             if not isinstance(leaf, Like) or leaf.ignore_case:
@@ -110,7 +122,7 @@ class _Lowering:
                 if kind:
                     end = Slot(len(picked) + (kind == 2))
                     form = Between(leaf.attribute, Slot(len(picked)), end, high_closed=bool(kind == 1))
-                texts = [patterns[j] if forms[j] is None else forms[j].low for j in np.asarray(coded.indices)[chosen]]  # type: ignore[union-attr]
+                texts = [patterns[j] if forms[j] is None else forms[j].low for j in np.asarray(coded.indices)[chosen]]
                 picked.append(pa.array(texts, pa.string()))
                 if kind == 2:
                     picked.append(pa.array([t.encode() + _AFTER_PREFIX for t in texts], pa.binary()))
@@ -276,5 +288,3 @@ def _column_of(values: list[Any]) -> Any:
     if isinstance(values[0], str):
         return pa.array(values, pa.string())
     return np.array(values, np.float64 if isinstance(values[0], float) else np.int64)
-
-

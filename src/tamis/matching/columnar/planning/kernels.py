@@ -14,7 +14,7 @@ import numba as nb
 import numpy as np
 
 from tamis.matching.columnar.codes import HIGHEST, LOWEST
-from tamis.matching.columnar.lowering.conjuncts import LISTED, NEGATED
+from tamis.matching.columnar.lowering.conjuncts import LISTED
 
 kernel = nb.njit(cache=True, nogil=True, boundscheck=False)
 
@@ -63,7 +63,9 @@ def share(column: int, code: int, share_starts: Any, shares: Any) -> float:
 
 
 @kernel
-def keep_dimension(found: Any, chances: Any, count: int, id: int, first: int, cells: int, interval: int, chance: float) -> int:
+def keep_dimension(
+    found: Any, chances: Any, count: int, id: int, first: int, cells: int, interval: int, chance: float
+) -> int:
     """Enters a dimension among the most selective ones; returns how many there are."""
     if count == MOST_DIMENSIONS:
         if chance >= chances[count - 1]:
@@ -83,8 +85,10 @@ def keep_dimension(found: Any, chances: Any, count: int, id: int, first: int, ce
 @kernel
 def dimensions(conjunct: int, conjuncts: Any, knowledge: Any, found: Any, chances: Any) -> int:
     """The conjunction's most selective dimensions: id, first cell (or list), cells, interval (-1 - test for a list)."""
-    offsets, columns, lows, highs, test_offsets, tests, test_columns, test_flags, test_lows, test_highs, listed = conjuncts
-    edge_rows, edges, share_starts, shares, presence, singles = knowledge
+    offsets, columns, lows, highs, test_offsets, tests, test_columns, test_flags, test_lows, test_highs, listed = (
+        conjuncts
+    )
+    edge_rows, edges, share_starts, shares, _, singles = knowledge
     count = 0
     for i in range(offsets[conjunct], min(offsets[conjunct + 1], offsets[conjunct] + MOST_INTERVALS)):
         column = np.int64(columns[i])
@@ -112,7 +116,9 @@ def dimensions(conjunct: int, conjuncts: Any, knowledge: Any, found: Any, chance
             for j in range(test_lows[test], test_highs[test]):
                 chance += share(column, listed[j], share_starts, shares)
             if chance <= WEAKEST:
-                count = keep_dimension(found, chances, count, column * 16 + 1, test_lows[test], cells, -1 - test, chance)
+                count = keep_dimension(
+                    found, chances, count, column * 16 + 1, test_lows[test], cells, -1 - test, chance
+                )
     return count
 
 
@@ -124,7 +130,9 @@ def may_join(found: Any, a: int, b: int, singles: int) -> bool:
 
 
 @kernel
-def ways(count: int, found: Any, chances: Any, presence: Any, narrow: Any, singles: int, keys: Any, odds: Any, members: Any) -> int:
+def ways(
+    count: int, found: Any, chances: Any, presence: Any, narrow: Any, singles: int, keys: Any, odds: Any, members: Any
+) -> int:
     """All groups of one to three of the dimensions: key, chance that an event reaches it, and its dimensions."""
     n = 0
     for x in range(count):
@@ -179,7 +187,18 @@ def sample_ways(sample: Any, conjuncts: Any, knowledge: Any, narrow: Any, keys: 
 
 
 @kernel
-def gain(group: int, starts: Any, places: Any, odds: Any, current: Any, scale: float, verify: float, hit: float, costs: Any, presence: Any) -> float:
+def gain(
+    group: int,
+    starts: Any,
+    places: Any,
+    odds: Any,
+    current: Any,
+    scale: float,
+    verify: float,
+    hit: float,
+    costs: Any,
+    presence: Any,
+) -> float:
     """Nanoseconds per event that a group saves: verifications avoided, less its probes and the buckets it hits."""
     saved = reached = 0.0
     better = 0
@@ -196,20 +215,30 @@ def gain(group: int, starts: Any, places: Any, odds: Any, current: Any, scale: f
 
 
 @kernel
-def choose(starts: Any, places: Any, odds: Any, sampled: int, scale: float, verify: float, hit: float, costs: Any, presence: Any) -> Any:
+def choose(
+    starts: Any,
+    places: Any,
+    odds: Any,
+    sampled: int,
+    scale: float,
+    verify: float,
+    hit: float,
+    costs: Any,
+    presence: Any,
+) -> Any:
     """Lazy greedy: a group's gain only falls as others are taken, so the top of the heap is looked at anew."""
     current = np.ones(sampled)
-    heap = [(0.0, np.int64(-1))]
+    heap: Any = [(0.0, np.int64(-1))]
     heap.pop()
-    for group in range(len(starts) - 1):
-        worth = gain(group, starts, places, odds, current, scale, verify, hit, costs, presence)
+    for candidate in range(len(starts) - 1):
+        worth = gain(candidate, starts, places, odds, current, scale, verify, hit, costs, presence)
         if worth > 0:
-            heap.append((-worth, np.int64(group)))
+            heap.append((-worth, np.int64(candidate)))
     heapq.heapify(heap)
     chosen = np.empty(len(starts) - 1, np.int64)
     count = 0
     while len(heap) > 0:
-        group = heapq.heappop(heap)[1]
+        group = np.int64(heapq.heappop(heap)[1])
         worth = gain(group, starts, places, odds, current, scale, verify, hit, costs, presence)
         if worth <= 0:
             continue

@@ -44,7 +44,10 @@ class Knowledge:
 def learn(conjuncts: Conjuncts, encoder: Encoder, schema: Schema, statistics: Statistics | None) -> Knowledge:
     """From the statistics where there are any, else from the subscriptions: they ask for what there is."""
     known = statistics.attributes if statistics is not None else {}
-    presence, shares, rows, edges = [], [], [], []
+    presence: list[float] = []
+    shares: list[npt.NDArray[np.float64]] = []
+    rows: list[int] = []
+    edges: list[npt.NDArray[np.int32]] = []
     by_column = _bounds_by_column(conjuncts, len(encoder.columns))
     for number, column in enumerate(encoder.columns):
         about = known.get(column.attribute)

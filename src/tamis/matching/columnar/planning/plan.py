@@ -11,7 +11,14 @@ import numpy.typing as npt
 from tamis.matching.columnar.encoding.columns import Encoder
 from tamis.matching.columnar.lowering.conjuncts import Conjuncts
 from tamis.matching.columnar.planning.kernels import (
-    DIMENSION_BITS, FINEST, MOST_WAYS, NARROW_BITS, choose, deal, mix, sample_ways,
+    DIMENSION_BITS,
+    FINEST,
+    MOST_WAYS,
+    NARROW_BITS,
+    choose,
+    deal,
+    mix,
+    sample_ways,
 )  # fmt: skip
 from tamis.matching.columnar.planning.knowledge import Knowledge
 
@@ -105,7 +112,9 @@ def plan(conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> tuple[
 
 def _chosen(conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> Int64s:
     count = len(conjuncts)
-    sample = np.arange(count) if count <= SAMPLE else np.sort(np.random.default_rng(0).choice(count, SAMPLE, replace=False))
+    sample = (
+        np.arange(count) if count <= SAMPLE else np.sort(np.random.default_rng(0).choice(count, SAMPLE, replace=False))
+    )
     most = len(sample) * MOST_WAYS
     keys, odds, places = np.empty(most, np.int64), np.empty(most), np.empty(most, np.int64)
     narrow = _narrow(encoder)
@@ -122,7 +131,9 @@ def _chosen(conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> Int
         rarest = np.minimum(rarest, presence)
     fixed = together * costs.probe + rarest * costs.check
     scale = count / max(1, len(sample))
-    chosen = choose(starts, places[:n][order], odds[:n][order], len(sample), scale, costs.verify, costs.hit, fixed, together)
+    chosen = choose(
+        starts, places[:n][order], odds[:n][order], len(sample), scale, costs.verify, costs.hit, fixed, together
+    )
     return distinct[chosen]
 
 

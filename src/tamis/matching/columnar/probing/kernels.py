@@ -8,11 +8,28 @@ import numba as nb
 import numpy as np
 
 from tamis.matching.columnar.buckets.kernels import (
-    BOTH, COLUMN_BITS, END_SHIFT, EXACTLY, FORM_SHIFT, FROM, MIXED, RESIDUALS, SEGMENT_BITS, SEMI, SORTED, SPECIAL, UP_TO,
+    BOTH,
+    COLUMN_BITS,
+    END_SHIFT,
+    EXACTLY,
+    FORM_SHIFT,
+    FROM,
+    MIXED,
+    RESIDUALS,
+    SEGMENT_BITS,
+    SEMI,
+    SPECIAL,
+    UP_TO,
 )  # fmt: skip
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.intrinsics import (
-    LANES, compress16, gathered_within16, not_above16, not_below16, prefetch, trailing_zeros,
+    LANES,
+    compress16,
+    gathered_within16,
+    not_above16,
+    not_below16,
+    prefetch,
+    trailing_zeros,
 )  # fmt: skip
 from tamis.matching.columnar.lowering.conjuncts import LISTED, NEGATED
 from tamis.matching.columnar.planning.kernels import cell, mix
@@ -77,7 +94,7 @@ def search_last(pool: Any, start: int, count: int, value: int) -> int:
 
 @kernel
 def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end: int, compress: bool, work: Any) -> Any:
-    """A shape segment: cut by binary search on its first bounds, then compared sixteen at a time. Returns where it stops."""
+    """A shape segment: cut by binary search on its first bounds, then compared sixteen at a time."""
     count = word & RESIDUALS
     ids = at + count
     bounds, present = 0, True
@@ -124,7 +141,9 @@ def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end:
 
 
 @kernel
-def scan_rows(pool: Any, at: int, n: int, count: int, i: int, mask: Any, ids: int, event: Any, out: Any, end: int, compress: bool) -> int:
+def scan_rows(
+    pool: Any, at: int, n: int, count: int, i: int, mask: Any, ids: int, event: Any, out: Any, end: int, compress: bool
+) -> int:
     """Sixteen entries of any columns: each residual gathered, until none is left."""
     r = 0
     while mask != 0 and r < count:
@@ -148,7 +167,9 @@ def scan_semi(pool: Any, at: int, n: int, count: int, event: Any, out: Any, end:
 
 
 @kernel
-def scan_mixed(pool: Any, at: int, n: int, count: int, event: Any, out: Any, end: int, compress: bool, work: Any) -> Any:
+def scan_mixed(
+    pool: Any, at: int, n: int, count: int, event: Any, out: Any, end: int, compress: bool, work: Any
+) -> Any:
     ids = at + 3 * n * count
     work[0] += n
     if n < 3:
@@ -210,7 +231,21 @@ def passes(test: int, e: int, event: Any, sets: Any, tests: Any, memory: Any, st
 
 
 @kernel
-def settle(loose: Any, count: int, e: int, event: Any, sets: Any, tests: Any, owners: Any, simple: int, memory: Any, seen: Any, stamp: int, out: Any, end: int) -> int:
+def settle(
+    loose: Any,
+    count: int,
+    e: int,
+    event: Any,
+    sets: Any,
+    tests: Any,
+    owners: Any,
+    simple: int,
+    memory: Any,
+    seen: Any,
+    stamp: int,
+    out: Any,
+    end: int,
+) -> int:
     """Tests what intervals could not decide, and turns conjunctions into subscriptions, each once."""
     test_offsets, test_numbers = tests[0], tests[1]
     for i in range(count):
@@ -235,7 +270,9 @@ def settle(loose: Any, count: int, e: int, event: Any, sets: Any, tests: Any, ow
 
 
 @kernel
-def scan_bucket(value: int, pool: Any, event: Any, out: Any, end: int, loose: Any, loose_end: int, compress: bool, work: Any) -> Any:
+def scan_bucket(
+    value: int, pool: Any, event: Any, out: Any, end: int, loose: Any, loose_end: int, compress: bool, work: Any
+) -> Any:
     """All segments of a bucket. What needs more than intervals goes to `loose`, to be settled once an event."""
     at = value >> SEGMENT_BITS
     for _ in range(value & ((1 << SEGMENT_BITS) - 1)):
@@ -248,7 +285,9 @@ def scan_bucket(value: int, pool: Any, event: Any, out: Any, end: int, loose: An
 
 
 @kernel
-def scan_segment(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end: int, compress: bool, work: Any) -> Any:
+def scan_segment(
+    pool: Any, at: int, n: int, word: int, event: Any, out: Any, end: int, compress: bool, work: Any
+) -> Any:
     form = (word >> FORM_SHIFT) & 3
     if form == MIXED:
         return scan_mixed(pool, at, n, word & RESIDUALS, event, out, end, compress, work)
@@ -268,7 +307,21 @@ def push(probes: Any, count: int, key: int, group: int, slots: Any, slot_starts:
 
 
 @kernel
-def take(probes: Any, count: int, slots: Any, slot_starts: Any, hits: Any, pool: Any, event: Any, out: Any, end: int, loose: Any, loose_end: int, compress: bool, work: Any) -> Any:
+def take(
+    probes: Any,
+    count: int,
+    slots: Any,
+    slot_starts: Any,
+    hits: Any,
+    pool: Any,
+    event: Any,
+    out: Any,
+    end: int,
+    loose: Any,
+    loose_end: int,
+    compress: bool,
+    work: Any,
+) -> Any:
     """Looks the probes up and scans the buckets of those that have one, fetching some ahead."""
     found = 0
     for i in range(count):
@@ -306,7 +359,8 @@ def match_events(
     """Matches events from `first` on until the output may not hold another one; returns the first left over.
 
     `ends[e + 1]`: the end in `out` of event e's matches; `ends[first]` is where to go on. `room` is what one event
-    may need. `scratch`: words (see Plan) and codes of one event, its columns, its probes and hits. `work`: candidates verified, buckets hit, probes made. Stamps from `stamp` on must be new to the memory.
+    may need. `scratch`: words (see Plan) and codes of one event, its columns, its probes and hits. `work`: candidates
+    verified, buckets hit, probes made. Stamps from `stamp` on must be new to the memory.
     """
     starts, sources, levels, places, group_sets, set_places = plan
     range_columns, edges = ranges
@@ -351,7 +405,19 @@ def match_events(
                     member += 1
                     if count == PROBES:
                         end, loose_end = take(
-                            probes, count, slots, slot_starts, hits, pool, event, out, end, loose, loose_end, compress, work
+                            probes,
+                            count,
+                            slots,
+                            slot_starts,
+                            hits,
+                            pool,
+                            event,
+                            out,
+                            end,
+                            loose,
+                            loose_end,
+                            compress,
+                            work,
                         )
                         count = 0
         end, loose_end = take(
