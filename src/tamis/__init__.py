@@ -17,7 +17,7 @@ from tamis.errors import (
     TamisError,
     Violation,
 )
-from tamis.explanation import Explanation, Verdict
+from tamis.matching.explanation import Explanation, Verdict
 from tamis.matching.matches import Matches
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError
-from tamis.explanation import Explanation, explain
 from tamis.language import DEFAULT_LIMITS, Limits, bind
 from tamis.matching.columnar.index import ColumnarMatcher
+from tamis.matching.explanation import Explanation, explain
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
 from tamis.matching.naive import NaiveMatcher

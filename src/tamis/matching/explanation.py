@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tamis.language import Filter, normalise, parse, print_filter
-from tamis.language.predicates import Not, attributes_of
 from tamis.language.predicates import Literal as Condition
+from tamis.language.predicates import Not, attributes_of
 from tamis.language.tree import Negation
 from tamis.matching.naive import event_values, holds
 from tamis.schema import Schema
