@@ -66,7 +66,7 @@ def test_rows_with_types_are_checked_and_keep_their_columns(spark: SparkSession)
     assert [(row["note"], row["price"]) for row in valid.collect()] == [("good", 1.0)]
     assert valid.columns == rows.column_names
     reasons = {row["note"]: row["violations"][0]["rule"] for row in dead.collect()}
-    assert reasons == {"NaN": "domain", "no quantity": "R1", "no such type": "domain", "no type": "form"}
+    assert reasons == {"NaN": "domain", "no quantity": "R2", "no such type": "R1", "no type": "R1"}
 
 
 def test_unknown_names_in_a_text_are_refused_or_passed_over(spark: SparkSession) -> None:

@@ -351,6 +351,20 @@ def take(
 
 
 @kernel
+def without_removed(out: Any, begin: int, end: int, compress: bool) -> int:
+    """Closes up over the numbers struck out (-1); returns the new end."""
+    kept = begin
+    if compress:
+        for i in range(begin, end, LANES):
+            kept = compress16(out, i, not_below16(out, i, np.int32(0)) & lanes_left(end - i), out, kept)
+        return kept
+    for i in range(begin, end):
+        out[kept] = out[i]
+        kept += out[i] >= 0
+    return kept
+
+
+@kernel
 def match_events(
     codes: Any, sets: Any, first: int, plan: Any, ranges: Any, slots: Any, slot_starts: Any, root: int, pool: Any,
     tests: Any, owners: Any, simple: int, removed: bool, memory: Any, seen: Any, stamp: int, room: int, compress: bool,
@@ -426,10 +440,6 @@ def match_events(
         if loose_end > 0:
             end = settle(loose, loose_end, e, event, sets, tests, owners, simple, memory, seen, stamp, out, end)
         if removed:
-            kept = begin
-            for i in range(begin, end):
-                out[kept] = out[i]
-                kept += out[i] >= 0
-            end = kept
+            end = without_removed(out, begin, end, compress)
         ends[e + 1] = end
     return len(codes)
