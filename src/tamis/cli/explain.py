@@ -18,8 +18,8 @@ from tamis.cli.options import SchemaOption, SubscriptionsArgument
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.terminal import out
 from tamis.errors import SubscriptionError
-from tamis.explanation import Explanation, Verdict
-from tamis.explanation import explain as explanation_of
+from tamis.matching.explanation import Explanation, Verdict
+from tamis.matching.explanation import explain as explanation_of
 from tamis.schema import Schema
 from tamis.schema.checking import Checked
 
