@@ -121,13 +121,13 @@ def _totals(result: pipeline.Backtest, source: pipeline.Subscribed) -> pa.Table:
 
 
 def _show(totals: pa.Table, source: pipeline.Subscribed, top: int, timed: bool) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
     table.add_column("subscription", no_wrap=True)
     table.add_column("matches", justify="right", no_wrap=True)
     if timed:
         table.add_column("first", no_wrap=True)
         table.add_column("last", no_wrap=True)
-    table.add_column("filter", no_wrap=True, overflow="ellipsis", style="dim")
+    table.add_column("filter", no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
     for row in totals.slice(0, top).to_pylist():
         times = (_day(row["first"]), _day(row["last"])) if timed else ()
         text = source.text(row["subscription"]) if isinstance(source, Index) else ""

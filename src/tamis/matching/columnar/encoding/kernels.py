@@ -163,12 +163,13 @@ def encode_direct(job: Any, rows: int, out: Any) -> None:
     for row in range(rows):
         if is_present(job[VALID], job[BIT] + row):
             value = read_int64(job[VALUES], row)
+            place = np.uint64(value) - np.uint64(low)  # unsigned: the distance of far integers does not fit int64
             if value < low:
                 out[row, column] = 0
-            elif value - low >= size or value - low < 0:  # the difference of far integers wraps round
+            elif place >= np.uint64(size):
                 out[row, column] = 2 * job[COUNT]
             else:
-                out[row, column] = read_int32(job[TABLE], value - low)
+                out[row, column] = read_int32(job[TABLE], np.int64(place))
 
 
 @kernel
