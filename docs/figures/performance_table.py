@@ -57,9 +57,10 @@ def table(lines: list[dict[str, Any]]) -> str:
 
 
 def _details(finding: dict[str, Any]) -> str:
-    told = [form.format(finding["details"][key]) for key, form in SHOWN.items() if key in finding["details"]]
-    # What was measured is not said twice.
-    return ", ".join(text for text in told if not text.startswith(finding["measured"].split()[0]))
+    details = dict(finding["details"])
+    if "µs" in finding["measured"]:
+        details.pop("us_per_event", None)  # it is what was measured
+    return ", ".join(form.format(details[key]) for key, form in SHOWN.items() if key in details)
 
 
 def note(lines: list[dict[str, Any]]) -> str:

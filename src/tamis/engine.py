@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -14,6 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError
 from tamis.language import DEFAULT_LIMITS, Limits, bind
+from tamis.language.cutting import is_proper
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
 from tamis.matching.matcher import Matcher, Subscriptions
@@ -55,14 +58,14 @@ class Index:
 
     def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added."""
-        ids, texts = _columns(subscriptions)
+        ids = _ids(subscriptions)
         for id in ids.to_pylist():
             if id in self._matcher:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
-        bound = bind(texts, self.schema, self._limits)
-        self._matcher.add(Subscriptions(ids, texts, bound))
+        new = _bound(ids, subscriptions, self.schema, self._limits)
+        self._matcher.add(new)
         self.version += 1
-        refused = [(ids[row].as_py(), error) for row, error in bound.errors]
+        refused = _refused(new)
         self.errors += refused
         return refused
 
@@ -77,7 +80,7 @@ class Index:
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
         """Every condition of a subscription on one event: held, failed, or absent; and the first to fail."""
-        return explain(self.text(id), event, self.schema)
+        return explain(self.text(id), event, self.schema, self._limits)
 
     def text(self, id: str) -> str:
         """A subscription's filter as it was written."""
@@ -109,7 +112,10 @@ class Index:
             temporary.mkdir(parents=True)
             self._matcher.save(temporary)
             about = {"format": FORMAT, "matcher": self._matcher.name, "schema": self.schema.to_dict()}
-            (temporary / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+            about |= {"limits": asdict(self._limits)}
+            text = json.dumps(about | {"checksum": _checksum(about)})
+            (temporary / _ABOUT).write_text(text, encoding="utf-8")
+            _flush(temporary / _ABOUT)
             _flush(temporary)
             temporary.rename(folder)
             _flush(folder.parent)
@@ -121,15 +127,9 @@ class Index:
     def open(cls, path: str | Path, verify: bool = True) -> Index:
         """Maps a saved index into memory. `verify=False` skips the checksums, for a file that was verified before."""
         folder = Path(path)
-        try:
-            about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
-            version, name, form = about["format"], about["matcher"], about["schema"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise IndexFileError(f"{folder} is no saved index, or a damaged one: {error}") from error
-        if version > FORMAT or name not in MATCHERS:
-            raise IndexFileError(f"{folder} was written by a newer Tamis (format {version}, matcher {name!r})")
-        schema = Schema.from_dict(form)
-        return cls(schema, MATCHERS[name].open(folder, schema, verify))
+        about = _about(folder)
+        schema = Schema.from_dict(about["schema"])
+        return cls(schema, MATCHERS[about["matcher"]].open(folder, schema, verify), Limits(**about["limits"]))
 
 
 def compile(
@@ -145,43 +145,83 @@ def compile(
     """
     if matcher not in MATCHERS:
         raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join(MATCHERS)}")
-    ids, texts = _columns(subscriptions)
-    bound = bind(texts, schema, limits)
-    index = Index(schema, MATCHERS[matcher].build(Subscriptions(ids, texts, bound), schema, statistics), limits)
-    index.errors = [(ids[row].as_py(), error) for row, error in bound.errors]
+    new = _bound(_ids(subscriptions), subscriptions, schema, limits)
+    index = Index(schema, MATCHERS[matcher].build(new, schema, statistics), limits)
+    index.errors = _refused(new)
     return index
 
 
-def _columns(subscriptions: Texts) -> tuple[pa.Array, pa.Array]:
-    """Ids and filters as Arrow strings; ids are there, and there once."""
-    if isinstance(subscriptions, Mapping):
-        ids, texts = _strings(list(subscriptions), "id"), _strings(list(subscriptions.values()), "filter")
-        return ids, texts
-    missing = {"id", "filter"} - set(subscriptions.schema.names)
-    if missing:
-        raise SubscriptionError(f"the table of subscriptions has no column {' and '.join(map(repr, sorted(missing)))}")
-    ids, texts = (_strings(subscriptions.column(name), name) for name in ("id", "filter"))
+def _bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits) -> Subscriptions:
+    if not isinstance(subscriptions, Mapping):
+        texts = _column(subscriptions, "filter")
+    elif (texts := _strings(subscriptions.values())) is None:
+        # What Arrow cannot hold is no filter either: `bind` says why.
+        proper = _strings(text if is_proper(text) else None for text in subscriptions.values())
+        return Subscriptions(ids, proper, bind(list(subscriptions.values()), schema, limits))
+    return Subscriptions(ids, texts, bind(texts, schema, limits))
+
+
+def _refused(subscriptions: Subscriptions) -> list[tuple[str, FilterError]]:
+    return [(subscriptions.ids[row].as_py(), error) for row, error in subscriptions.bound.errors]
+
+
+def _ids(subscriptions: Texts) -> pa.Array:
+    """The ids as Arrow strings; there are no nulls among them, and none comes twice."""
+    ids = _strings(subscriptions) if isinstance(subscriptions, Mapping) else _column(subscriptions, "id")
+    if ids is None:
+        odd = next(id for id in subscriptions if id is None or not is_proper(id))
+        raise SubscriptionError(f"{odd!r} is no id: ids are strings of whole characters")
     if ids.null_count:
         raise SubscriptionError(f"row {pc.index(pc.is_null(ids), True).as_py()} of the subscriptions has no id")
-    if (repeated := pc.value_counts(ids).filter(pc.greater(pc.value_counts(ids).field("counts"), 1))) and len(repeated):
+    counted = pc.value_counts(ids)
+    repeated = counted.filter(pc.greater(counted.field("counts"), 1))
+    if len(repeated):
         raise SubscriptionError(f"the id {repeated[0]['values'].as_py()!r} is given more than once; ids are unique")
-    return ids, texts
+    return ids
 
 
-def _strings(values: Any, name: str) -> pa.Array:
+def _strings(values: Iterable[object]) -> pa.Array | None:
+    """As Arrow strings; None if some are no strings that Arrow can hold."""
     try:
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
-        if not isinstance(values, pa.Array):
-            return pa.array(values, pa.string())
-        return values.cast(pa.string())
+        return pa.array(list(values), pa.large_string())
+    except (pa.ArrowException, UnicodeError, TypeError):
+        return None
+
+
+def _column(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
+    """A column of strings as one array."""
+    if name not in table.schema.names:
+        raise SubscriptionError(f"the table of subscriptions has no column {name!r}; it needs 'id' and 'filter'")
+    column = table.column(name)
+    try:
+        wide = column.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise SubscriptionError(f"the column {name!r} of the subscriptions must hold strings: {error}") from error
+    return wide.combine_chunks() if isinstance(wide, pa.ChunkedArray) else wide
 
 
-def _flush(folder: Path) -> None:
-    """Makes the folder's entries durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _about(folder: Path) -> dict[str, Any]:
+    """What a saved index says of itself."""
+    try:
+        about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
+        newer = version > FORMAT
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IndexFileError(f"{folder} is no saved index, or a damaged one: {error}") from error
+    if newer or name not in MATCHERS:
+        raise IndexFileError(f"{folder} was written by a newer Tamis (format {version}, matcher {name!r})")
+    if checksum != _checksum(about):
+        raise IndexFileError(f"{folder / _ABOUT} is damaged: it does not agree with its checksum; compile anew")
+    return about
+
+
+def _checksum(about: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(about).encode())
+
+
+def _flush(path: Path) -> None:
+    """Makes a file's content, or a folder's entries, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

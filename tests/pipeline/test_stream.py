@@ -202,12 +202,14 @@ def test_match_follows_a_table_into_any_sink_of_sparks_own(day: Day) -> None:
 
 
 def test_a_stream_of_what_is_none_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    sinks = {"matches": pipeline.to_files(tmp_path), "dead_letters": pipeline.to_files(tmp_path)}
+    sink = pipeline.to_files(tmp_path)
     with pytest.raises(PipelineError, match="no stream"):
-        pipeline.stream(frame(spark, LOTS), compiled(), checkpoint=tmp_path, **sinks)
-    events = pipeline.read_json_lines(spark, tmp_path, stream=True)
+        pipeline.stream(frame(spark, LOTS), compiled(), matches=sink, dead_letters=sink, checkpoint=tmp_path)
+    lines = pipeline.read_json_lines(spark, tmp_path, stream=True)
     with pytest.raises(PipelineError, match="no column 'colour' to keep"):
-        pipeline.stream(events, compiled(), checkpoint=tmp_path, json="value", keep=["colour"], **sinks)
+        pipeline.stream(
+            lines, compiled(), matches=sink, dead_letters=sink, checkpoint=tmp_path, json="value", keep=["colour"]
+        )
 
 
 def pairs_by_id(lots: list[dict[str, Any]]) -> list[tuple[str, str]]:

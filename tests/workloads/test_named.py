@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tamis.errors import TamisError
 from tamis.language import parse
 from tamis.workloads import NAMES, named
 
@@ -37,7 +38,7 @@ def test_batches_are_no_larger_than_asked_for() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(KeyError, match="le_subscribe"):
+    with pytest.raises(TamisError, match="le_subscribe"):
         named("w7")
 
 

@@ -6,21 +6,14 @@ for each literal of all texts; text t owns rows `owners[t]` to `owners[t + 1]`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import numba as nb
 import numpy as np
 
-F = TypeVar("F", bound=Callable[..., Any])
+from tamis.compiled import kernel
 
 INTEGER, DECIMAL, STRING = 1, 2, 3
 """Kinds of literals. A string's span includes its quotes."""
-
-
-def kernel(function: F) -> F:
-    """Compiled on first use, kept on disk, run without the interpreter's lock."""
-    return nb.njit(cache=True, nogil=True)(function)
 
 
 @kernel

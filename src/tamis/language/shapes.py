@@ -51,18 +51,19 @@ class Bound:
     """All of `count` texts: each row is in one block, or in blocks of `terms`, or among the errors (in order of row).
 
     The filter of a row in `terms` is the conjunction of all its blocks there, each of which has one conjunct; in those
-    blocks a row may stand more than once.
+    blocks a row may stand more than once. `limits` are those that the texts were held to.
     """
 
     count: int
     blocks: list[Block] = field(default_factory=list)
     terms: list[Block] = field(default_factory=list)
     errors: list[tuple[int, FilterError]] = field(default_factory=list)
+    limits: Limits = DEFAULT_LIMITS
 
 
 def bind(texts: pa.Array | pa.ChunkedArray | Sequence[str], schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Bound:
     """The normal forms of all texts. One that is no filter over the schema is among the errors and stops no other."""
-    bound = Bound(len(texts))
+    bound = Bound(len(texts), limits=limits)
     first = 0
     for chunk in _chunks(texts):
         _Binding(bound, first, schema, limits).bind(chunk)

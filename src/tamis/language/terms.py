@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.language.kernels import end_of_quoted, is_word, kernel
+from tamis.compiled import kernel
+from tamis.language.kernels import end_of_quoted, is_word
 
 _AND, _BETWEEN, _OTHER, _WORD = 1, 2, 3, 0
 

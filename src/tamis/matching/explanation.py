@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tamis.language import Filter, normalise, parse, print_filter
+from tamis.language import DEFAULT_LIMITS, Filter, Limits, normalise, parse, print_filter
 from tamis.language.predicates import Literal as Condition
 from tamis.language.predicates import Not, attributes_of
 from tamis.language.tree import Negation
@@ -53,10 +53,10 @@ class Explanation:
         return ("match" if self.matched else "no match") + "\n" + "\n or\n".join(blocks) + ending
 
 
-def explain(text: str, event: Mapping[str, object], schema: Schema) -> Explanation:
+def explain(text: str, event: Mapping[str, object], schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Explanation:
     """Evaluates the normal form of a filter condition by condition."""
     values = event_values(schema.to_arrow([event]), schema)[0]
-    filter = normalise(parse(text, schema), schema)
+    filter = normalise(parse(text, schema, limits), schema, limits, text)
     alternatives = tuple(tuple(_verdict(c, values, schema) for c in conjunct) for conjunct in filter.conjuncts)
     matched = any(all(v.state == "held" for v in verdicts) for verdicts in alternatives)
     return Explanation(matched, alternatives)

@@ -17,16 +17,22 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The matches of consecutive events with some of the subscriptions.
-
-    Event `first + i` matched `names[numbers[offsets[i]:offsets[i + 1]]]`. The parts of one answer hold disjoint
-    (event, subscription) pairs, so nothing is counted twice when they are put together.
-    """
+    """Matches of consecutive events: event `first + i` matched `numbers[offsets[i]:offsets[i + 1]]`."""
 
     first: int
     offsets: Int64s
     numbers: Int32s
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What some of the subscriptions answered: a part's number n is subscription `names[n]`.
+
+    Parts, and answers, hold disjoint (event, subscription) pairs: nothing comes twice when they are put together.
+    """
+
     names: pa.Array
+    parts: Sequence[Part]
 
 
 class Work:
@@ -54,20 +60,26 @@ class Matches:
     A subscription's number is its position among `names`; it means something only beside this answer.
     """
 
-    def __init__(self, events: int, parts: Sequence[Part], names: Sequence[pa.Array], work: Work | None = None) -> None:
+    def __init__(self, events: int, answers: Sequence[Answer], work: Work | None = None) -> None:
         self.events = events
         self.work = work or Work()
-        self._parts = tuple(part for part in parts if len(part.offsets) > 1)
-        self._names = tuple(names)
+        self._names = _alike([answer.names for answer in answers])
+        self._bases = np.cumsum([0, *map(len, self._names)], dtype=np.int64)
+        self._parts = [
+            (int(base), part)
+            for base, answer in zip(self._bases, answers, strict=False)
+            for part in answer.parts
+            if part.offsets[0] < part.offsets[-1]
+        ]
 
     def __len__(self) -> int:
-        return sum(int(part.offsets[-1] - part.offsets[0]) for part in self._parts)
+        return sum(int(part.offsets[-1] - part.offsets[0]) for _, part in self._parts)
 
     @cached_property
     def counts(self) -> Int64s:
         """How many subscriptions each event matched."""
         counts = np.zeros(self.events, np.int64)
-        for part in self._parts:
+        for _, part in self._parts:
             counts[part.first : part.first + len(part.offsets) - 1] += np.diff(part.offsets)
         return counts
 
@@ -79,34 +91,32 @@ class Matches:
     @cached_property
     def names(self) -> pa.ChunkedArray:
         """The ids of all subscriptions that could have matched, by number."""
-        return pa.chunked_array(list(self._names), pa.string())
+        return pa.chunked_array(self._names, self._names[0].type if self._names else pa.string())
 
     @cached_property
     def numbers(self) -> Int64s:
         """Subscription numbers, event by event."""
-        bases, base = {}, 0
-        for names in self._names:
-            bases[id(names)] = base
-            base += len(names)
         if len(self._parts) == 1:
-            part = self._parts[0]
-            shift = bases[id(part.names)]
-            run = part.numbers[part.offsets[0] : part.offsets[-1]]
-            return run.astype(np.int64) + shift
+            ((base, part),) = self._parts
+            return part.numbers[part.offsets[0] : part.offsets[-1]] + np.int64(base)
         out = np.empty(len(self), np.int64)
         filled = self.offsets[:-1].copy()
-        for part in self._parts:
+        for base, part in self._parts:
+            run = part.numbers[part.offsets[0] : part.offsets[-1]]
             counts = np.diff(part.offsets)
             rows = slice(part.first, part.first + len(counts))
             starts = np.repeat(filled[rows] - (part.offsets[:-1] - part.offsets[0]), counts)
-            run = part.numbers[part.offsets[0] : part.offsets[-1]]
-            out[starts + np.arange(len(run))] = run + np.int64(bases[id(part.names)])
+            out[starts + np.arange(len(run))] = run + np.int64(base)
             filled[rows] += counts
         return out
 
     def ids(self, numbers: npt.ArrayLike) -> pa.Array:
-        """The ids of these subscription numbers."""
-        return self.names.take(pa.array(np.asarray(numbers, np.int64))).combine_chunks()
+        """The ids of these subscription numbers: strings, or large strings where they need it."""
+        places = np.asarray(numbers, np.int64)
+        try:
+            return _take(self._names, self._bases, places)
+        except pa.ArrowInvalid:  # all the ids asked for are more than 32-bit offsets reach
+            return _take([names.cast(pa.large_string()) for names in self._names], self._bases, places)
 
     def to_arrow(self) -> pa.Table:
         """One row a match: `event` (row number in the batch) and `subscription` (id)."""
@@ -118,3 +128,24 @@ class Matches:
         found: list[str] = self.ids(self.numbers).to_pylist()
         bounds = self.offsets.tolist()
         return [found[a:b] for a, b in pairwise(bounds)]
+
+
+def _alike(names: list[pa.Array]) -> list[pa.Array]:
+    """All of one type: large strings if some are."""
+    if len({array.type for array in names}) < 2:
+        return names
+    return [array.cast(pa.large_string()) for array in names]
+
+
+def _take(names: list[pa.Array], bases: Int64s, numbers: Int64s) -> pa.Array:
+    """Ids by number. Arrow's own way with several arrays is to join them all first, however few are asked for."""
+    if len(names) == 1:
+        return names[0].take(pa.array(numbers))
+    which = (np.searchsorted(bases, numbers, side="right") - 1).astype(np.uint16)
+    order = np.argsort(which, kind="stable")
+    cuts = np.searchsorted(which[order], np.arange(1, len(names)))
+    runs = np.split(numbers[order], cuts)
+    pieces = [some.take(pa.array(run - base)) for some, run, base in zip(names, runs, bases, strict=False)]
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return pa.concat_arrays(pieces).take(pa.array(places)) if pieces else pa.array([], pa.string())

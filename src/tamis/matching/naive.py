@@ -21,7 +21,7 @@ from tamis.language import parse
 from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.matcher import Subscriptions
-from tamis.matching.matches import Matches, Part
+from tamis.matching.matches import Answer, Matches, Part
 from tamis.matching.statistics import Statistics
 from tamis.schema import EVENT_TYPE, Domain, EnumeratedDomain, HierarchicalDomain, Schema
 
@@ -119,8 +119,8 @@ class NaiveMatcher:
         ]
         names = pa.array([key for key, _ in filters], pa.string())
         offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
-        part = Part(0, offsets, np.array([k for row in found for k in row], np.int32), names)
-        return Matches(len(batch), [part], [names])
+        part = Part(0, offsets, np.array([k for row in found for k in row], np.int32))
+        return Matches(len(batch), [Answer(names, [part])])
 
     def add(self, subscriptions: Subscriptions) -> None:
         refused = {row for row, _ in subscriptions.bound.errors}

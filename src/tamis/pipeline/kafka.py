@@ -19,8 +19,8 @@ _COORDINATES = ("topic", "partition", "offset", "timestamp", "key")
 
 
 def read_kafka(session: SparkSession, servers: str, topic: str, *, stream: bool = True, **options: Any) -> DataFrame:
-    """A topic's messages in the column `value` (JSON texts, as bytes), with `kafka_topic`, `kafka_partition`,
-    `kafka_offset`, `kafka_timestamp` and `kafka_key` beside them.
+    """A topic's messages: JSON texts in the column `value`, their bytes not looked into yet, and `kafka_topic`,
+    `kafka_partition`, `kafka_offset`, `kafka_timestamp` and `kafka_key` beside them.
 
     The first three name a message for good: `stream(..., key=KAFKA_KEY)`. The session must have the connector:
     `session(kafka=True)`. `options` go to Spark's reader, such as `startingOffsets="earliest"`.
@@ -29,7 +29,7 @@ def read_kafka(session: SparkSession, servers: str, topic: str, *, stream: bool 
     settings = {"kafka.bootstrap.servers": servers, "subscribe": topic, **options}
     with _connector():
         messages = reader.format("kafka").options(**settings).load()
-    return messages.selectExpr("value", *(f"{name} AS kafka_{name}" for name in _COORDINATES))
+    return messages.selectExpr("CAST(value AS STRING) value", *(f"{name} AS kafka_{name}" for name in _COORDINATES))
 
 
 def to_kafka(servers: str, topic: str, **options: Any) -> Callable[[DataFrame, int], None]:

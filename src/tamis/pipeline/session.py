@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA: Final = 17
-KAFKA_CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
+KAFKA_CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 _SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
@@ -47,6 +47,8 @@ def session(
     here. A session that runs already is returned as it is: Spark has one a process.
     """
     require_spark()
+    from pyspark import __version__
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -63,11 +65,16 @@ def session(
         builder = builder.master(master)
         if master.startswith("local"):
             builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    connector = f"{KAFKA_CONNECTOR}:{__version__}"
     if kafka:
-        builder = builder.config("spark.jars.packages", KAFKA_CONNECTOR)
+        builder = builder.config("spark.jars.packages", connector)
     for key, value in {**_SETTINGS, **(config or {})}.items():
         builder = builder.config(key, value)
-    started = builder.getOrCreate()
+    try:
+        started = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        reason = f", perhaps because Maven Central does not give {connector}" if kafka else ""
+        raise PipelineError(f"Spark did not start{reason}; what it said is on standard error") from error
     started.sparkContext.setLogLevel("ERROR")
     return started
 

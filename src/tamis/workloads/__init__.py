@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tamis.errors import TamisError
 from tamis.workloads import exploration
 from tamis.workloads.auctions import auctions
 from tamis.workloads.le_subscribe import le_subscribe
@@ -35,5 +36,5 @@ NAMES = tuple(_GENERATORS)
 def named(name: str) -> Callable[..., Workload]:
     """The generator of that name: a function of (subscriptions, events, seed=1)."""
     if name not in _GENERATORS:
-        raise KeyError(f"there is no workload {name!r}; there are {', '.join(NAMES)}")
+        raise TamisError(f"there is no workload {name!r}; there are {', '.join(NAMES)}")
     return _GENERATORS[name]

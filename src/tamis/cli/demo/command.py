@@ -25,6 +25,7 @@ from tamis.matching.statistics import Statistics
 from tamis.pipeline.session import require_spark
 from tamis.workloads.auctions import interests, lots
 
+_KERNEL_SUBSCRIPTIONS = 2_000  # enough to meet every kernel
 _SAMPLE = 5_000  # events that the index is planned with
 _CHANGED = 0.01  # the share of subscriptions that come and go in mid-stream
 _TICK = 0.25  # seconds
@@ -41,7 +42,7 @@ def demo(
     subscriptions: Annotated[
         int, typer.Option("--subscriptions", "-n", min=1, help="How many subscriptions.")
     ] = 100_000,
-    seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long the stream runs.")] = 40,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long the stream runs.")] = 30,
     rate: Annotated[int, typer.Option("--rate", min=5, help="Events written per second.")] = 1_000,
     seed: Annotated[int, typer.Option("--seed", help="Another seed, other auctions and subscriptions.")] = 1,
 ) -> None:
@@ -54,13 +55,17 @@ def demo(
     \b
     [bold]Examples[/bold]
       tamis demo
-      tamis demo --subscriptions 10000 --seconds 20 --output /tmp/auctions
+      tamis demo --subscriptions 10000 --seconds 20 --output auctions
     """
     require_spark()
     screen = Screen(out)
     folder = ResultsFolder(output)
     folder.make()
     screen.panel(f"[bold]Tamis[/bold]: auctions stream through Spark against {subscriptions:,} subscriptions")
+    with screen.step(
+        "preparing kernels (on the first run they are compiled, which takes a while)", "kernels are ready"
+    ):
+        _prepare_kernels()
     filters, table = _subscribe(screen, folder, subscriptions, seed)
     with ExitStack() as running:
         with screen.step("starting Spark", "Spark is running"):
@@ -68,6 +73,19 @@ def demo(
         stream = AuctionStream(session, folder, filters)
         _run(screen, stream, AuctionHouse(folder.events, rate, seed), _Change(table, filters), seconds)
     _finish(screen, folder, stream, subscriptions, rate)
+
+
+def _prepare_kernels() -> None:
+    """Has Numba compile and cache what is hot; else every worker would do it by itself in the first micro-batch."""
+    schema = demo_schema()
+    drawn = {f"s{number}": text for number, text in enumerate(itertools.islice(interests(), _KERNEL_SUBSCRIPTIONS))}
+    later = {f"t{number}": text for number, text in enumerate(drawn.values())}
+    events = schema.to_arrow(list(itertools.islice(lots(), 200)))
+    index = tamis.compile(drawn, schema, statistics=Statistics.from_events(events))
+    index.match(events)
+    index.add(later)
+    index.remove(list(drawn)[:100])
+    index.match(events)
 
 
 def _subscribe(

@@ -17,7 +17,7 @@ What the Tamis demo left here
 
 plot.png, plot.svg     throughput and latency over the run
 summary.json           the same in numbers
-matches/               Parquet: every event that matched, with the list of subscriptions it matched
+matches/               Parquet: every valid event, with the list of subscriptions that it matched
 dead-letters/          Parquet: every event that broke the schema, with the reason
 events/                the auctions as they were streamed, in JSON lines
 subscriptions.parquet  the subscriptions: id and filter
@@ -34,7 +34,7 @@ In Python:
 On the command line (in .venv/bin, if you came here by `make demo`):
 
     tamis match {folder}/subscriptions {folder}/events/lots-000001.jsonl | head
-    tamis explain {folder}/subscriptions s0 {folder}/events/lots-000001.jsonl --row 7
+    tamis explain {folder}/subscriptions {id} {folder}/events/lots-000001.jsonl --row 7
 """
 
 
@@ -65,7 +65,7 @@ class ResultsFolder:
     def finish(self, whole: Figures, subscriptions: int, settings: dict[str, object]) -> None:
         """Notes and numbers, once the stream has ended."""
         shutil.rmtree(self.checkpoint, ignore_errors=True)
-        self.notes.write_text(_README.format(folder=self.root), encoding="utf-8")
+        self.notes.write_text(_README.format(folder=self.root, id=f"s{subscriptions - 1}"), encoding="utf-8")
         summary = {
             "subscriptions": subscriptions,
             "seconds": round(whole.seconds, 2),

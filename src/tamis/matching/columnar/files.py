@@ -12,6 +12,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def read_arrays(path: Path, verify: bool = True) -> tuple[Arrays, dict[str, Any]
                 raise IndexFileError(
                     f"{path} has format {version}, this version reads up to {FORMAT}; open it with a newer Tamis"
                 )
-            header = file.read(length)
+            header = file.read(min(length, size))
             if len(header) < length or zlib.crc32(header) != checksum:
                 raise _damaged(path, "its header")
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -82,6 +83,34 @@ def read_arrays(path: Path, verify: bool = True) -> tuple[Arrays, dict[str, Any]
             raise _damaged(path, name)
         arrays[name] = array.reshape(shape)
     return arrays, content["about"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file that arrays were read from, by its path and by which file it was: another may take its place there."""
+
+    path: Path
+    device: int
+    number: int
+
+    @classmethod
+    def of(cls, path: Path) -> Source | None:
+        """None where there is no such file: reading it says why."""
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        return cls(path.absolute(), status.st_dev, status.st_ino)
+
+    def link(self, path: Path) -> bool:
+        """Gives the file another name; False if it is not where it was, or on another file system."""
+        if self != Source.of(self.path):
+            return False
+        try:
+            path.hardlink_to(self.path)
+        except OSError:
+            return False
+        return True
 
 
 def _damaged(path: Path, part: str) -> IndexFileError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,15 +10,16 @@ from typing import ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import IndexFileError
+from tamis.language import DEFAULT_LIMITS
 from tamis.language.shapes import bind
+from tamis.matching.columnar.files import read_arrays, write_arrays
 from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.lowering.conditions import Conditions
 from tamis.matching.columnar.lowering.constants import Constants
 from tamis.matching.columnar.lowering.lower import lower_into
 from tamis.matching.columnar.merging import absorb
 from tamis.matching.matcher import Subscriptions
-from tamis.matching.matches import Matches, Part, Work
+from tamis.matching.matches import Answer, Matches, Work
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
@@ -29,14 +29,15 @@ WAITING = 64
 GROWTH = 4
 # The base is rebuilt only when the levels over it have grown to this share of it.
 FOLD = 0.5
-_LEVELS = "levels.json"
+_LEVELS = "levels.tamis"
 
 
 class ColumnarMatcher:
     """Levels of frozen, coded subscriptions; the first is the base, the later ones smaller and smaller.
 
     A subscription is in one level or waits in `_waiting`. A change makes a new tuple of levels and swaps it in, so a
-    match, which takes the tuple once, needs no lock.
+    match, which takes the tuple once, needs no lock. What waits becomes a level in whichever thread matches next:
+    therefore all that changes `_levels`, `_waiting` or a level holds `_changing`.
     """
 
     name: ClassVar[str] = "columnar"
@@ -45,7 +46,8 @@ class ColumnarMatcher:
         self._schema, self._statistics = schema, statistics
         self._levels = tuple(levels)
         self._waiting: dict[str, str] = {}
-        self._settling = threading.Lock()
+        self._limits = DEFAULT_LIMITS  # under which what waits was accepted
+        self._changing = threading.RLock()
 
     @classmethod
     def build(cls, subscriptions: Subscriptions, schema: Schema, statistics: Statistics | None) -> Self:
@@ -55,83 +57,89 @@ class ColumnarMatcher:
 
     def match(self, batch: pa.RecordBatch) -> Matches:
         self._settle()
-        levels, work = self._levels, Work()
-        parts: list[Part] = []
-        for level in levels:
-            parts += level.match(batch, work)
-        return Matches(len(batch), parts, [level.names.ids for level in levels], work)
+        work = Work()
+        answers = [Answer(level.names.ids, level.match(batch, work)) for level in self._levels]
+        return Matches(len(batch), answers, work)
 
     def add(self, subscriptions: Subscriptions) -> None:
-        if len(subscriptions.ids) <= WAITING:
+        with self._changing:
+            if len(subscriptions.ids) > WAITING:
+                self._grow(subscriptions)
+                return
+            if subscriptions.bound.limits != self._limits:
+                self._settle()
+                self._limits = subscriptions.bound.limits
             refused = {row for row, _ in subscriptions.bound.errors}
             rows = zip(subscriptions.ids.to_pylist(), subscriptions.texts.to_pylist(), strict=True)
             self._waiting |= {id: text for row, (id, text) in enumerate(rows) if row not in refused}
-        else:
-            self._grow(subscriptions)
 
     def remove(self, ids: Iterable[str]) -> None:
-        for id in ids:
-            if self._waiting.pop(id, None) is None:
-                for level in self._levels:
-                    if (number := level.find(id)) is not None:
-                        level.remove(number)
+        with self._changing:
+            for id in ids:
+                if self._waiting.pop(id, None) is None:
+                    level, number = self._place(id)
+                    level.remove(number)
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and (id in self._waiting or any(v.find(id) is not None for v in self._levels))
 
     def __len__(self) -> int:
-        return len(self._waiting) + sum(map(len, self._levels))
+        with self._changing:
+            return len(self._waiting) + sum(map(len, self._levels))
 
     def ids(self) -> pa.Array:
-        self._settle()
-        arrays = [level.names.ids.take(pa.array(level.present)).cast(pa.large_string()) for level in self._levels]
+        with self._changing:
+            arrays = [level.names.ids.take(pa.array(level.present)).cast(pa.large_string()) for level in self._levels]
+            arrays.append(pa.array(list(self._waiting), pa.large_string()))
         return pa.chunked_array(arrays, pa.large_string()).combine_chunks()
 
     def text(self, id: str) -> str:
-        if id in self._waiting:
-            return self._waiting[id]
-        for level in self._levels:
-            if (number := level.find(id)) is not None:
-                return level.texts[number]
-        raise KeyError(id)
+        if (text := self._waiting.get(id)) is not None:
+            return text
+        level, number = self._place(id)
+        return level.texts[number]
 
     def fold(self) -> None:
         """Makes one level of all: what matching wants after many changes."""
-        self._settle()
-        if len(self._levels) > 1 or any(level.removed for level in self._levels):
-            self._levels = (self._merged(self._levels, None),)
+        with self._changing:
+            self._settle()
+            if len(self._levels) > 1 or any(level.removed for level in self._levels):
+                self._levels = (self._merged(self._levels, None),)
 
     def save(self, folder: Path) -> None:
-        self._settle()
-        listed = []
-        for i, level in enumerate(self._levels):
-            level.save(folder / f"level-{i}.tamis")
-            listed.append({"file": f"level-{i}.tamis", "removed": level.gone.tolist()})
-        (folder / _LEVELS).write_text(json.dumps(listed), encoding="utf-8")
+        with self._changing:
+            self._settle()
+            for i, level in enumerate(self._levels):
+                level.save(folder / _file(i))
+            known = None if self._statistics is None else self._statistics.to_dict()
+            removed = {str(i): level.gone for i, level in enumerate(self._levels)}
+            write_arrays(folder / _LEVELS, removed, {"levels": len(self._levels), "statistics": known})
 
     @classmethod
     def open(cls, folder: Path, schema: Schema, verify: bool = True) -> Self:
-        try:
-            listed = json.loads((folder / _LEVELS).read_text(encoding="utf-8"))
-            levels = []
-            for entry in listed:
-                level = Level.open(folder / entry["file"], schema, verify)
-                for number in entry["removed"]:
-                    level.remove(number)
-                levels.append(level)
-        except (OSError, ValueError, KeyError, IndexError) as error:
-            raise IndexFileError(f"{folder} holds no complete index: {error}; compile it again") from error
-        return cls(schema, levels, None)
+        removed, about = read_arrays(folder / _LEVELS, verify)
+        levels = []
+        for i in range(about["levels"]):
+            levels.append(Level.open(folder / _file(i), schema, verify))
+            levels[-1].remove_all(removed[str(i)])
+        known = about["statistics"]
+        return cls(schema, levels, None if known is None else Statistics.from_dict(known))
+
+    def _place(self, id: str) -> tuple[Level, int]:
+        for level in self._levels:
+            if (number := level.find(id)) is not None:
+                return level, number
+        raise KeyError(id)
 
     def _settle(self) -> None:
         """Turns what waits into a level."""
         if not self._waiting:
             return
-        with self._settling:
-            waiting = dict(self._waiting)
-            if waiting:
-                ids, texts = pa.array(list(waiting), pa.string()), pa.array(list(waiting.values()), pa.string())
-                self._grow(Subscriptions(ids, texts, bind(texts, self._schema)))
+        with self._changing:
+            if self._waiting:
+                ids = pa.array(list(self._waiting), pa.large_string())
+                texts = pa.array(list(self._waiting.values()), pa.large_string())
+                self._grow(Subscriptions(ids, texts, bind(texts, self._schema, self._limits)))
                 # Only now: whoever matches meanwhile waits for the lock instead of missing what is on its way.
                 self._waiting = {}
 
@@ -161,6 +169,10 @@ class ColumnarMatcher:
             texts.append(subscriptions.texts.filter(pa.array(accepted)).cast(pa.large_string()))
         all_ids, all_texts = (pa.chunked_array(some, pa.large_string()).combine_chunks() for some in (ids, texts))
         return Level.build(conditions, all_ids, all_texts, self._statistics)
+
+
+def _file(level: int) -> str:
+    return f"level-{level}.tamis"
 
 
 def _accepted(subscriptions: Subscriptions) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

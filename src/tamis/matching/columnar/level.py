@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.errors import EventError
 from tamis.matching.columnar.buckets.pool import Buckets, fill
-from tamis.matching.columnar.encoding.columns import Column, Encoder, Kind
+from tamis.matching.columnar.encoding.columns import Column, Encoded, Encoder, Kind
 from tamis.matching.columnar.encoding.dictionary import Dictionary, Numbers, Strings
-from tamis.matching.columnar.files import read_arrays, write_arrays
+from tamis.matching.columnar.files import Source, read_arrays, write_arrays
 from tamis.matching.columnar.intrinsics import has_compress
 from tamis.matching.columnar.lowering.conditions import Conditions
 from tamis.matching.columnar.lowering.conjuncts import Conjuncts
@@ -34,19 +36,20 @@ Arrays = dict[str, npt.NDArray[Any]]
 CHUNK = 4096  # events encoded at a time: their codes stay in cache
 SLACK = 64  # words a kernel may write past an event's matches
 DIRECT = 1 << 18  # expected matches from which on they are written where they stay, not copied there
+MOST_EXPECTED = 1 << 28  # one event that matches very much does not say that a large batch will
 LAST_STAMP = 2**30 - 1
 
 
 class _Scratch(threading.local):
     """One thread's working memory: what was decided for the current event carries its stamp."""
 
-    def __init__(self, tests: int, several: int, special: int, columns: int) -> None:
+    def __init__(self, tests: int, several: int, conjuncts: int, columns: int) -> None:
         self.event = (
             np.zeros(2 * columns + 2, np.int64), np.zeros(columns + 1, np.int32), np.empty(columns + 1, np.int64),
             np.empty((PROBES, 3), np.int64), np.empty(PROBES, np.int64),
         )  # fmt: skip
         self.memory, self.seen = np.zeros(tests, np.int32), np.zeros(several, np.int32)
-        self.stamp, self.loose = 0, np.empty(special + SLACK, np.int32)
+        self.stamp, self.loose = 0, np.empty(conjuncts + SLACK, np.int32)
         self.out = np.zeros(0, np.int32)
 
 
@@ -65,14 +68,11 @@ class Level:
         self._groups, self._ranges, self._buckets = groups, ranges, buckets
         self._gone = np.zeros(len(names), np.bool_)
         self.removed = 0
-        self.source: Path | None = None
+        self._source: Source | None = None
         self._compress = has_compress()
         self._expected = 0.0
         self._scratch = _Scratch(
-            len(conjuncts.test_columns),
-            len(names) - conjuncts.simple,
-            int(conjuncts.special.sum()),
-            len(encoder.columns),
+            len(conjuncts.test_columns), len(names) - conjuncts.simple, len(conjuncts), len(encoder.columns)
         )
 
     @classmethod
@@ -118,10 +118,20 @@ class Level:
         self._gone[number] = True
         buckets.pool[buckets.positions[ends[first] : ends[last]]] = -1
 
+    def remove_all(self, numbers: Int64s) -> None:
+        """Strikes out many at once; none of them is removed yet."""
+        if not len(numbers):
+            return
+        owners = np.concatenate([np.arange(self.conjuncts.simple), self.conjuncts.owners])
+        self.removed += len(numbers)
+        self._gone[numbers] = True
+        entries = np.repeat(self._gone[owners], np.diff(self._buckets.entry_ends))
+        self._buckets.pool[self._buckets.positions[entries]] = -1
+
     def match(self, batch: pa.RecordBatch, work: Work) -> list[Part]:
         """The matches of a canonical batch, in as many parts as output buffers were needed."""
         room = len(self.conjuncts) + SLACK
-        expected = int(self._expected * len(batch) * 1.1)
+        expected = min(int(self._expected * len(batch) * 1.1), MOST_EXPECTED)
         direct = expected > DIRECT
         if not direct and len(self._scratch.out) < room + DIRECT:
             self._scratch.out = np.empty(room + 2 * DIRECT, np.int32)
@@ -130,11 +140,14 @@ class Level:
 
         def close(stop: int) -> None:
             numbers = out[: ends[stop]] if direct else out[: ends[stop]].copy()
-            parts.append(Part(begun, ends[begun : stop + 1].copy(), numbers, self.names.ids))
+            parts.append(Part(begun, ends[begun : stop + 1].copy(), numbers))
 
         for start in range(0, len(batch), CHUNK):
             chunk = batch.slice(start, CHUNK)
-            encoded = self.encoder.encode(chunk)
+            try:
+                encoded = self.encoder.encode(chunk)
+            except EventError as error:
+                raise EventError([replace(v, event=start + v.event) for v in error.violations]) from None
             left = 0
             while (left := self._probe(encoded, left, room, out, ends[start : start + len(chunk) + 1], work)) < len(
                 chunk
@@ -149,32 +162,32 @@ class Level:
             self._expected = sum(part.offsets[-1] for part in parts) / len(batch)
         return parts
 
-    def _probe(self, encoded: Any, first: int, room: int, out: Int32s, ends: Int64s, work: Work) -> int:
+    def _probe(self, encoded: Encoded, first: int, room: int, out: Int32s, ends: Int64s, work: Work) -> int:
         scratch, conjuncts, groups, buckets = self._scratch, self.conjuncts, self._groups, self._buckets
-        if scratch.stamp + len(encoded.codes) >= LAST_STAMP:
-            scratch.memory[:], scratch.seen[:], scratch.stamp = 0, 0, 0
         tests = (
             conjuncts.test_offsets, conjuncts.tests, conjuncts.test_columns, conjuncts.test_flags, conjuncts.test_lows,
             conjuncts.test_highs, conjuncts.listed, self.encoder.singles,
         )  # fmt: skip
-        stop: int = match_events(
-            encoded.codes, (encoded.set_ends, encoded.set_codes), first,
-            (groups.starts, groups.sources, groups.levels, groups.places, groups.sets, groups.set_places), self._ranges,
-            buckets.slots, buckets.slot_starts, buckets.root, buckets.pool, tests, conjuncts.owners, conjuncts.simple,
-            self.removed > 0, scratch.memory, scratch.seen, scratch.stamp, room, self._compress, scratch.event,
-            scratch.loose, out, ends, work.counters,
-        )  # fmt: skip
-        scratch.stamp += len(encoded.codes)
-        return stop
+        while True:
+            if scratch.stamp + len(encoded.codes) >= LAST_STAMP:
+                scratch.memory[:], scratch.seen[:], scratch.stamp = 0, 0, 0
+            removed = self.removed > 0
+            stop: int = match_events(
+                encoded.codes, (encoded.set_ends, encoded.set_codes), first,
+                (groups.starts, groups.sources, groups.levels, groups.places, groups.sets, groups.set_places),
+                self._ranges, buckets.slots, buckets.slot_starts, buckets.root, buckets.pool, tests, conjuncts.owners,
+                conjuncts.simple, removed, scratch.memory, scratch.seen, scratch.stamp, room, self._compress,
+                scratch.event, scratch.loose, out, ends, work.counters,
+            )  # fmt: skip
+            scratch.stamp += len(encoded.codes)
+            # The first removal may have come meanwhile and left its -1 among the matches: once more, closing up.
+            if removed or not self.removed:
+                return stop
 
     def save(self, path: Path) -> None:
         """One file; a level that came from a file is linked to it, since it has not changed."""
-        if self.source is not None:
-            try:
-                path.hardlink_to(self.source)
-                return
-            except OSError:
-                pass  # another file system, or the source is gone: written anew below
+        if self._source is not None and self._source.link(path):
+            return
         arrays: Arrays = {}
         about: dict[str, Any] = {"columns": [list(_plain(c)) for c in self.encoder.columns]}
         about["dictionaries"] = [[name, type(d).__name__] for name, d in self.encoder.dictionaries.items()]
@@ -194,6 +207,7 @@ class Level:
 
     @classmethod
     def open(cls, path: Path, schema: Schema, verify: bool = True) -> Level:
+        source = Source.of(path)
         arrays, about = read_arrays(path, verify)
         columns = tuple(Column(Kind(kind), *rest) for kind, *rest in about["columns"])
         dictionaries: dict[str, Dictionary] = {}
@@ -214,7 +228,7 @@ class Level:
             Names(_part("names.", arrays)),
             Texts(_part("texts.", arrays)),
         )
-        level.source = path
+        level._source = source
         return level
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.language.predicates import Like, RLike
+from tamis.matching.columnar.codes import HIGHEST, LOWEST
 from tamis.matching.columnar.encoding.columns import Column, Kind
 from tamis.matching.columnar.encoding.dictionary import Strings
 from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.lowering.conditions import Conditions, Interval, Listing, Test
-from tamis.matching.columnar.lowering.conjuncts import LISTED
-from tamis.matching.columnar.lowering.constants import Edge, Fixed, Recoded, Ref
+from tamis.matching.columnar.lowering.conjuncts import LISTED, Conjuncts
+from tamis.matching.columnar.lowering.constants import Edge, Fixed, Recoded
 
+Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
@@ -59,56 +61,81 @@ def _absorb_tests(conditions: Conditions, level: Level, number_of: Int64s, recod
             some = chosen[flags[chosen] == flag]
             tests = conjuncts.tests[some]
             lows, highs = conjuncts.test_lows[tests].astype(np.int64), conjuncts.test_highs[tests].astype(np.int64)
-            if not flag & LISTED:
+            if flag & LISTED:
+                listings = _listings(numbers[some], column, int(flag) & ~LISTED, lows, highs, conjuncts, recoder)
+                conditions.listings.extend(listings)
+            else:
                 low, high = recoder.edges(column, lows, highs)
                 conditions.tests.append(Test(numbers[some], column, int(flag), low, high))
-                continue
-            for test in np.unique(tests):
-                codes = conjuncts.listed[conjuncts.test_lows[test] : conjuncts.test_highs[test]].astype(np.int64)
-                common, _ = recoder.edges(column, codes, codes)
-                conditions.listings.append(
-                    Listing(numbers[some[tests == test]], column, int(flag) & ~LISTED, (), common)
-                )
+
+
+def _listings(
+    numbers: Int64s, column: Column, flags: int, lows: Int64s, highs: Int64s, conjuncts: Conjuncts, recoder: _Recoder
+) -> Iterator[Listing]:
+    """Lists of one length at once, or list by list where they are fewer than they are long."""
+    for length, alike in _split(highs - lows):
+        starts = lows[alike]
+        lists = _split(starts)
+        if len(lists) > length:
+            edges = tuple(recoder.code(column, conjuncts.listed[starts + i]) for i in range(length))
+            yield Listing(numbers[alike], column, flags, edges, None)
+            continue
+        for start, same in lists:
+            codes = recoder.code(column, conjuncts.listed[start : start + length])
+            yield Listing(numbers[alike[same]], column, flags, (), codes)
+
+
+def _split(values: npt.NDArray[Any]) -> list[tuple[int, Int64s]]:
+    """Each value there is, ascending, and where it stands."""
+    order = np.argsort(values, kind="stable")
+    found, starts = np.unique(values[order], return_index=True)
+    return list(zip(found.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else []
 
 
 def _by_column(
     columns: npt.NDArray[np.uint16] | npt.NDArray[np.int32], wanted: npt.NDArray[np.bool_], named: Sequence[Column]
 ) -> list[tuple[Column, Int64s]]:
     places = np.flatnonzero(wanted)
-    order = places[np.argsort(columns[places], kind="stable")]
-    found, starts = np.unique(columns[order], return_index=True)
-    return [(named[c], some) for c, some in zip(found, np.split(order, starts[1:]), strict=True)] if len(order) else []
+    return [(named[column], places[some]) for column, some in _split(columns[places])]
 
 
 class _Recoder:
-    """Turns the codes of one level into edges of the conditions that take it in."""
+    """Turns the codes of one level into edges of the conditions that take it in.
+
+    Only constants and patterns that a present subscription uses are taken over.
+    """
 
     def __init__(self, conditions: Conditions, level: Level) -> None:
-        self._conditions, self._level = conditions, level
-        self._refs: dict[str, Ref] = {}
-        self._patterns: dict[str, Int64s] = {}
+        self._conditions, self._encoder = conditions, level.encoder
         for attribute, dictionary in level.encoder.dictionaries.items():
             if isinstance(dictionary, Strings) and dictionary.ordered:
                 conditions.constants.compare_by_order(attribute)
 
     def edges(self, column: Column, lows: Int64s, highs: Int64s) -> tuple[Edge, Edge]:
+        """The ends of intervals on one column."""
         if column.kind is Kind.VERSUS:
             return Fixed(lows), Fixed(highs)
-        if column.kind is Kind.PATTERNS:
-            codes = self._pattern_codes(column.attribute)
-            return Fixed(codes[lows // 2]), Fixed(codes[highs // 2])
-        ref = self._constants(column.attribute)
-        return Recoded(ref, lows, upper=False), Recoded(ref, highs, upper=True)
+        if column.kind is Kind.PATTERNS:  # intervals of one pattern each
+            edge = self._pattern(column.attribute, lows)
+            return edge, edge
+        return self._edge(column.attribute, lows, upper=False), self._edge(column.attribute, highs, upper=True)
 
-    def _constants(self, attribute: str) -> Ref:
-        if attribute not in self._refs:
-            constants = self._level.encoder.dictionaries[attribute].constants
-            self._refs[attribute] = self._conditions.constants.add(attribute, constants)
-        return self._refs[attribute]
+    def code(self, column: Column, codes: Int32s) -> Edge:
+        """Codes of constants."""
+        return self._edge(column.attribute, codes.astype(np.int64), upper=False)
 
-    def _pattern_codes(self, attribute: str) -> Int64s:
-        if attribute not in self._patterns:
-            patterns = self._level.encoder.patterns[attribute]
-            known: list[Like | RLike] = [patterns.pattern(i) for i in range(len(patterns))]
-            self._patterns[attribute] = np.array([2 * self._conditions.pattern(p) + 1 for p in known], np.int64)
-        return self._patterns[attribute]
+    def _edge(self, attribute: str, codes: Int64s, upper: bool) -> Edge:
+        """A gap is named by the constant it was made from: the one below for a lower end, above for an upper end."""
+        closed = np.flatnonzero((codes != LOWEST) & (codes != HIGHEST))
+        gap = codes[closed] % 2 == 0
+        ranks = codes[closed] // 2 - (gap & (not upper))
+        used, places = np.unique(ranks, return_inverse=True)
+        constants = self._encoder.dictionaries[attribute].constants
+        some = constants.take(pa.array(used)) if isinstance(constants, pa.Array) else constants[used]
+        steps = np.where(gap, 0 if upper else 2, 1)
+        return Recoded(self._conditions.constants.add(attribute, some), codes, closed, places, steps)
+
+    def _pattern(self, attribute: str, codes: Int64s) -> Edge:
+        used, places = np.unique(codes // 2, return_inverse=True)
+        known = [self._conditions.pattern(self._encoder.patterns[attribute].pattern(p)) for p in used.tolist()]
+        return Fixed(2 * np.array(known, np.int64)[places] + 1)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.matching.patterns.automaton.kernels import KEY, kernel, step
+from tamis.compiled import kernel
+from tamis.matching.patterns.automaton.kernels import KEY, step
 from tamis.matching.patterns.like import ANY, END, ONE, START
 
 ABSENT_END = -1

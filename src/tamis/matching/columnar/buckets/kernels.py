@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from tamis.compiled import kernel
 from tamis.matching.columnar.codes import HIGHEST, LOWEST
 from tamis.matching.columnar.planning.kernels import mix
-
-kernel = nb.njit(cache=True, nogil=True, boundscheck=False)
 
 SHAPE, SEMI, MIXED = 0, 1, 2
 FORM_SHIFT, SPECIAL, SORTED, RESIDUALS = 8, 1 << 10, 1 << 11, 255

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.columnar.buckets.kernels import fill_buckets, lay_out, signatures
+from tamis.matching.columnar.codes import MOST_NUMBERED, refuse_excess
 from tamis.matching.columnar.encoding.columns import Encoder, Kind
 from tamis.matching.columnar.lowering.conjuncts import Conjuncts
 from tamis.matching.columnar.planning.plan import Entries
@@ -46,6 +47,7 @@ def fill(conjuncts: Conjuncts, encoder: Encoder, entries: Entries, groups: int) 
         ends, order, signature, entries.conjuncts, entries.masks, rows, special, _tops(encoder), encoder.singles,
         values, positions,
     )  # fmt: skip
+    refuse_excess(max(len(pool), len(positions)), MOST_NUMBERED, "words")
     occupied = np.flatnonzero(slots[::2] != -1)
     slots[2 * occupied + 1] = values[slots[2 * occupied + 1]]
     at_root = occupied[occupied >= slot_starts[groups]]

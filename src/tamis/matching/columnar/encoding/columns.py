@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import EventError, Violation
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.encoding.dictionary import Dictionary, validity
 from tamis.matching.columnar.encoding.kernels import (
@@ -25,7 +23,7 @@ from tamis.matching.columnar.encoding.kernels import (
     extremes,
     gather_sets,
 )  # fmt: skip
-from tamis.matching.columnar.encoding.versus import compare
+from tamis.matching.columnar.encoding.versus import compare, nan_refused
 from tamis.matching.patterns import PatternSet
 from tamis.schema import EVENT_TYPE, Schema
 
@@ -118,14 +116,15 @@ class Encoder:
             elif column.kind is Kind.PATTERNS:
                 ends, numbers = self.patterns[column.attribute].match(_flat(values))
                 sets[number] = _sets(values, ends, 2 * numbers + 1)
-        self._encode_plain(plain, codes)
+        if (nan := self._encode_plain(plain, codes)) is not None:
+            raise nan_refused(*nan)
         for attribute in self._multiple:
             if attribute in given:
                 self._encode_values(attribute, given[attribute], codes, sets)
         return self._gathered(codes, sets)
 
-    def _encode_plain(self, columns: list[tuple[int, str, pa.Array]], codes: Int32s) -> None:
-        """Single values, all columns in one call."""
+    def _encode_plain(self, columns: list[tuple[int, str, pa.Array]], codes: Int32s) -> tuple[str, int] | None:
+        """Single values, all columns in one call. Returns the attribute and the row of a NaN, if there is one."""
         jobs, grids = np.empty((len(columns), FIELDS), np.int64), np.empty((len(columns), 2))
         held = []  # what the jobs point into stays alive until they are done
         for job, grid, (number, attribute, values) in zip(jobs, grids, columns, strict=True):
@@ -134,16 +133,15 @@ class Encoder:
             job[COLUMN], job[VALID], job[BIT] = number, validity(array), array.offset
             grid[:] = dictionary.grid
         nan = encode_columns(jobs, grids, len(columns), len(codes), codes)
-        if nan >= 0:
-            message = "NaN is no number: leave the attribute out instead"
-            attribute = columns[nan >> 32][1]
-            raise EventError([Violation(nan & 0xFFFFFFFF, attribute, "domain", float("nan"), message)])
+        return (columns[nan >> 32][1], nan & 0xFFFFFFFF) if nan >= 0 else None
 
     def _encode_values(
         self, attribute: str, lists: pa.Array, codes: Int32s, sets: dict[int, tuple[Int64s, Int32s]]
     ) -> None:
         flat = _flat(lists)
-        coded = self.codes_of(attribute, flat)
+        coded, nan = self.codes_of(attribute, flat)
+        if nan is not None:
+            raise nan_refused(attribute, int(np.searchsorted(_list_offsets(lists), nan, side="right")) - 1)
         ends, members = _sets(lists, np.arange(len(flat) + 1, dtype=np.int64), coded)
         least = self.number.get(Column(Kind.LEAST, attribute), -1)
         greatest = self.number.get(Column(Kind.GREATEST, attribute), -1)
@@ -151,11 +149,11 @@ class Encoder:
         if (values := self.number.get(Column(Kind.VALUES, attribute))) is not None:
             sets[values] = ends, members
 
-    def codes_of(self, attribute: str, values: pa.Array) -> Int32s:
-        """The codes of some values of one attribute."""
+    def codes_of(self, attribute: str, values: pa.Array) -> tuple[Int32s, int | None]:
+        """The codes of some values of one attribute; and where there is a NaN among them, if there is one."""
         coded = np.full((len(values), 1), ABSENT, np.int32)
-        self._encode_plain([(0, attribute, values)], coded)
-        return coded[:, 0]
+        nan = self._encode_plain([(0, attribute, values)], coded)
+        return coded[:, 0], None if nan is None else nan[1]
 
     def _gathered(self, codes: Int32s, sets: dict[int, tuple[Int64s, Int32s]]) -> Encoded:
         count = len(self.columns) - self.singles
@@ -189,10 +187,15 @@ def _flat(values: pa.Array) -> pa.Array:
 
 def _sets(values: pa.Array, piece_offsets: Int64s, pieces: Int32s) -> tuple[Int64s, Int32s]:
     """Each row's set of codes, given the codes of each of its values."""
-    if pa.types.is_list(values.type):
-        lists: npt.NDArray[Any] = values.offsets.to_numpy().astype(np.int64)
-    else:
-        lists = np.arange(len(values) + 1, dtype=np.int64)
     ends, codes = np.empty(len(values) + 1, np.int64), np.empty(len(pieces), np.int32)
-    end = gather_sets(validity(values), values.offset, lists, piece_offsets, pieces, ends, codes, 0)
+    lists = _list_offsets(values)
+    end = gather_sets(validity(values), values.offset, lists, piece_offsets, pieces, ends, codes)
     return ends, codes[:end]
+
+
+def _list_offsets(values: pa.Array) -> Int64s:
+    """Row r has the values `offsets[r]:offsets[r + 1]` of `_flat`."""
+    if not pa.types.is_list(values.type):
+        return np.arange(len(values) + 1, dtype=np.int64)
+    offsets: Int64s = values.offsets.to_numpy().astype(np.int64)
+    return offsets - offsets[0]

@@ -150,7 +150,7 @@ class Strings:
 
     def find(self, text: str) -> int | None:
         """The rank of one constant."""
-        raw = text.encode()
+        raw = text.encode("utf-8", "surrogatepass")  # half a surrogate pair is no constant, and no error either
         view = np.frombuffer(raw, np.uint8)
         job = self._job
         number = find_string(job[TABLE], job[SIZE] - 1, job[CONSTANTS], job[DATA], address(view), len(raw))

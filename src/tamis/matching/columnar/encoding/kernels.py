@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from tamis.compiled import bare_kernel, kernel
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.intrinsics import read_byte, read_float, read_int32, read_int64
-
-# Without reference counts: nothing is allocated here (see probing/kernels.py).
-kernel = nb.njit(cache=True, nogil=True, boundscheck=False, _nrt=False)
-building = nb.njit(cache=True, nogil=True, boundscheck=False)
 
 # The forms of a job, and its fields.
 DIRECT, INTEGERS, FLOATS, STRINGS, LARGE_STRINGS = 0, 1, 2, 3, 4
@@ -29,7 +25,7 @@ _FOLD = np.uint64(29)
 _EIGHT = np.uint64(8)
 
 
-@kernel
+@bare_kernel
 def mixed(value: Any) -> Any:
     """Turns a word into another, one to one."""
     value *= _MULTIPLIER
@@ -38,7 +34,7 @@ def mixed(value: Any) -> Any:
     return value ^ (value >> np.uint64(32))
 
 
-@kernel
+@bare_kernel
 def hash_at(address: int, size: int) -> Any:
     """A 64-bit hash of the bytes at an address; up to SHORT bytes, no two strings have the same one."""
     value = np.uint64(size)
@@ -59,7 +55,7 @@ def hash_at(address: int, size: int) -> Any:
     return mixed(value ^ (tail << _EIGHT)) if size <= SHORT else mixed(value ^ tail)
 
 
-@kernel
+@bare_kernel
 def same_bytes(a: int, b: int, size: int) -> bool:
     at = 0
     while at + 8 <= size:
@@ -73,7 +69,7 @@ def same_bytes(a: int, b: int, size: int) -> bool:
     return True
 
 
-@kernel
+@bare_kernel
 def fill_table(slots: Any, offsets: Any, data: int) -> None:
     """Enters the strings at `data + offsets[i]` into pairs (hash, 2 * number + is it short), -1 where free."""
     mask = len(slots) // 2 - 1
@@ -87,7 +83,7 @@ def fill_table(slots: Any, offsets: Any, data: int) -> None:
         slots[2 * slot + 1] = 2 * i + (size <= SHORT)
 
 
-@kernel
+@bare_kernel
 def find_string(slots: int, mask: int, offsets: int, data: int, text: int, size: int) -> int:
     """The number of the string of so many bytes at `text`, or -1."""
     if mask < 0:
@@ -108,7 +104,7 @@ def find_string(slots: int, mask: int, offsets: int, data: int, text: int, size:
         slot = (slot + 1) & mask
 
 
-@kernel
+@bare_kernel
 def strings_below(offsets: int, count: int, data: int, text: int, size: int) -> int:
     """How many of the sorted strings are below the one at `text`, byte by byte."""
     low, high = 0, count
@@ -129,13 +125,13 @@ def strings_below(offsets: int, count: int, data: int, text: int, size: int) -> 
     return low
 
 
-@kernel
+@bare_kernel
 def is_present(valid: int, bit: int) -> bool:
     """Whether an Arrow validity bitmap (0: all valid) has this bit."""
     return valid == 0 or (read_byte(valid, bit >> 3) >> (bit & 7)) & 1 == 1
 
 
-@kernel
+@bare_kernel
 def encode_strings(job: Any, rows: int, out: Any) -> None:
     """Exact constants by hash; where some comparison is by order, the others by binary search."""
     wide, column, bit = job[FORM] == LARGE_STRINGS, job[COLUMN], job[BIT]
@@ -156,7 +152,7 @@ def encode_strings(job: Any, rows: int, out: Any) -> None:
             out[row, column] = 0
 
 
-@kernel
+@bare_kernel
 def encode_direct(job: Any, rows: int, out: Any) -> None:
     """Integers whose constants lie close together: the code stands in a table."""
     column, low, size = job[COLUMN], job[CONSTANTS], job[SIZE]
@@ -172,7 +168,7 @@ def encode_direct(job: Any, rows: int, out: Any) -> None:
                 out[row, column] = read_int32(job[TABLE], np.int64(place))
 
 
-@kernel
+@bare_kernel
 def cell_of(value: float, low: float, scale: float, cells: int) -> Any:
     """A cell number that never falls as the value grows; exactness is the search's business, not the cell's."""
     if not value > low:
@@ -181,7 +177,7 @@ def cell_of(value: float, low: float, scale: float, cells: int) -> Any:
     return np.int64(cell) if cell < cells - 1 else cells - 1
 
 
-@kernel
+@bare_kernel
 def encode_integers(job: Any, low: float, scale: float, rows: int, out: Any) -> None:
     """Integers among sorted constants, searched within their cell."""
     for row in range(rows):
@@ -199,7 +195,7 @@ def encode_integers(job: Any, low: float, scale: float, rows: int, out: Any) -> 
             out[row, job[COLUMN]] = 2 * first + found
 
 
-@kernel
+@bare_kernel
 def encode_floats(job: Any, low: float, scale: float, rows: int, out: Any) -> int:
     """The same for doubles. Returns the row of a NaN, or -1."""
     for row in range(rows):
@@ -220,7 +216,7 @@ def encode_floats(job: Any, low: float, scale: float, rows: int, out: Any) -> in
     return -1
 
 
-@kernel
+@bare_kernel
 def encode_columns(jobs: Any, grids: Any, count: int, rows: int, out: Any) -> int:
     """All jobs on so many rows. Returns `job << 32 | row` of a NaN, or -1."""
     for j in range(count):
@@ -239,7 +235,7 @@ def encode_columns(jobs: Any, grids: Any, count: int, rows: int, out: Any) -> in
     return -1
 
 
-@building
+@kernel
 def fill_cells(constants: Any, low: float, scale: float, starts: Any) -> None:
     """`starts[c]`: how many constants lie in cells below c."""
     cells = len(starts) - 1
@@ -249,7 +245,7 @@ def fill_cells(constants: Any, low: float, scale: float, starts: Any) -> None:
         starts[c + 1] += starts[c]
 
 
-@building
+@kernel
 def fill_direct(constants: Any, codes: Any) -> None:
     """The code of every integer from the first constant to the last."""
     for i in range(len(constants)):
@@ -259,21 +255,18 @@ def fill_direct(constants: Any, codes: Any) -> None:
                 codes[value - constants[0]] = 2 * i + 2
 
 
-@kernel
-def gather_sets(
-    valid: int, bit: int, lists: Any, piece_offsets: Any, pieces: Any, ends: Any, codes: Any, base: int
-) -> int:
+@bare_kernel
+def gather_sets(valid: int, bit: int, lists: Any, piece_offsets: Any, pieces: Any, ends: Any, codes: Any) -> int:
     """The set of codes of each row: sorted, each once, absent ones left out.
 
-    Row r is made of the pieces `lists[r] - lists[0]` up to `lists[r + 1] - lists[0]`. Row r's set is
-    `codes[ends[r]:ends[r + 1]]`. Returns the end.
+    Row r is made of the pieces `lists[r]:lists[r + 1]`. Row r's set is `codes[ends[r]:ends[r + 1]]`. Returns the end.
     """
-    end = base
-    ends[0] = base
+    end = 0
+    ends[0] = 0
     for row in range(len(lists) - 1):
         start = end
         if is_present(valid, bit + row):
-            for piece in range(lists[row] - lists[0], lists[row + 1] - lists[0]):
+            for piece in range(lists[row], lists[row + 1]):
                 for i in range(piece_offsets[piece], piece_offsets[piece + 1]):
                     code = pieces[i]
                     if code == ABSENT:
@@ -291,7 +284,7 @@ def gather_sets(
     return end
 
 
-@kernel
+@bare_kernel
 def extremes(ends: Any, codes: Any, out: Any, least: int, greatest: int) -> None:
     """The least and the greatest code of each row's set, into the columns of these numbers (-1: not wanted)."""
     for row in range(len(ends) - 1):

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.language.predicates import Like, RLike
+from tamis.matching.columnar.codes import MOST_COLUMNS, MOST_NUMBERED, refuse_excess
 from tamis.matching.columnar.encoding.columns import Column, Encoder, Kind
 from tamis.matching.columnar.lowering.conjuncts import LISTED, Conjuncts
 from tamis.matching.columnar.lowering.constants import Constants, Edge, Fixed
@@ -94,6 +95,7 @@ class Conditions:
 
         owners = np.concatenate([np.zeros(0, np.int64), *self.owners])
         order, simple, names = _numbering(owners, possible, rows)
+        refuse_excess(max(len(columns), len(tests_of), len(listed)), MOST_NUMBERED, "comparisons")
         kept, kept_tests = np.empty(len(order) + 1, np.int64), np.empty(len(order) + 1, np.int64)
         positions, test_positions = take_rows(order, offsets, kept), take_rows(order, test_offsets, kept_tests)
         place = np.empty(rows, np.int32)
@@ -132,18 +134,14 @@ class Conditions:
             matrix = np.sort(matrix, axis=1)
             which = np.zeros(len(matrix), np.int32)
             lists = matrix[distinct_rows(matrix, which)]
-            pieces.append(lists.astype(np.int32).reshape(-1))
-            starts = base + which.astype(np.int64) * matrix.shape[1]
-            tests.append(
-                Test(
-                    listing.conjuncts,
-                    listing.column,
-                    listing.flags | LISTED,
-                    Fixed(starts),
-                    Fixed(starts + matrix.shape[1]),
-                )
-            )
-            base += lists.size
+            # A list may say a value twice: it would be found twice.
+            new = np.ones(lists.shape, np.bool_)
+            new[:, 1:] = lists[:, 1:] != lists[:, :-1]
+            ends = base + np.concatenate([np.zeros(1, np.int64), np.cumsum(new.sum(1))])
+            pieces.append(lists[new].astype(np.int32))
+            starts, stops = Fixed(ends[which]), Fixed(ends[which + 1])
+            tests.append(Test(listing.conjuncts, listing.column, listing.flags | LISTED, starts, stops))
+            base = int(ends[-1])
             if not listing.flags and not listing.column.kind.is_set:
                 low, high = Fixed(matrix[:, 0]), Fixed(matrix[:, -1])
                 self.intervals.append(Interval(listing.conjuncts, listing.column, low, high))
@@ -151,6 +149,7 @@ class Conditions:
 
     def _encoder(self) -> Encoder:
         used = {i.column for i in self.intervals} | {t.column for t in self.tests}
+        refuse_excess(len(used), MOST_COLUMNS, "attributes to look at")
         columns = tuple(sorted(used, key=lambda c: (c.kind.is_set, c)))
         patterns = {
             c.attribute: PatternSet.build(list(self.patterns[c.attribute])) for c in columns if c.kind is Kind.PATTERNS

@@ -131,25 +131,18 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Recoded:
-    """Codes of another dictionary, whose constants are `ref`.
-
-    A gap is named by the constant it was made from: the one below for a lower end, the one above for an upper end.
-    """
+    """Codes of another dictionary. Those at `closed` are now constant `ref[places]` and a step, as in Ranked."""
 
     ref: Ref
     old: Int64s
-    upper: bool
+    closed: Int64s
+    places: Int64s
+    steps: Int64s
 
     def codes(self, constants: Constants) -> Int64s:
-        ranks = constants.ranks(self.ref)
-        ends = (self.old == LOWEST) | (self.old == HIGHEST)
-        old = np.where(ends, 1, self.old)
-        gap = old % 2 == 0
-        rank = np.where(gap, old // 2 if self.upper else old // 2 - 1, old // 2)
-        step = np.where(gap, 0 if self.upper else 2, 1)
-        # Constants may be none where every end is open.
-        new = 2 * ranks[np.clip(rank, 0, len(ranks) - 1)] + step if len(ranks) else old
-        return np.where(ends, self.old, new)
+        codes = self.old.copy()
+        codes[self.closed] = 2 * constants.ranks(self.ref)[self.places] + self.steps
+        return codes
 
 
 OPEN_LOW: Edge = Fixed(np.array([LOWEST], np.int64))

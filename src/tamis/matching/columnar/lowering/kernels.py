@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
-kernel = nb.njit(cache=True, nogil=True, boundscheck=False)
+from tamis.compiled import kernel
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MIXER = np.uint64(0xBF58476D1CE4E5B9)

@@ -280,8 +280,9 @@ def _by_value(conjuncts: Int64s, operand: Operand, columns: Sequence[Any]) -> It
         return
     coded = columns[operand.number].dictionary_encode()
     numbers = np.asarray(coded.indices)
-    for number, value in enumerate(coded.dictionary.to_pylist()):
-        yield conjuncts[numbers == number], value
+    runs = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+    for some, value in zip(runs, coded.dictionary.to_pylist(), strict=True):
+        yield conjuncts[some], value
 
 
 def _column_of(values: list[Any]) -> Any:

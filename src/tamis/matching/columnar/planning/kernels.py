@@ -10,13 +10,11 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from tamis.compiled import kernel
 from tamis.matching.columnar.codes import HIGHEST, LOWEST
 from tamis.matching.columnar.lowering.conjuncts import LISTED
-
-kernel = nb.njit(cache=True, nogil=True, boundscheck=False)
 
 FINEST = 10  # 2^10 quantile cells a column
 DIMENSION_BITS = 20

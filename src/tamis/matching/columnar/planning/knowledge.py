@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.errors import StatisticsError
 from tamis.matching.columnar.codes import HIGHEST, LOWEST
 from tamis.matching.columnar.encoding.columns import Column, Encoder, Kind
 from tamis.matching.columnar.lowering.conjuncts import Conjuncts
@@ -130,4 +131,10 @@ def _edges(
 def _codes(attribute: str, encoder: Encoder, schema: Schema, values: list[Any]) -> npt.NDArray[np.int32]:
     domain = schema.attributes[attribute].domain
     kind = pa.int64() if domain.kind == "timestamp" else domain.arrow_type
-    return encoder.codes_of(attribute, pa.array(values, kind))
+    try:
+        codes, nan = encoder.codes_of(attribute, pa.array(values, kind))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise StatisticsError(f"the statistics of {attribute!r} hold values that it cannot have: {error}") from error
+    if nan is not None:
+        raise StatisticsError(f"the statistics of {attribute!r} hold NaN, which is no value")
+    return codes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from tamis.compiled import bare_kernel
 from tamis.matching.columnar.buckets.kernels import (
     BOTH,
     COLUMN_BITS,
@@ -34,10 +34,6 @@ from tamis.matching.columnar.intrinsics import (
 from tamis.matching.columnar.lowering.conjuncts import LISTED, NEGATED
 from tamis.matching.columnar.planning.kernels import cell, mix
 
-# Without Numba's reference counts: these kernels allocate nothing, and counting the arrays they hand each other would
-# cost more than the matching.
-kernel = nb.njit(cache=True, nogil=True, boundscheck=False, _nrt=False)
-
 AHEAD = 6  # buckets fetched before they are needed
 LINES = 5  # cache lines fetched of each
 PROBES = 4096  # collected before the tables are looked at
@@ -45,7 +41,7 @@ FULL = np.uint64((1 << LANES) - 1)
 ONE = np.uint64(1)
 
 
-@kernel
+@bare_kernel
 def append(pool: Any, ids: int, mask: Any, out: Any, end: int, compress: bool) -> int:
     """Writes the lanes of a mask."""
     if compress:
@@ -61,12 +57,12 @@ def append(pool: Any, ids: int, mask: Any, out: Any, end: int, compress: bool) -
     return end
 
 
-@kernel
+@bare_kernel
 def lanes_left(left: int) -> Any:
     return FULL if left >= LANES else (ONE << np.uint64(left)) - ONE
 
 
-@kernel
+@bare_kernel
 def search_first(pool: Any, start: int, count: int, value: int) -> int:
     """How many of the ascending bounds are below the value."""
     low, high = 0, count
@@ -79,7 +75,7 @@ def search_first(pool: Any, start: int, count: int, value: int) -> int:
     return low
 
 
-@kernel
+@bare_kernel
 def search_last(pool: Any, start: int, count: int, value: int) -> int:
     """How many of the ascending bounds are not above the value."""
     low, high = 0, count
@@ -92,7 +88,7 @@ def search_last(pool: Any, start: int, count: int, value: int) -> int:
     return low
 
 
-@kernel
+@bare_kernel
 def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end: int, compress: bool, work: Any) -> Any:
     """A shape segment: cut by binary search on its first bounds, then compared sixteen at a time."""
     count = word & RESIDUALS
@@ -140,7 +136,7 @@ def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end:
     return end, stop
 
 
-@kernel
+@bare_kernel
 def scan_rows(
     pool: Any, at: int, n: int, count: int, i: int, mask: Any, ids: int, event: Any, out: Any, end: int, compress: bool
 ) -> int:
@@ -153,7 +149,7 @@ def scan_rows(
     return append(pool, ids + i, mask, out, end, compress) if mask != 0 else end
 
 
-@kernel
+@bare_kernel
 def scan_semi(pool: Any, at: int, n: int, count: int, event: Any, out: Any, end: int, compress: bool, work: Any) -> Any:
     value = event[pool[at]]
     rows = at + 1 + 2 * n
@@ -166,7 +162,7 @@ def scan_semi(pool: Any, at: int, n: int, count: int, event: Any, out: Any, end:
     return end, ids + n
 
 
-@kernel
+@bare_kernel
 def scan_mixed(
     pool: Any, at: int, n: int, count: int, event: Any, out: Any, end: int, compress: bool, work: Any
 ) -> Any:
@@ -187,14 +183,14 @@ def scan_mixed(
     return end, ids + n
 
 
-@kernel
+@bare_kernel
 def any_within(codes: Any, start: int, stop: int, low: int, high: int) -> bool:
     """Whether an ascending run has a code between two."""
     at = start + search_first(codes, start, stop - start, low)
     return at < stop and codes[at] <= high
 
 
-@kernel
+@bare_kernel
 def any_listed(codes: Any, start: int, stop: int, listed: Any, low: int, high: int) -> bool:
     for i in range(start, stop):
         at = low + search_first(listed, low, high - low, codes[i])
@@ -203,7 +199,7 @@ def any_listed(codes: Any, start: int, stop: int, listed: Any, low: int, high: i
     return False
 
 
-@kernel
+@bare_kernel
 def passes(test: int, e: int, event: Any, sets: Any, tests: Any, memory: Any, stamp: int) -> bool:
     """One test on one event, decided at most once."""
     if memory[test] >> 1 == stamp:
@@ -230,7 +226,7 @@ def passes(test: int, e: int, event: Any, sets: Any, tests: Any, memory: Any, st
     return held
 
 
-@kernel
+@bare_kernel
 def settle(
     loose: Any,
     count: int,
@@ -269,7 +265,7 @@ def settle(
     return end
 
 
-@kernel
+@bare_kernel
 def scan_bucket(
     value: int, pool: Any, event: Any, out: Any, end: int, loose: Any, loose_end: int, compress: bool, work: Any
 ) -> Any:
@@ -284,7 +280,7 @@ def scan_bucket(
     return end, loose_end
 
 
-@kernel
+@bare_kernel
 def scan_segment(
     pool: Any, at: int, n: int, word: int, event: Any, out: Any, end: int, compress: bool, work: Any
 ) -> Any:
@@ -296,7 +292,7 @@ def scan_segment(
     return scan_shape(pool, at, n, word, event, out, end, compress, work)
 
 
-@kernel
+@bare_kernel
 def push(probes: Any, count: int, key: int, group: int, slots: Any, slot_starts: Any) -> int:
     """Notes a probe and asks for its slot."""
     mask = slot_starts[group + 1] - slot_starts[group] - 1
@@ -306,7 +302,7 @@ def push(probes: Any, count: int, key: int, group: int, slots: Any, slot_starts:
     return count + 1
 
 
-@kernel
+@bare_kernel
 def take(
     probes: Any,
     count: int,
@@ -350,7 +346,7 @@ def take(
     return end, loose_end
 
 
-@kernel
+@bare_kernel
 def without_removed(out: Any, begin: int, end: int, compress: bool) -> int:
     """Closes up over the numbers struck out (-1); returns the new end."""
     kept = begin
@@ -364,7 +360,7 @@ def without_removed(out: Any, begin: int, end: int, compress: bool) -> int:
     return kept
 
 
-@kernel
+@bare_kernel
 def match_events(
     codes: Any, sets: Any, first: int, plan: Any, ranges: Any, slots: Any, slot_starts: Any, root: int, pool: Any,
     tests: Any, owners: Any, simple: int, removed: bool, memory: Any, seen: Any, stamp: int, room: int, compress: bool,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
-kernel = nb.njit(cache=True, nogil=True, boundscheck=False)
+from tamis.compiled import kernel
 
 # Columns of a node.
 FIRST, SHAPE, FAIL, KEY = 0, 1, 2, 3

@@ -1,0 +1,166 @@
+"""A Kafka broker of one's own, for tests: one node, on loopback, gone when it is no longer needed.
+
+    python scripts/kafka_broker.py            # prints the address, runs until interrupted
+
+The jars come from Maven Central by their coordinates, once; Spark's own copy of Ivy fetches them. Needs Java 17+ and
+the Spark extra.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+VERSION = "4.1.0"
+ARTIFACT = f"org.apache.kafka:kafka_2.13:{VERSION}"
+
+_FETCH_SECONDS = 600
+_STOP_SECONDS = 60
+
+
+class BrokerUnavailableError(Exception):
+    """There is no broker to be had here; the text says what it would take."""
+
+
+class Broker:
+    """A broker while it is entered; `servers` is its address.
+
+    Its data lies in a temporary folder. It ends by its own process id, also if it does not want to.
+    """
+
+    def __init__(self) -> None:
+        self.servers = ""
+        self._folder = Path()
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        jars = fetched(f"kafka-{VERSION}", ARTIFACT)
+        self._folder = Path(tempfile.mkdtemp(prefix="tamis-kafka-"))
+        port, controller = _free_ports(2)
+        self.servers = f"127.0.0.1:{port}"
+        settings = self._folder / "server.properties"
+        settings.write_text(_settings(port, controller, self._folder / "data"))
+        java = ["java", "-Xmx512m", "-Dlog4j2.level=INFO", "-cp", _classpath(jars)]
+        formatted = [*java, "kafka.tools.StorageTool", "format", "-t", uuid.uuid4().hex[:22], "-c", str(settings)]
+        told = subprocess.run(formatted, capture_output=True, text=True, check=False)
+        if told.returncode:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise BrokerUnavailableError(f"the broker's storage could not be prepared: {told.stderr.strip()[-300:]}")
+        self._process = subprocess.Popen(
+            [*java, "kafka.Kafka", str(settings)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self._wait_until_started()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        process = self._process
+        if process is not None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.communicate(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _wait_until_started(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        said: list[str] = []
+        for line in self._process.stdout:
+            said.append(line)
+            if "Kafka Server started" in line:
+                # A full pipe would stop it: somebody has to go on reading what it says.
+                threading.Thread(target=self._process.stdout.read, daemon=True).start()
+                return
+        self.__exit__(None, None, None)
+        raise BrokerUnavailableError("the broker did not start: " + "".join(said[-5:]))
+
+
+def fetched(name: str, *artifacts: str, transitive: bool = True) -> Path:
+    """A folder of these artifacts (group:name:version) from Maven Central, beside the Python packages, fetched once."""
+    folder = Path(sys.prefix) / name
+    if folder.exists():
+        return folder
+    if shutil.which("java") is None:
+        raise BrokerUnavailableError("a Kafka broker needs Java 17 or newer on the PATH")
+    unfinished = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    for artifact in artifacts:
+        ivy = ["java", "-cp", f"{_spark_jars()}/*", "org.apache.ivy.Main", "-dependency", *artifact.split(":")]
+        wanted = ["-types", "jar", "bundle", *([] if transitive else ["-notransitive"])]
+        target = ["-retrieve", f"{unfinished}/[artifact]-[revision].[ext]"]
+        try:
+            told = subprocess.run(
+                [*ivy, *wanted, *target], capture_output=True, text=True, check=False, timeout=_FETCH_SECONDS
+            )
+        except subprocess.TimeoutExpired as error:
+            raise BrokerUnavailableError("Maven Central did not answer in time") from error
+        if told.returncode or not list(unfinished.glob(f"{artifact.split(':')[1]}-*.jar")):
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise BrokerUnavailableError(f"Maven Central does not give {artifact} here")
+    unfinished.rename(folder)
+    return folder
+
+
+def _classpath(jars: Path) -> str:
+    # The broker brings no logger, and without one it would not say when it is ready.
+    logging = [str(jar) for name in ("log4j-*", "slf4j-*") for jar in _spark_jars().glob(f"{name}.jar")]
+    return ":".join([*logging, f"{jars}/*"])
+
+
+def _spark_jars() -> Path:
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise BrokerUnavailableError("the broker's jars are fetched with Spark's: pip install 'tamis[spark]'")
+    return Path(found.origin).parent / "jars"
+
+
+def _settings(port: int, controller: int, data: Path) -> str:
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": data,
+        "num.partitions": 2,
+        "offsets.topic.replication.factor": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+    }
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+if __name__ == "__main__":
+    try:
+        with Broker() as broker:
+            print(broker.servers, flush=True)
+            signal.pause()
+    except KeyboardInterrupt:
+        pass
+    except BrokerUnavailableError as error:
+        sys.exit(str(error))

@@ -1,0 +1,66 @@
+"""The scripts that draw figures and fill tables from the results of `make bench`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.figures import performance_table
+
+MACHINE = {"processor": "x86_64", "cores": 2, "python": "3.11"}
+
+
+def result(line: str, scale: float = 1.0, **finding: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "what": "time per event",
+        "workload": "",
+        "measured": "",
+        "bar": "",
+        "reached": None,
+        "details": {},
+    }
+    return {"line": line, "at": "2026-01-02T03:04:05", "machine": MACHINE, "scale": scale, "findings": [told | finding]}
+
+
+def test_a_table_is_filled_anew_and_nothing_else_changes() -> None:
+    page = f"before\n{performance_table.BEGIN}\nold\n{performance_table.END}\nafter\n"
+    once = performance_table.filled(page, [result("growth", measured="2 µs", reached=True)])
+    assert once.startswith("before\n")
+    assert once.endswith("after\n")
+    assert "old" not in once
+    assert "| growth | time per event |  | 2 µs |  | reached |  |" in once
+    assert performance_table.filled(once, [result("growth", measured="2 µs", reached=True)]) == once
+
+
+def test_a_line_that_was_run_smaller_is_neither_reached_nor_missed() -> None:
+    table = performance_table.table([result("growth", scale=0.1, reached=False)])
+    assert "at scale 0.1" in table
+    assert "missed" not in table
+
+
+def test_lines_come_in_the_order_in_which_they_run(tmp_path: Path) -> None:
+    for line in ("change", "match-p2", "later"):
+        (tmp_path / f"{line}.json").write_text(json.dumps(result(line)), encoding="utf-8")
+    assert [line["line"] for line in performance_table.in_order(tmp_path)] == ["match-p2", "change", "later"]
+
+
+def test_the_page_has_the_markers_of_the_table() -> None:
+    page = performance_table.PAGE.read_text(encoding="utf-8")
+    assert performance_table.BEGIN in page
+    assert performance_table.END in page
+
+
+def test_the_figure_of_growth_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the Spark extra is not installed")
+    from docs.figures import growth
+
+    findings = [
+        {"workload": f"{size:,} subscriptions", "details": {"us_per_event": size / 1e4, "matches_per_event": size / 10}}
+        for size in (100_000, 10_000)
+    ]
+    assert growth.points(findings) == [(10_000, 1.0, 1000.0), (100_000, 10.0, 10_000.0)]
+    growth.draw(growth.points(findings), 2, tmp_path / "growth.png")
+    assert (tmp_path / "growth.png").stat().st_size > 10_000

@@ -1,0 +1,117 @@
+"""Every example of README.md and of docs/ runs: Python, command line, links.
+
+A page is read from top to bottom: its ```python blocks share their names. A ```text block right after one is what the
+block prints. The fence says what else a block needs: ```python spark runs with the tests' Spark session, and
+```python no-test: <reason> is not run.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+
+_BLOCK = re.compile(r"^```(python[^\n]*)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+_SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_SKIPPED = re.compile(r"python no-test: \S.*")
+# Stands in for `tamis` in a script: writes down how it was called, one line a call.
+_RECORDER = 'tamis() { for word in "$@"; do printf \'%s\\037\' "$word"; done >> calls; echo >> calls; }\n'
+
+
+class Snippet(NamedTuple):
+    """A block of Python: its fence, where it begins, its text, and what it prints (None: the page does not say)."""
+
+    fence: str
+    line: int
+    code: str
+    output: str | None
+
+
+def snippets(page: Path) -> list[Snippet]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Snippet(found[1], text.count("\n", 0, found.start(2)), found[2], found[3]) for found in _BLOCK.finditer(text)
+    ]
+
+
+def pages_with(fence: str) -> list[Path]:
+    return [page for page in PAGES if any(snippet.fence == fence for snippet in snippets(page))]
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def run(page: Path, fences: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {"__name__": "__main__"}
+    for snippet in snippets(page):
+        if snippet.fence not in fences:
+            continue
+        # Line numbers as in the page, so that a failure shows its place.
+        exec(compile("\n" * snippet.line + snippet.code, str(page), "exec"), names)
+        printed = capsys.readouterr().out
+        if snippet.output is not None:
+            assert printed.rstrip("\n") == snippet.output.rstrip("\n")
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=named)
+def test_the_python_of_a_page_runs(
+    page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(page, ("python",), capsys)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("page", pages_with("python spark"), ids=named)
+def test_the_spark_of_a_page_runs(
+    page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(page, ("python", "python spark"), capsys)
+
+
+def test_a_block_is_run_or_says_why_not() -> None:
+    fences = {snippet.fence for page in PAGES for snippet in snippets(page)} - {"python", "python spark"}
+    assert all(_SKIPPED.fullmatch(fence) for fence in fences), fences
+
+
+def test_the_example_of_the_readme_has_fifteen_lines() -> None:
+    first = snippets(ROOT / "README.md")[0]
+    assert len([line for line in first.code.splitlines() if line]) == 15
+    assert first.output is not None
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tamis.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    (script,) = _SHELL.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    subprocess.run(["sh", "-e", "-c", _RECORDER + script], check=True, timeout=60)
+    calls = [line.split("\x1f")[:-1] for line in Path("calls").read_text(encoding="utf-8").splitlines()]
+    assert [call[0] for call in calls] == ["match", "explain", "compile"]
+    outcomes = [CliRunner().invoke(app, call) for call in calls]
+    assert [outcome.exit_code for outcome in outcomes] == [0, 0, 0]
+    assert outcomes[0].stdout == '{"title": "Writing desk", "price": 480.0, "subscription": "ann"}\n'
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_a_link_leads_somewhere(page: Path) -> None:
+    links = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    commands = re.findall(r"^    (make \w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert commands == ["make demo", "make test"]
+    before = (ROOT / "README.md").read_text(encoding="utf-8").split("    make demo")[0]
+    assert before.count("\n\n") == 2  # the name and one paragraph
