@@ -28,7 +28,6 @@ from tamis.matching.columnar.encoding.kernels import (
     fill_cells,
     fill_direct,
     fill_table,
-    find_string,
 )  # fmt: skip
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -147,14 +146,6 @@ class Strings:
         """As large_binary, in rank order."""
         buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
-
-    def find(self, text: str) -> int | None:
-        """The rank of one constant."""
-        raw = text.encode("utf-8", "surrogatepass")  # half a surrogate pair is no constant, and no error either
-        view = np.frombuffer(raw, np.uint8)
-        job = self._job
-        number = find_string(job[TABLE], job[SIZE] - 1, job[CONSTANTS], job[DATA], address(view), len(raw))
-        return None if number < 0 else int(number)
 
     def describe(self, values: pa.Array, job: Int64s) -> pa.Array:
         """Fills in a job for these values; returns the array whose buffers it points into."""
