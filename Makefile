@@ -37,6 +37,8 @@ check: $(STAMP)  ## format, lint, types, imports
 
 bench: $(STAMP) java  ## ratios against rivals and yardsticks
 	$(BIN)/python -m benchmarks
+	$(BIN)/python docs/figures/growth.py
+	$(BIN)/python docs/figures/performance_table.py
 
 lock: $(STAMP)  ## pin what pyproject.toml asks for into requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet uv

@@ -99,11 +99,11 @@ class _Binding:
         """Binds rare shapes by their terms, where every term comes to one conjunct; returns the shapes left."""
         rows = np.concatenate([some for some in shapes if len(some) < _RARE])
         lengths = np.diff(np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1])
-        rows = rows[lengths[rows] <= self.limits.text]
+        # No comparison is shorter than `a=1`: what is not longer than that has no more of them than the limit.
+        rows = rows[lengths[rows] <= min(self.limits.text, 3 * self.limits.terms)]
         terms, owners = terms_of(texts, rows)
-        inner = bind(terms, self.schema, self.limits)
-        counts = np.bincount(owners, minlength=len(rows))
-        fits = (counts > 0) & (counts <= self.limits.terms)
+        inner = bind(terms, self.schema, self.limits)  # a term is no conjunction of terms: all is in its blocks
+        fits = np.bincount(owners, minlength=len(rows)) > 0
         fits[owners[[row for row, _ in inner.errors]]] = False
         for block in inner.blocks:
             if len(block.template.conjuncts) != 1:

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.errors import StatisticsError
+
 HEAVY_COUNT = 10  # rarer values in a sample say nothing about the value, only about the sample
 HEAVY_VALUES = 1000
 QUANTILES = 1024
@@ -68,7 +70,10 @@ class Statistics:
 
     @classmethod
     def load(cls, path: str | Path) -> Statistics:
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StatisticsError(f"{path} holds no statistics: {error}") from error
 
 
 def _attribute(column: pa.Array | pa.ChunkedArray, events: int) -> AttributeStatistics:
@@ -82,6 +87,8 @@ def _attribute(column: pa.Array | pa.ChunkedArray, events: int) -> AttributeStat
     values = column.drop_null()
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.int64())
+    if pa.types.is_floating(values.type):
+        values = values.filter(pc.invert(pc.is_nan(values)))  # no value at all: matchers refuse it
     if not len(values):
         return AttributeStatistics(present / max(1, events))
     counted = values.value_counts()

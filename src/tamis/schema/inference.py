@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pa_dataset
 
 from tamis.errors import SchemaError
 from tamis.schema.attributes import EVENT_TYPE
@@ -56,6 +55,8 @@ def _opened(source: object) -> object:
             )
         return source
     try:
+        import pyarrow.dataset as pa_dataset  # loads pandas where there is one: only for those who need it
+
         found = pa_dataset.dataset(str(source), format="parquet", partitioning="hive")
         if not found.files:
             raise FileNotFoundError(f"no Parquet files in {source}")
@@ -113,10 +114,9 @@ def _event_types(data: Any, columns: pa.Schema, given: str | Sequence[str]) -> l
     return names or [given]
 
 
-def _distinct_texts(data: pa.Table | pa.RecordBatch | pa_dataset.Dataset) -> list[str]:
-    batches = (
-        data.to_batches(columns=[EVENT_TYPE]) if isinstance(data, pa_dataset.Dataset) else [data.select([EVENT_TYPE])]
-    )
+def _distinct_texts(data: Any) -> list[str]:
+    in_memory = isinstance(data, pa.Table | pa.RecordBatch)
+    batches = [data.select([EVENT_TYPE])] if in_memory else data.to_batches(columns=[EVENT_TYPE])
     names: set[str] = set()
     for batch in batches:
         column = batch.column(EVENT_TYPE)

@@ -74,7 +74,7 @@ class ResultsFolder:
             "matches": whole.matches,
             "matches_per_event": round(whole.matches_an_event, 2),
             "dead_letters": whole.dead,
-            "latency_seconds": {"p50": round(whole.p50, 3), "p95": round(whole.p95, 3)},
+            "latency_seconds": {"p50": round(whole.p50, 3), "p95": round(whole.p95, 3), "after": "warm-up"},
             **settings,
         }
         (self.root / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")

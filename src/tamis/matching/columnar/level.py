@@ -148,10 +148,8 @@ class Level:
                 encoded = self.encoder.encode(chunk)
             except EventError as error:
                 raise EventError([replace(v, event=start + v.event) for v in error.violations]) from None
-            left = 0
-            while (left := self._probe(encoded, left, room, out, ends[start : start + len(chunk) + 1], work)) < len(
-                chunk
-            ):
+            left, count = 0, len(chunk)
+            while (left := self._probe(encoded, left, room, out, ends[start : start + count + 1], work)) < count:
                 close(start + left)
                 begun = start + left
                 ends[begun] = 0

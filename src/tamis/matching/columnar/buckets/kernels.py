@@ -1,10 +1,10 @@
 """Entries into buckets, and buckets into segments of one flat pool.
 
 A segment holds entries that are verified alike. Its header is `count`, then a word: residual intervals (8 bits), the
-segment's form (2 bits), whether some entry needs more than intervals (SPECIAL), whether it is SORTED. The forms:
+segment's form (2 bits), whether some entry needs more than intervals (SPECIAL). The forms:
 
 SHAPE  entries with the same residual columns and ends: per residual `column | end << 24`; numbers; a column of bounds
-       for each end. SORTED by the first bounds, so that a binary search cuts it.
+       for each end. Ascending by the first bounds, so that a binary search cuts it.
 SEMI   entries whose most selective residual is on the same column: that column; lows; highs; then as MIXED.
 MIXED  any entries: for each residual, columns, lows, highs (padded with an interval that always holds); numbers.
 """
@@ -20,7 +20,7 @@ from tamis.matching.columnar.codes import HIGHEST, LOWEST
 from tamis.matching.columnar.planning.kernels import mix
 
 SHAPE, SEMI, MIXED = 0, 1, 2
-FORM_SHIFT, SPECIAL, SORTED, RESIDUALS = 8, 1 << 10, 1 << 11, 255
+FORM_SHIFT, SPECIAL, RESIDUALS = 8, 1 << 10, 255
 BOTH, FROM, UP_TO, EXACTLY = 0, 1, 2, 3  # which ends of an interval are bounds
 END_SHIFT, COLUMN_BITS = 24, (1 << 24) - 1
 SEGMENT_BITS = 24  # of a bucket's value: how many segments; the rest is where they begin
@@ -224,7 +224,7 @@ def write_shape(
             entries[i] = old[order[i]]
     pool = roomy(pool, end + 2 + count + n * (1 + 2 * count))
     pool[end] = n
-    pool[end + 1] = count | (SHAPE << FORM_SHIFT) | (SPECIAL if is_special else 0) | (SORTED if count > 0 else 0)
+    pool[end + 1] = count | (SHAPE << FORM_SHIFT) | (SPECIAL if is_special else 0)
     end += 2
     for r in range(count):
         pool[end + r] = columns[offsets[first] + places[r]] | (kinds[r] << END_SHIFT)

@@ -99,8 +99,9 @@ class Encoder:
     def encode(self, batch: pa.RecordBatch) -> Encoded:
         """The columns of a canonical batch; attributes it lacks are absent."""
         given = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
-        if self._schema.default_event_type is not None and EVENT_TYPE in self._multiple:
-            given[EVENT_TYPE] = _typed(given.get(EVENT_TYPE), self._schema.default_event_type, len(batch))
+        default = self._schema.default_event_type
+        if default is not None and any(EVENT_TYPE in (c.attribute, c.other) for c in self.columns):
+            given[EVENT_TYPE] = _typed(given.get(EVENT_TYPE), default, len(batch))
         codes = np.full((len(batch), self.singles + 1), ABSENT, np.int32)
         codes[:, self.singles] = 0
         sets: dict[int, tuple[Int64s, Int32s]] = {}

@@ -415,20 +415,9 @@ def match_events(
                     member += 1
                     if count == PROBES:
                         end, loose_end = take(
-                            probes,
-                            count,
-                            slots,
-                            slot_starts,
-                            hits,
-                            pool,
-                            event,
-                            out,
-                            end,
-                            loose,
-                            loose_end,
-                            compress,
+                            probes, count, slots, slot_starts, hits, pool, event, out, end, loose, loose_end, compress,
                             work,
-                        )
+                        )  # fmt: skip
                         count = 0
         end, loose_end = take(
             probes, count, slots, slot_starts, hits, pool, event, out, end, loose, loose_end, compress, work
