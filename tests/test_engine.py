@@ -18,7 +18,7 @@ from tests.matching.columnar.subject import SCHEMA
 
 TEXTS = {"a": "n > 1", "b": "s = 'x' OR tags CONTAINS 'y'", "c": "n IN (1, 2)"}
 EVENTS: list[dict[str, Any]] = [{"n": 2, "s": "x"}, {"tags": ["y"]}, {}]
-WIDE = " OR ".join(f"(n > {2 * k} AND m < {k})" for k in range(600))  # more alternatives than are usually taken
+LONG = f"s LIKE '%{'x' * 1500}%'"  # a longer pattern than is usually taken
 
 
 def found(index: tamis.Index) -> list[list[str]]:
@@ -31,11 +31,13 @@ def found(index: tamis.Index) -> list[list[str]]:
         TEXTS,
         pa.table({"id": list(TEXTS), "filter": list(TEXTS.values())}),
         pa.record_batch({"filter": list(TEXTS.values()), "other": [1, 2, 3], "id": list(TEXTS)}),
-        pa.table({"id": pa.array(list(TEXTS)).dictionary_encode(), "filter": pa.array(list(TEXTS.values()), pa.large_string())}),
+        pa.table(
+            {"id": pa.array([*TEXTS]).dictionary_encode(), "filter": pa.array([*TEXTS.values()], pa.large_string())}
+        ),
         pa.concat_tables(pa.table({"id": [id], "filter": [text]}) for id, text in TEXTS.items()),
     ],
     ids=["dict", "table", "batch", "other string types", "chunks"],
-)  # fmt: skip
+)
 def test_subscriptions_in_any_form(form: Any) -> None:
     index = tamis.compile(form, SCHEMA)
     assert found(index) == [["a", "b", "c"], ["b"], []]
@@ -54,7 +56,7 @@ def test_what_is_no_text_is_reported_by_its_id_and_the_rest_compile(bad: Any) ->
     assert found(index) == [["a", "b", "c"], ["b"], []]
 
 
-@pytest.mark.parametrize("bad", [None, 3, "\ud800", b"x"], ids=repr)
+@pytest.mark.parametrize("bad", [None, 3, "\ud800"], ids=repr)
 def test_what_is_no_id_is_refused(bad: Any) -> None:
     with pytest.raises(SubscriptionError, match="id"):
         tamis.compile({"a": "n > 1", bad: "n > 2"}, SCHEMA)
@@ -94,21 +96,19 @@ def test_an_event_of_the_wrong_kind_is_refused() -> None:
 
 
 def test_wider_limits_hold_for_adding_settling_explaining_and_reopening(tmp_path: Path) -> None:
-    limits = replace(DEFAULT_LIMITS, conjuncts=1000)
-    assert tamis.compile({"wide": WIDE}, SCHEMA).errors
-    index = tamis.compile({"wide": WIDE}, SCHEMA, limits=limits)
-    index.add({"wider": WIDE + " OR n = 1"})
+    limits = replace(DEFAULT_LIMITS, pattern=2000)
+    event = {"s": "-" + "x" * 1500}
+    assert tamis.compile({"long": LONG}, SCHEMA).errors
+    index = tamis.compile({"long": LONG}, SCHEMA, limits=limits)
+    index.add({"other": LONG + " OR n = 1"})
     assert index.errors == []
-    assert [sorted(row) for row in index.match([{"n": 5, "m": 0}, {"n": 1}]).to_lists()] == [
-        ["wide", "wider"],
-        ["wider"],
-    ]
+    assert [sorted(row) for row in index.match([event, {"n": 1}]).to_lists()] == [["long", "other"], ["other"]]
     index.save(tmp_path / "index")
     opened = tamis.Index.open(tmp_path / "index")
-    assert opened.explain({"n": 5, "m": 0}, "wide").matched
-    opened.add({"widest": WIDE + " OR n = 2"})
+    assert opened.explain(event, "long").matched
+    opened.add({"third": LONG + " OR n = 2"})
     assert opened.errors == []
-    assert [sorted(row) for row in opened.match([{"n": 2}]).to_lists()] == [["widest"]]
+    assert opened.match([{"n": 2}]).to_lists() == [["third"]]
 
 
 def test_a_saved_index_is_refused_where_any_byte_of_its_description_is_lost(tmp_path: Path) -> None:
@@ -190,7 +190,8 @@ def test_threads_that_meet_on_a_fresh_index_all_get_its_names() -> None:
     # The ids are made into an Arrow array by the first match; here several are first.
     for _ in range(5):
         index = tamis.compile({str(k): "n > 1" for k in range(300)}, SCHEMA)
-        start, results = threading.Barrier(4), []
+        start = threading.Barrier(4)
+        results: list[Any] = []
 
         def match(index: tamis.Index = index, start: threading.Barrier = start, results: list[Any] = results) -> None:
             start.wait()

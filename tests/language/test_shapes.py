@@ -302,3 +302,10 @@ def test_a_text_that_is_too_long_is_refused_among_texts_of_its_shape() -> None:
     texts = ["title = 'a'", "title = '" + "a" * 100 + "'", *["title = 'b'"] * 20]
     assert [row for row, _ in bind(texts, SCHEMA, Limits(text=50)).errors] == [1]
     assert [row for row, _ in bind(texts[:3], SCHEMA, Limits(text=50)).errors] == [1]
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_half_a_character_is_refused_however_well_its_shape_is_known(count: int) -> None:
+    assert bind(["title = 'known'"] * count, SCHEMA).errors == []
+    bound = bind(["title = '\ud800'"] * count, SCHEMA)
+    assert [row for row, _ in bound.errors] == list(range(count))

@@ -149,7 +149,8 @@ class _Binding:
 
     def bind_one(self, row: int, text: object) -> None:
         """As a shape with one row, where that saves a parse."""
-        found = cut_one(text) if isinstance(text, str) and len(text) <= self.limits.text else None
+        fits = isinstance(text, str) and len(text) <= self.limits.text and is_proper(text)
+        found = cut_one(str(text)) if fits else None
         template = None
         if found is not None:
             template = TEMPLATES.template(found.shape, str(text), found.spans, self.schema, self.limits)

@@ -125,7 +125,12 @@ class NaiveMatcher:
     def add(self, subscriptions: Subscriptions) -> None:
         refused = {row for row, _ in subscriptions.bound.errors}
         pairs = zip(subscriptions.ids.to_pylist(), subscriptions.texts.to_pylist(), strict=True)
-        kept = {key: (text, parse(text, self._schema)) for row, (key, text) in enumerate(pairs) if row not in refused}
+        limits = subscriptions.bound.limits
+        kept = {
+            key: (text, parse(text, self._schema, limits))
+            for row, (key, text) in enumerate(pairs)
+            if row not in refused
+        }
         self._filters = {**self._filters, **kept}
 
     def remove(self, ids: Iterable[str]) -> None:

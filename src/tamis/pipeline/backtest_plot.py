@@ -39,7 +39,7 @@ def plot(backtest: Backtest, path: str | Path | None, top: int) -> Figure:
     every, each = _series(backtest, top)
     times = _times(every, backtest.window)
     _draw_all(above, times, every, backtest)
-    _draw_each(below, times, each)
+    _draw_each(figure, below, times, each, backtest.window)
     matched = sum(every.values())
     figure.suptitle(f"{matched:,} matches in {backtest.events:,} events, by {_worded(backtest.window)}")
     if path is not None:
@@ -70,23 +70,38 @@ def _times(every: Series, window: timedelta) -> list[datetime]:
 
 
 def _draw_all(axes: Axes, times: list[datetime], every: Series, backtest: Backtest) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     heights = [every.get(time, 0) for time in times]
     axes.bar(times, heights, width=backtest.window * 0.9, align="edge", color="#3b6ea5")  # type: ignore[arg-type]
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("matches")
     axes.set_title("all subscriptions", loc="left", fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_each(axes: Axes, times: list[datetime], each: Mapping[str, Series]) -> None:
-    for name, series in each.items():
-        label = name if len(name) <= _SHOWN_NAME else name[: _SHOWN_NAME - 1] + "…"
-        axes.step(times, [series.get(time, 0) for time in times], where="post", label=label)  # type: ignore[arg-type]
-    axes.set_ylabel("matches")
+def _draw_each(
+    figure: Figure, axes: Axes, times: list[datetime], each: Mapping[str, Series], window: timedelta
+) -> None:
+    """A row a subscription, darker where it matched more: lines would hide one another."""
+    from matplotlib.colors import PowerNorm
+
     axes.set_title("the most frequent", loc="left", fontsize="medium")
-    axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="x", rotation=30)
-    if each:
-        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    if not times or not each:
+        return
+    cells = [[series.get(time, 0) for time in times] for series in each.values()]
+    edges = [*times, times[-1] + window]
+    # By the square root: one busy window would else leave all others pale.
+    shades = PowerNorm(0.5, vmin=0, vmax=max(map(max, cells)))
+    drawn = axes.pcolormesh(edges, range(len(each) + 1), cells, cmap="Blues", norm=shades)  # type: ignore[arg-type]
+    axes.set_yticks([row + 0.5 for row in range(len(each))], [_shortened(name) for name in each])
+    axes.invert_yaxis()
+    figure.colorbar(drawn, ax=axes, label="matches")
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _SHOWN_NAME else name[: _SHOWN_NAME - 1] + "…"
 
 
 def _worded(window: timedelta) -> str:

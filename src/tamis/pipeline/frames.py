@@ -22,12 +22,11 @@ def mapped(df: DataFrame, columns: Sequence[str], worker: Worker, fields: Sequen
 
     PySpark takes the dots of a column's name for nesting; under plain names in between none is seen.
     """
+    from pyspark.sql.functions import col
     from pyspark.sql.types import StructField, StructType
 
-    plain = df.toDF(*(f"c{place}" for place in range(len(df.columns))))
-    taken = plain.select(*(f"c{df.columns.index(name)}" for name in columns))
-    answer = StructType([StructField(f"c{place}", field.dataType, True) for place, field in enumerate(fields)])
-    return taken.mapInArrow(worker, answer).toDF(*(field.name for field in fields))
+    plain = df.select(*(col(quoted(name)).alias(f"c{place}") for place, name in enumerate(columns)))
+    return plain.mapInArrow(worker, StructType([StructField(field.name, field.dataType, True) for field in fields]))
 
 
 def quoted(name: str) -> str:

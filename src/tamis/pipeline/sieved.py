@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tamis.pipeline.frames import attribute_columns, kept_columns, mapped, text_column
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.workers.dead_count import DeadCount
 from tamis.pipeline.workers.reading import Reader
 from tamis.pipeline.workers.sieve import Sieve
 from tamis.schema import Schema
@@ -30,6 +31,7 @@ def sieved(
     check: bool = False,
     json: str | None = None,
     ignore_unknown: bool = False,
+    dead: DeadCount | None = None,
 ) -> DataFrame:
     """The kept columns, the attributes if they are parsed from `json`, `subscriptions`, and `violations` if checked."""
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField
@@ -46,7 +48,7 @@ def sieved(
     reader = Reader(
         source.schema, tuple(map(columns.index, read)), tuple(read), check, json is not None, ignore_unknown
     )
-    sieve = Sieve(source, reader, tuple(map(columns.index, kept)), numbers, every)
+    sieve = Sieve(source, reader, tuple(map(columns.index, kept)), numbers, every, dead)
     return mapped(events, columns, sieve.run, [*(events.schema[name] for name in kept), *added])
 
 

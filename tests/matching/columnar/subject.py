@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -32,11 +32,13 @@ SCHEMA = Schema.from_dict(
             "colour": {"type": "enumerated", "values": ["red", "green"]},
         },
         "attributes": SINGLE | MULTIPLE,
-        "event_types": {"thing": dict.fromkeys(SINGLE, "optional") | dict.fromkeys(MULTIPLE, ["optional", "multiple"])},
+        "event_types": {
+            "thing": dict.fromkeys(SINGLE, "optional") | {name: ["optional", "multiple"] for name in MULTIPLE}
+        },
     }
 )
 
-Events = Sequence[Mapping[str, Any]] | pa.RecordBatch
+Events: TypeAlias = Sequence[Mapping[str, Any]] | pa.RecordBatch
 
 
 def subscriptions_of(texts: Mapping[str, str] | Sequence[str], schema: Schema = SCHEMA) -> Subscriptions:

@@ -6,15 +6,19 @@ import random
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tamis.errors import IndexFileError
+from tamis.language import DEFAULT_LIMITS, bind
 from tamis.language.shapes import Bound
 from tamis.matching.columnar import index as module
 from tamis.matching.columnar.index import FOLD, GROWTH, WAITING, ColumnarMatcher
+from tamis.matching.matcher import Subscriptions
 from tamis.matching.statistics import Statistics
 from tamis.testing import reference_matches
 from tests.matching.columnar.buckets.test_pool import MIXED
@@ -161,22 +165,14 @@ def test_statistics_are_remembered_for_what_is_added_later(tmp_path: Path) -> No
     assert ColumnarMatcher.open(tmp_path, SCHEMA)._statistics == known
 
 
-def test_what_waits_was_accepted_under_its_own_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
-    import pyarrow as pa
-
-    from tamis.language import DEFAULT_LIMITS, bind
-    from tamis.matching.matcher import Subscriptions
-
-    matcher = matcher_of(some(0, 3))
-    text = " OR ".join(f"(n > {2 * k} AND m < {k})" for k in range(600))  # more alternatives than are usually taken
-    for id, limits in (("wide", replace(DEFAULT_LIMITS, conjuncts=1000)), ("plain", DEFAULT_LIMITS)):
-        texts = pa.array([text if id == "wide" else "n > 1"])
-        bound = bind(texts, SCHEMA, limits)
+def test_what_waits_was_accepted_under_its_own_limits() -> None:
+    matcher = matcher_of({"base": "n > 1"})
+    long = f"s LIKE '%{'x' * 1500}%'"  # a longer pattern than is usually taken
+    for id, text, limits in (("long", long, replace(DEFAULT_LIMITS, pattern=2000)), ("plain", "n > 1", DEFAULT_LIMITS)):
+        bound = bind([text], SCHEMA, limits)
         assert bound.errors == []
-        matcher.add(Subscriptions(pa.array([id]), texts, bound))
-    assert answers(matcher, [{"n": 5, "m": 0}])[0][-2:] == ["plain", "wide"]
+        matcher.add(Subscriptions(pa.array([id]), pa.array([text]), bound))
+    assert answers(matcher, [{"n": 5, "s": "x" * 1500}]) == [["base", "long", "plain"]]
 
 
 @pytest.mark.parametrize("change", ["add", "add many", "remove", "remove waiting"])
@@ -191,13 +187,12 @@ def test_a_change_while_another_thread_settles_is_not_lost(change: str, monkeypa
         "remove waiting": lambda: matcher.remove(["leaving"]),
     }
     thread = threading.Thread(target=changes[change])
-    real = module.bind
 
     def slow(*arguments: Any) -> Bound:
-        monkeypatch.setattr(module, "bind", real)
+        monkeypatch.setattr(module, "bind", bind)
         thread.start()
         thread.join(0.3)  # it may go ahead, or wait; it must not get lost
-        return real(*arguments)
+        return bind(*arguments)
 
     monkeypatch.setattr(module, "bind", slow)
     answers(matcher, [{}])

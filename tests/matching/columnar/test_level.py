@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from tamis.matching.columnar import level as module
 from tamis.matching.columnar.files import read_arrays
 from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.probing.kernels import PROBES, match_events
 from tamis.schema import Schema
 from tamis.testing import Generated, crowds, reference_matches
 from tests.matching.columnar.buckets.test_pool import MIXED
@@ -71,6 +72,24 @@ def test_more_matches_than_a_buffer_holds_come_in_several_parts(chunk: int, monk
         assert matches.counts.tolist() == whole.counts.tolist()
 
 
+def test_wide_levels_take_fewer_events_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    level = level_of(MIXED)
+    expected = found(level, EVENTS)
+    monkeypatch.setattr(module, "MOST_CODES", 3 * level.encoder.singles)
+    assert found(level, EVENTS) == expected
+    monkeypatch.setattr(module, "MOST_CODES", 1)
+    assert found(level, EVENTS) == expected
+
+
+def test_an_event_with_thousands_of_values() -> None:
+    level = level_of({f"v{k}": f"tags = 'v{k}'" for k in range(10_000)})
+    values = [f"v{k}" for k in range(0, 20_000, 2)]
+    RNG.shuffle(values)
+    matches = matches_of(level, [{"tags": ["v1"]}, {"tags": values + values[:1000]}, {}])
+    assert [len(row) for row in matches.to_lists()] == [1, 5000, 0]
+    assert PROBES < matches.work.probes <= 5002  # the values nobody asks for are one code
+
+
 def test_a_batch_of_which_every_event_fills_a_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DIRECT", 1)
     level = level_of(["TRUE"] * 200)
@@ -107,7 +126,7 @@ def test_a_removal_during_a_match_leaves_nothing_behind(monkeypatch: pytest.Monk
     level = level_of(MIXED)
     expected = found(level, EVENTS)
     matched = sorted({id for row in expected for id in row})
-    real, calls = module.match_events, []
+    calls: list[int] = []
 
     def meanwhile(*arguments: Any) -> Any:
         if not calls:
@@ -116,7 +135,7 @@ def test_a_removal_during_a_match_leaves_nothing_behind(monkeypatch: pytest.Monk
                 assert number is not None
                 level.remove(number)
         calls.append(1)
-        return real(*arguments)
+        return match_events(*arguments)
 
     monkeypatch.setattr(module, "match_events", meanwhile)
     kept = set(matched[1::2])

@@ -33,7 +33,7 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
 
-CHUNK = 4096  # events encoded at a time: their codes stay in cache
+CHUNK, MOST_CODES = 4096, 1 << 24  # events encoded at a time, and codes: they stay in cache
 SLACK = 64  # words a kernel may write past an event's matches
 DIRECT = 1 << 18  # expected matches from which on they are written where they stay, not copied there
 MOST_EXPECTED = 1 << 28  # one event that matches very much does not say that a large batch will
@@ -142,8 +142,9 @@ class Level:
             numbers = out[: ends[stop]] if direct else out[: ends[stop]].copy()
             parts.append(Part(begun, ends[begun : stop + 1].copy(), numbers))
 
-        for start in range(0, len(batch), CHUNK):
-            chunk = batch.slice(start, CHUNK)
+        size = min(CHUNK, max(1, MOST_CODES // (self.encoder.singles + 1)))
+        for start in range(0, len(batch), size):
+            chunk = batch.slice(start, size)
             try:
                 encoded = self.encoder.encode(chunk)
             except EventError as error:

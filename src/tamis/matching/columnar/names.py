@@ -24,7 +24,7 @@ def fill_names(table: Any, offsets: Any, data: int) -> None:
     """Enters the strings at `data + offsets[i]` into an open-addressing table of their numbers."""
     mask = len(table) - 1
     for i in range(len(offsets) - 1):
-        slot = np.int64(hash_at(data + offsets[i], offsets[i + 1] - offsets[i])) & mask
+        slot = np.int64(hash_at(data + offsets[i], offsets[i + 1] - offsets[i], data)) & mask
         while table[slot] >= 0:
             slot = (slot + 1) & mask
         table[slot] = i
@@ -34,7 +34,7 @@ def fill_names(table: Any, offsets: Any, data: int) -> None:
 def find_name(table: Any, offsets: Any, data: int, text: int, size: int) -> int:
     """The number of the string of so many bytes at `text`, or -1."""
     mask = len(table) - 1
-    slot = np.int64(hash_at(text, size)) & mask
+    slot = np.int64(hash_at(text, size, text)) & mask
     while table[slot] >= 0:
         start = offsets[table[slot]]
         if offsets[table[slot] + 1] - start == size and same_bytes(data + start, text, size):

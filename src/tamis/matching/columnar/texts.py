@@ -15,7 +15,7 @@ _CODEC = "zstd"
 
 
 class Texts:
-    """Text n is in block n // BLOCK, which is its texts' ends (int32) and then their bytes."""
+    """Text n is in block n // BLOCK, which is its texts' ends (int64) and then their bytes."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self._starts, self._sizes, self._data = arrays["starts"], arrays["sizes"], arrays["data"]
@@ -28,7 +28,7 @@ class Texts:
         for start in range(0, len(texts), BLOCK):
             block = texts.slice(start, BLOCK).cast(pa.large_binary())
             offsets = np.frombuffer(block.buffers()[1], np.int64)[block.offset : block.offset + len(block) + 1]
-            ends = (offsets[1:] - offsets[0]).astype(np.int32).tobytes()
+            ends = (offsets[1:] - offsets[0]).tobytes()
             raw = ends + bytes(memoryview(block.buffers()[2] or b"")[offsets[0] : offsets[-1]])
             blocks.append(np.frombuffer(pa.compress(raw, _CODEC, asbytes=True), np.uint8))
             sizes.append(len(raw))
@@ -56,14 +56,14 @@ class Texts:
         arrays = []
         for block in range(len(self._sizes)):
             raw, ends = self._block(block)
-            offsets = np.concatenate([np.zeros(1, np.int64), ends.astype(np.int64)])
+            offsets = np.concatenate([np.zeros(1, np.int64), ends])
             arrays.append(
                 pa.Array.from_buffers(pa.large_string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(raw)])
             )
         return pa.chunked_array(arrays, pa.large_string()).combine_chunks()
 
-    def _block(self, block: int) -> tuple[bytes, npt.NDArray[np.int32]]:
+    def _block(self, block: int) -> tuple[bytes, npt.NDArray[np.int64]]:
         packed = self._data[self._starts[block] : self._starts[block + 1]].tobytes()
         raw = pa.decompress(packed, int(self._sizes[block]), _CODEC, asbytes=True)
         count = min(BLOCK, self._count - block * BLOCK)
-        return raw[4 * count :], np.frombuffer(raw, np.int32, count)
+        return raw[8 * count :], np.frombuffer(raw, np.int64, count)

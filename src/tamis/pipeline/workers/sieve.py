@@ -11,6 +11,7 @@ import pyarrow as pa
 from tamis.errors import EventError, PipelineError
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.workers.dead_count import DeadCount
 from tamis.pipeline.workers.lists import id_lists, joined, lengths, number_lists, spread
 from tamis.pipeline.workers.opened import opened
 from tamis.pipeline.workers.pacing import Pace
@@ -26,7 +27,7 @@ class Sieve:
     """Rows in; out come the `kept` columns, the attributes where they were parsed, the list of matches, and the
     violations where rows were checked. Sent to the workers by value: it holds paths and positions only.
 
-    `every` row comes out, or only those that match or are dead.
+    `every` row comes out, or only those that match or are dead; `dead` is told how many of these there are.
     """
 
     source: Snapshot | Live
@@ -34,17 +35,22 @@ class Sieve:
     kept: tuple[int, ...]
     numbers: bool
     every: bool
+    dead: DeadCount | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         snapshot = self.source if isinstance(self.source, Snapshot) else self.source.snapshot(*_micro_batch())
         sharded = len(snapshot.parts) > 1
         pace = Pace(_MATCHES_A_ROUND if sharded else _MATCHES)
+        dead = 0
         for pieces in pace.rounds(batches):
             reads = [self.reader.read(piece) for piece in pieces]
             answers = self._matched(snapshot, reads)
             pace.saw(sum(len(read.rows) for read in reads), sum(len(lists.flatten()) for lists in answers))
+            dead += sum(len(read.dead) for read in reads)
             for piece, read, lists in zip(pieces, reads, answers, strict=True):
                 yield self._output(piece, read, lists)
+        if self.dead is not None:
+            self.dead.tell(dead)
 
     def _matched(self, snapshot: Snapshot, reads: list[Read]) -> list[pa.ListArray]:
         """For each batch a list an event. Every part is opened once; nothing of it is held when the next one is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ OF_SIZES = tuple(Column(kind, "sizes") for kind in (Kind.LEAST, Kind.GREATEST, K
 def sets_of(encoded: Encoded, which: int = 0) -> list[list[int]]:
     """A set column, row by row."""
     ends = encoded.set_ends[which].tolist()
-    return [encoded.set_codes[a:b].tolist() for a, b in zip(ends, ends[1:], strict=False)]
+    return [encoded.set_codes[a:b].tolist() for a, b in pairwise(ends)]
 
 
 def encoder(*columns: Column, schema: Schema = SCHEMA, **patterns: PatternSet) -> Encoder:

@@ -22,7 +22,7 @@ from tamis.matching.columnar.probing.kernels import (
 ascending = st.lists(st.integers(-3, 12), max_size=40).map(sorted)
 
 
-def both(function: Any) -> Any:
+def both(function: Any) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("function", [function, function.py_func], ids=["compiled", "interpreted"])
 
 

@@ -121,10 +121,9 @@ def signatures(members: Any, masks: Any, conjuncts: Any, special: Any, singles: 
 
 
 @kernel
-def residuals(
-    entry: int, members: Any, masks: Any, conjuncts: Any, tops: Any, singles: int, places: Any, widths: Any
-) -> int:
+def residuals(entry: int, entries: Any, places: Any, widths: Any) -> int:
     """The entry's residual intervals, the most selective first; returns how many."""
+    members, masks, conjuncts, _, _, tops, singles, _ = entries
     offsets, columns, lows, highs = conjuncts
     c, count = members[entry], 0
     for j in range(offsets[c], offsets[c + 1]):
@@ -176,34 +175,18 @@ def roomy(pool: Any, need: int) -> Any:
 
 
 @kernel
-def write_shape(
-    pool: Any,
-    end: int,
-    entries: Any,
-    members: Any,
-    masks: Any,
-    conjuncts: Any,
-    tops: Any,
-    singles: int,
-    is_special: int,
-    positions: Any,
-) -> Any:
-    """A segment of entries with one signature; returns the pool and its new end."""
+def narrowest(chosen: Any, places: Any, kinds: Any, count: int, entries: Any) -> int:
+    """Which residual of entries with one signature leaves the least when it is searched."""
+    members, conjuncts, tops = entries[0], entries[2], entries[5]
     offsets, columns, lows, highs = conjuncts
-    n, first = len(entries), members[entries[0]]
-    places, kinds, count = np.empty(64, np.int64), np.empty(64, np.int64), 0
-    for j in range(offsets[first], offsets[first + 1]):
-        if is_residual(masks[entries[0]], j - offsets[first], columns[j], singles):
-            places[count], kinds[count] = j - offsets[first], end_of(lows[j], highs[j])
-            count += 1
     best, least = 0, 1e18
-    for r in range(count):  # the first column is searched: it should leave the least
+    for r in range(count):
         left = -1.0
         if kinds[r] != EXACTLY:
             left = 0.0
-            top = np.float64(tops[columns[offsets[first] + places[r]]])
-            for i in range(min(n, 64)):
-                j = offsets[members[entries[i]]] + places[r]
+            top = np.float64(tops[columns[offsets[members[chosen[0]]] + places[r]]])
+            for i in range(min(len(chosen), 64)):
+                j = offsets[members[chosen[i]]] + places[r]
                 if kinds[r] == FROM:
                     left += 1 - np.float64(max(lows[j], 0)) / (top + 1)
                 elif kinds[r] == UP_TO:
@@ -212,59 +195,86 @@ def write_shape(
                     left += 0.6
         if left < least:
             best, least = r, left
+    return best
+
+
+@kernel
+def write_shape(pool: Any, end: int, chosen: Any, entries: Any) -> Any:
+    """A segment of entries with one signature; returns the pool and its new end."""
+    members, masks, conjuncts, special, _, _, singles, positions = entries
+    offsets, columns, lows, highs = conjuncts
+    n, first = len(chosen), members[chosen[0]]
+    places, kinds, count = np.empty(64, np.int64), np.empty(64, np.int64), 0
+    for j in range(offsets[first], offsets[first + 1]):
+        if is_residual(masks[chosen[0]], j - offsets[first], columns[j], singles):
+            places[count], kinds[count] = j - offsets[first], end_of(lows[j], highs[j])
+            count += 1
     if count > 0:
+        best = narrowest(chosen, places, kinds, count, entries)
         places[0], places[best] = places[best], places[0]
         kinds[0], kinds[best] = kinds[best], kinds[0]
         bounds = np.empty(n, np.int64)
         for i in range(n):
-            j = offsets[members[entries[i]]] + places[0]
+            j = offsets[members[chosen[i]]] + places[0]
             bounds[i] = highs[j] if kinds[0] == UP_TO else lows[j]
-        order, old = np.argsort(bounds, kind="mergesort"), entries.copy()
+        order, old = np.argsort(bounds, kind="mergesort"), chosen.copy()
         for i in range(n):
-            entries[i] = old[order[i]]
+            chosen[i] = old[order[i]]
     pool = roomy(pool, end + 2 + count + n * (1 + 2 * count))
     pool[end] = n
-    pool[end + 1] = count | (SHAPE << FORM_SHIFT) | (SPECIAL if is_special else 0)
+    pool[end + 1] = count | (SHAPE << FORM_SHIFT) | (SPECIAL if special[first] else 0)
     end += 2
     for r in range(count):
         pool[end + r] = columns[offsets[first] + places[r]] | (kinds[r] << END_SHIFT)
     end += count
     for i in range(n):
-        pool[end + i] = members[entries[i]]
-        positions[entries[i]] = end + i
+        pool[end + i] = members[chosen[i]]
+        positions[chosen[i]] = end + i
     end += n
     for r in range(count):
         if kinds[r] != UP_TO:
             for i in range(n):
-                pool[end + i] = lows[offsets[members[entries[i]]] + places[r]]
+                pool[end + i] = lows[offsets[members[chosen[i]]] + places[r]]
             end += n
         if kinds[r] == BOTH or kinds[r] == UP_TO:
             for i in range(n):
-                pool[end + i] = highs[offsets[members[entries[i]]] + places[r]]
+                pool[end + i] = highs[offsets[members[chosen[i]]] + places[r]]
             end += n
     return pool, end
 
 
 @kernel
-def write_rows(
-    pool: Any,
-    end: int,
-    entries: Any,
-    skip: int,
-    length: int,
-    members: Any,
-    masks: Any,
-    conjuncts: Any,
-    tops: Any,
-    singles: int,
-    positions: Any,
-) -> int:
+def write_shapes(pool: Any, end: int, chosen: Any, entries: Any, rest: Any) -> Any:
+    """Shape segments of those that are many enough; the others go to `rest`.
+
+    Returns the pool, its new end, how many segments were written, and how many entries are left.
+    """
+    signature, segments, left, i = entries[4], 0, 0, 0
+    sort_by(signature, chosen)
+    while i < len(chosen):
+        j = i
+        while j < len(chosen) and signature[chosen[j]] == signature[chosen[i]]:
+            j += 1
+        if j - i < SHAPE_LEAST:
+            for k in range(i, j):
+                rest[left] = chosen[k]
+                left += 1
+        else:
+            pool, end = write_shape(pool, end, chosen[i:j], entries)
+            segments += 1
+        i = j
+    return pool, end, segments, left
+
+
+@kernel
+def write_rows(pool: Any, end: int, chosen: Any, skip: int, length: int, entries: Any) -> int:
     """The residuals of entries from the skip-th on as columns, lows, highs, padded to `length`; then their numbers."""
+    members, conjuncts, singles, positions = entries[0], entries[2], entries[6], entries[7]
     columns, lows, highs = conjuncts[1], conjuncts[2], conjuncts[3]
-    n = len(entries)
+    n = len(chosen)
     places, widths = np.empty(64, np.int64), np.empty(64)
     for i in range(n):
-        count = residuals(entries[i], members, masks, conjuncts, tops, singles, places, widths)
+        count = residuals(chosen[i], entries, places, widths)
         for r in range(length):
             at = end + 3 * n * r + i
             if r + skip < count:
@@ -272,108 +282,91 @@ def write_rows(
                 pool[at], pool[at + n], pool[at + 2 * n] = columns[j], lows[j], highs[j]
             else:
                 pool[at], pool[at + n], pool[at + 2 * n] = singles, LOWEST, HIGHEST
-        pool[end + 3 * n * length + i] = members[entries[i]]
-        positions[entries[i]] = end + 3 * n * length + i
+        pool[end + 3 * n * length + i] = members[chosen[i]]
+        positions[chosen[i]] = end + 3 * n * length + i
     return end + n * (3 * length + 1)
 
 
 @kernel
-def lay_out(
-    bucket_ends: Any,
-    order: Any,
-    signature: Any,
-    members: Any,
-    masks: Any,
-    conjuncts: Any,
-    special: Any,
-    tops: Any,
-    singles: int,
-    values: Any,
-    positions: Any,
-) -> Any:
-    """Writes every bucket's segments. `values[b]`: where bucket b begins, and how many segments it has."""
+def write_semis(pool: Any, end: int, chosen: Any, entries: Any, leads: Any) -> Any:
+    """Semi segments of those that are many enough; the others are moved to the front of `chosen`.
+
+    Returns as `write_shapes`. `leads` is scratch: the column of each entry's most selective residual, or -1.
+    """
+    members, _, conjuncts, special, signature, _, _, _ = entries
     columns, lows, highs = conjuncts[1], conjuncts[2], conjuncts[3]
-    pool, end = np.empty(max(1024, 8 * len(order)), np.int32), 0
-    rest, leads = np.empty(len(order), np.int64), np.empty(len(members), np.int64)
     places, widths = np.empty(64, np.int64), np.empty(64)
-    for bucket in range(len(bucket_ends) - 1):
-        entries = order[bucket_ends[bucket] : bucket_ends[bucket + 1]]
-        start, segments, left = end, 0, 0
-        sort_by(signature, entries)
-        i = 0
-        while i < len(entries):
-            j = i
-            while j < len(entries) and signature[entries[j]] == signature[entries[i]]:
-                j += 1
-            if j - i < SHAPE_LEAST:
-                for k in range(i, j):
-                    rest[left] = entries[k]
-                    left += 1
-            else:
-                pool, end = write_shape(
-                    pool,
-                    end,
-                    entries[i:j],
-                    members,
-                    masks,
-                    conjuncts,
-                    tops,
-                    singles,
-                    special[members[entries[i]]],
-                    positions,
-                )
-                segments += 1
-            i = j
-        if left >= SEMI_LEAST:
-            others = rest[:left]
-            for k in range(left):
-                count = residuals(others[k], members, masks, conjuncts, tops, singles, places, widths)
-                leads[others[k]] = columns[places[0]] if count > 0 else -1
-            sort_by(leads, others)
-            kept, i = 0, 0
-            while i < left:
-                j, length, is_special = i, 0, 0
-                while j < left and leads[others[j]] == leads[others[i]]:
-                    length = max(length, (signature[others[j]] >> LENGTH_SHIFT) - 1)
-                    is_special |= special[members[others[j]]]
-                    j += 1
-                n = j - i
-                if leads[others[i]] < 0 or n < SEMI_LEAST:
-                    for k in range(i, j):
-                        others[kept] = others[k]
-                        kept += 1
-                else:
-                    pool = roomy(pool, end + 3 + n * (3 * length + 3))
-                    pool[end], pool[end + 2] = n, leads[others[i]]
-                    pool[end + 1] = length | (SEMI << FORM_SHIFT) | (SPECIAL if is_special else 0)
-                    end += 3
-                    for k in range(n):
-                        residuals(others[i + k], members, masks, conjuncts, tops, singles, places, widths)
-                        pool[end + k], pool[end + n + k] = lows[places[0]], highs[places[0]]
-                    end = write_rows(
-                        pool, end + 2 * n, others[i:j], 1, length, members, masks, conjuncts, tops, singles, positions
-                    )
-                    segments += 1
-                i = j
-            left = kept
-            sort_by(signature, rest[:left])
-        i = 0
-        while i < left:
-            length = signature[rest[i]] >> LENGTH_SHIFT
-            j = i
-            while j < left and signature[rest[j]] >> LENGTH_SHIFT == length:
-                j += 1
-            if j - i < MIXED_LEAST:
-                j = min(left, i + MIXED_MOST)
-                length = signature[rest[j - 1]] >> LENGTH_SHIFT
-            is_special = 0
+    for k in range(len(chosen)):
+        count = residuals(chosen[k], entries, places, widths)
+        leads[chosen[k]] = columns[places[0]] if count > 0 else -1
+    sort_by(leads, chosen)
+    segments, left, i = 0, 0, 0
+    while i < len(chosen):
+        j, length, is_special = i, 0, 0
+        while j < len(chosen) and leads[chosen[j]] == leads[chosen[i]]:
+            length = max(length, (signature[chosen[j]] >> LENGTH_SHIFT) - 1)
+            is_special |= special[members[chosen[j]]]
+            j += 1
+        n = j - i
+        if leads[chosen[i]] < 0 or n < SEMI_LEAST:
             for k in range(i, j):
-                is_special |= special[members[rest[k]]]
-            pool = roomy(pool, end + 2 + (j - i) * (3 * length + 1))
-            pool[end] = j - i
-            pool[end + 1] = length | (MIXED << FORM_SHIFT) | (SPECIAL if is_special else 0)
-            end = write_rows(pool, end + 2, rest[i:j], 0, length, members, masks, conjuncts, tops, singles, positions)
+                chosen[left] = chosen[k]
+                left += 1
+        else:
+            pool = roomy(pool, end + 3 + n * (3 * length + 3))
+            pool[end], pool[end + 2] = n, leads[chosen[i]]
+            pool[end + 1] = length | (SEMI << FORM_SHIFT) | (SPECIAL if is_special else 0)
+            end += 3
+            for k in range(n):
+                residuals(chosen[i + k], entries, places, widths)
+                pool[end + k], pool[end + n + k] = lows[places[0]], highs[places[0]]
+            end = write_rows(pool, end + 2 * n, chosen[i:j], 1, length, entries)
             segments += 1
-            i = j
-        values[bucket] = (start << SEGMENT_BITS) | segments
+        i = j
+    return pool, end, segments, left
+
+
+@kernel
+def write_mixed(pool: Any, end: int, chosen: Any, entries: Any) -> Any:
+    """Mixed segments of all of them, sorted by signature; returns the pool, its new end, and how many segments."""
+    members, special, signature = entries[0], entries[3], entries[4]
+    segments, i = 0, 0
+    while i < len(chosen):
+        length = signature[chosen[i]] >> LENGTH_SHIFT
+        j = i
+        while j < len(chosen) and signature[chosen[j]] >> LENGTH_SHIFT == length:
+            j += 1
+        if j - i < MIXED_LEAST:
+            j = min(len(chosen), i + MIXED_MOST)
+            length = signature[chosen[j - 1]] >> LENGTH_SHIFT
+        is_special = 0
+        for k in range(i, j):
+            is_special |= special[members[chosen[k]]]
+        pool = roomy(pool, end + 2 + (j - i) * (3 * length + 1))
+        pool[end] = j - i
+        pool[end + 1] = length | (MIXED << FORM_SHIFT) | (SPECIAL if is_special else 0)
+        end = write_rows(pool, end + 2, chosen[i:j], 0, length, entries)
+        segments += 1
+        i = j
+    return pool, end, segments
+
+
+@kernel
+def lay_out(bucket_ends: Any, order: Any, entries: Any, values: Any) -> Any:
+    """Writes every bucket's segments. `values[b]`: where bucket b begins, and how many segments it has.
+
+    `entries`, by number: conjunction, mask (see `deal`); the conjunctions' rows, which of them are special; signature;
+    the highest code of each column, how many single-code columns; and, written here, positions of entries in the pool.
+    """
+    pool, end = np.empty(max(1024, 8 * len(order)), np.int32), 0
+    rest, leads = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    for bucket in range(len(bucket_ends) - 1):
+        start, chosen = end, order[bucket_ends[bucket] : bucket_ends[bucket + 1]]
+        pool, end, segments, left = write_shapes(pool, end, chosen, entries, rest)
+        if left >= SEMI_LEAST:
+            pool, end, more, left = write_semis(pool, end, rest[:left], entries, leads)
+            segments += more
+            sort_by(entries[4], rest[:left])
+        pool, end, more = write_mixed(pool, end, rest[:left], entries)
+        values[bucket] = (start << SEGMENT_BITS) | (segments + more)
     return pool[:end].copy()

@@ -43,10 +43,8 @@ def fill(conjuncts: Conjuncts, encoder: Encoder, entries: Entries, groups: int) 
     special = conjuncts.special
     signature = signatures(entries.conjuncts, entries.masks, rows, special, encoder.singles)
     values, positions = np.empty(len(ends) - 1, np.int64), np.empty(len(entries.groups), np.int64)
-    pool = lay_out(
-        ends, order, signature, entries.conjuncts, entries.masks, rows, special, _tops(encoder), encoder.singles,
-        values, positions,
-    )  # fmt: skip
+    flat = (entries.conjuncts, entries.masks, rows, special, signature, _tops(encoder), encoder.singles, positions)
+    pool = lay_out(ends, order, flat, values)
     refuse_excess(max(len(pool), len(positions)), MOST_NUMBERED, "words")
     occupied = np.flatnonzero(slots[::2] != -1)
     slots[2 * occupied + 1] = values[slots[2 * occupied + 1]]

@@ -30,6 +30,8 @@ from tamis.schema import EVENT_TYPE, Schema
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
+_MANY = 64  # codes of one event are sorted before the kernel inserts them one by one
+
 
 class Kind(StrEnum):
     """What a column holds. The first four hold one code an event, the last two a set of codes."""
@@ -190,6 +192,9 @@ def _sets(values: pa.Array, piece_offsets: Int64s, pieces: Int32s) -> tuple[Int6
     """Each row's set of codes, given the codes of each of its values."""
     ends, codes = np.empty(len(values) + 1, np.int64), np.empty(len(pieces), np.int32)
     lists = _list_offsets(values)
+    sizes = np.diff(piece_offsets[lists])
+    if sizes.max(initial=0) > _MANY:
+        pieces = pieces[np.lexsort((pieces, np.repeat(np.arange(len(sizes)), sizes)))]
     end = gather_sets(validity(values), values.offset, lists, piece_offsets, pieces, ends, codes)
     return ends, codes[:end]
 

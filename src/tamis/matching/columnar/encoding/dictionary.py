@@ -19,6 +19,7 @@ from tamis.matching.columnar.encoding.kernels import (
     FORM,
     INTEGERS,
     LARGE_STRINGS,
+    LIMIT,
     ORDERED,
     SIZE,
     STRINGS,
@@ -154,7 +155,8 @@ class Strings:
         job[FORM] = LARGE_STRINGS if large else STRINGS
         _, starts, text = values.buffers()
         job[VALUES] = (starts.address if starts is not None else 0) + (8 if large else 4) * values.offset
-        job[TEXT] = text.address if text is not None else 0
+        if text is not None:
+            job[TEXT], job[LIMIT] = text.address, text.address + text.size
         return values
 
 

@@ -16,13 +16,13 @@ from tamis.matching.columnar.intrinsics import read_byte, read_float, read_int32
 
 # The forms of a job, and its fields.
 DIRECT, INTEGERS, FLOATS, STRINGS, LARGE_STRINGS = 0, 1, 2, 3, 4
-FORM, COLUMN, VALID, BIT, VALUES, TEXT, TABLE, SIZE, CONSTANTS, COUNT, DATA, ORDERED, FIELDS = range(13)
+FORM, COLUMN, VALID, BIT, VALUES, TEXT, TABLE, SIZE, CONSTANTS, COUNT, DATA, ORDERED, LIMIT, FIELDS = range(14)
 
 SHORT = 7  # bytes of a string that fit into a word with its length: their hash says all of them
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MIXER = np.uint64(0xBF58476D1CE4E5B9)
 _FOLD = np.uint64(29)
-_EIGHT = np.uint64(8)
+EIGHT, ONE = np.uint64(8), np.uint64(1)
 
 
 @bare_kernel
@@ -35,8 +35,19 @@ def mixed(value: Any) -> Any:
 
 
 @bare_kernel
-def hash_at(address: int, size: int) -> Any:
-    """A 64-bit hash of the bytes at an address; up to SHORT bytes, no two strings have the same one."""
+def hash_at(address: int, size: int, limit: int) -> Any:
+    """A 64-bit hash of the bytes at an address; up to SHORT bytes, no two strings have the same one.
+
+    Memory may be read up to `limit`: short strings are read as one word, for their lengths are hard to predict.
+    """
+    if size <= SHORT:
+        word = np.uint64(0)
+        if address + 8 <= limit:
+            word = np.uint64(read_int64(address, 0)) & ((ONE << np.uint64(8 * size)) - ONE)
+        else:
+            for i in range(size):
+                word |= np.uint64(read_byte(address, i)) << np.uint64(8 * i)
+        return mixed(word | (np.uint64(size) << np.uint64(56)))
     value = np.uint64(size)
     at, left = address, size
     while left >= 8:
@@ -44,15 +55,11 @@ def hash_at(address: int, size: int) -> Any:
         at += 8
         left -= 8
     tail = np.uint64(0)
-    if left >= 4:
-        tail = np.uint64(np.uint32(read_int32(at, 0)))
-        at += 4
-        left -= 4
     while left > 0:
-        tail = (tail << _EIGHT) | np.uint64(read_byte(at, 0))
+        tail = (tail << EIGHT) | np.uint64(read_byte(at, 0))
         at += 1
         left -= 1
-    return mixed(value ^ (tail << _EIGHT)) if size <= SHORT else mixed(value ^ tail)
+    return mixed(value ^ tail)
 
 
 @bare_kernel
@@ -75,7 +82,7 @@ def fill_table(slots: Any, offsets: Any, data: int) -> None:
     mask = len(slots) // 2 - 1
     for i in range(len(offsets) - 1):
         size = offsets[i + 1] - offsets[i]
-        value = hash_at(data + offsets[i], size)
+        value = hash_at(data + offsets[i], size, data + offsets[len(offsets) - 1])
         slot = np.int64(value) & mask
         while slots[2 * slot + 1] >= 0:
             slot = (slot + 1) & mask
@@ -84,11 +91,11 @@ def fill_table(slots: Any, offsets: Any, data: int) -> None:
 
 
 @bare_kernel
-def find_string(slots: int, mask: int, offsets: int, data: int, text: int, size: int) -> int:
+def find_string(slots: int, mask: int, offsets: int, data: int, text: int, size: int, limit: int) -> int:
     """The number of the string of so many bytes at `text`, or -1."""
     if mask < 0:
         return -1
-    value = np.int64(hash_at(text, size))
+    value = np.int64(hash_at(text, size, limit))
     slot = value & mask
     while True:
         entry = read_int64(slots, 2 * slot + 1)
@@ -143,7 +150,7 @@ def encode_strings(job: Any, rows: int, out: Any) -> None:
         else:
             start, stop = np.int64(read_int32(job[VALUES], row)), np.int64(read_int32(job[VALUES], row + 1))
         text = job[TEXT] + start
-        number = find_string(job[TABLE], job[SIZE] - 1, job[CONSTANTS], job[DATA], text, stop - start)
+        number = find_string(job[TABLE], job[SIZE] - 1, job[CONSTANTS], job[DATA], text, stop - start, job[LIMIT])
         if number >= 0:
             out[row, column] = 2 * number + 1
         elif job[ORDERED]:
