@@ -23,6 +23,7 @@ from tamis.matching.columnar.names import Names
 from tamis.matching.columnar.planning.knowledge import learn
 from tamis.matching.columnar.planning.plan import Plan, plan
 from tamis.matching.columnar.probing.kernels import PROBES, match_events
+from tamis.matching.columnar.slabs import SLAB, Slabs
 from tamis.matching.columnar.texts import Texts
 from tamis.matching.matches import Part, Work
 from tamis.matching.patterns import PatternSet
@@ -36,7 +37,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 CHUNK, MOST_CODES = 4096, 1 << 24  # events encoded at a time, and codes: they stay in cache
 SLACK = 64  # words a kernel may write past an event's matches
 DIRECT = 1 << 18  # expected matches from which on they are written where they stay, not copied there
-MOST_EXPECTED = 1 << 28  # one event that matches very much does not say that a large batch will
 LAST_STAMP = 2**30 - 1
 
 
@@ -51,6 +51,7 @@ class _Scratch(threading.local):
         self.memory, self.seen = np.zeros(tests, np.int32), np.zeros(several, np.int32)
         self.stamp, self.loose = 0, np.empty(conjuncts + SLACK, np.int32)
         self.out = np.zeros(0, np.int32)
+        self.slabs = Slabs()
 
 
 class Level:
@@ -131,11 +132,11 @@ class Level:
     def match(self, batch: pa.RecordBatch, work: Work) -> list[Part]:
         """The matches of a canonical batch, in as many parts as output buffers were needed."""
         room = len(self.conjuncts) + SLACK
-        expected = min(int(self._expected * len(batch) * 1.1), MOST_EXPECTED)
+        expected = min(int(self._expected * len(batch) * 1.1), SLAB)
         direct = expected > DIRECT
         if not direct and len(self._scratch.out) < room + DIRECT:
             self._scratch.out = np.empty(room + 2 * DIRECT, np.int32)
-        out = np.empty(room + expected, np.int32) if direct else self._scratch.out
+        out = self._scratch.slabs.take(room + expected) if direct else self._scratch.out
         ends, parts, begun = np.zeros(len(batch) + 1, np.int64), [], 0
 
         def close(stop: int) -> None:
@@ -155,7 +156,7 @@ class Level:
                 begun = start + left
                 ends[begun] = 0
                 if direct:
-                    out = np.empty(room + max(expected, DIRECT), np.int32)
+                    out = self._scratch.slabs.take(room + expected)
         close(len(batch))
         if len(batch):
             self._expected = sum(part.offsets[-1] for part in parts) / len(batch)
