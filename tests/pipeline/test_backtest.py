@@ -69,6 +69,24 @@ def test_texts_are_compiled_and_the_refused_reported(spark: SparkSession) -> Non
         pipeline.backtest(history, {"dear": "price > 500"})
 
 
+def test_a_column_that_tells_no_time_is_refused(spark: SparkSession) -> None:
+    history = frame(spark, LOTS[:5])
+    with pytest.raises(PipelineError, match="no column 'when' to tell the time"):
+        pipeline.backtest(history, compiled(), time_column="when")
+    with pytest.raises(PipelineError, match="'price' holds double, which tells no time"):
+        pipeline.backtest(history, compiled(), time_column="price")
+    with pytest.raises(PipelineError, match="1000 samples cannot be kept"):
+        pipeline.backtest(history, compiled(), samples=1000)
+
+
+def test_a_history_may_have_any_columns_and_dates_for_times(spark: SparkSession) -> None:
+    history = frame(spark, LOTS).selectExpr("price", "title AS kind", "1 AS matches", "DATE '2024-05-01' AS window")
+    found = pipeline.backtest(history, {"dear": "price > 500"}, SCHEMA, time_column="window", samples=1)
+    assert [row["kind"] for row in found.samples.collect()][0] in {lot["title"] for lot in LOTS if lot["price"] > 500}
+    ((_, window, _),) = found.counts.collect()
+    assert utc(window) == datetime(2024, 5, 1)
+
+
 def test_shards_are_counted_like_one_index(spark: SparkSession, told: dict[str, list[str]], tmp_path: Path) -> None:
     shards = pipeline.shard(compiled(), tmp_path / "shards", 3).shards
     found = pipeline.backtest(frame(spark, LOTS), shards, samples=1, keep=["title"])

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pyspark.sql import DataFrame
 
-_TALLY = ("kind", "subscription", "window", "matches")
+# Not the names that users see: an event may well have a column `kind`.
+_TALLY = ("_kind", "_subscription", "_window", "_count")
+_MOST_SAMPLES = 255
 _UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 
 
@@ -55,23 +57,24 @@ class Backtest:
     @property
     def volume(self) -> DataFrame:
         """window, events."""
-        return self._of(EVENTS).groupBy("window").agg({"matches": "sum"}).toDF("window", "events")
+        return self._of(EVENTS).groupBy("_window").agg({"_count": "sum"}).toDF("window", "events")
 
     @property
     def counts(self) -> DataFrame:
         """subscription, window, matches; where there are any."""
-        return self._of(MATCHES).groupBy(*_TALLY[1:3]).agg({"matches": "sum"}).toDF(*_TALLY[1:])
+        counted = self._of(MATCHES).groupBy("_subscription", "_window").agg({"_count": "sum"})
+        return counted.toDF("subscription", "window", "matches")
 
     @property
     def totals(self) -> DataFrame:
         """subscription, matches, and the first and last window that has one; the most frequent first."""
         from pyspark.sql import functions
 
-        found = self._of(MATCHES).groupBy("subscription")
+        found = self._of(MATCHES).groupBy(functions.col("_subscription").alias("subscription"))
         every = found.agg(
-            functions.sum("matches").alias("matches"),
-            functions.min("window").alias("first"),
-            functions.max("window").alias("last"),
+            functions.sum("_count").alias("matches"),
+            functions.min("_window").alias("first"),
+            functions.max("_window").alias("last"),
         )
         return every.orderBy(functions.desc("matches"), "subscription")
 
@@ -80,10 +83,10 @@ class Backtest:
         """subscription, and the columns of an event it matched: a few of each, the earliest of those that were kept."""
         from pyspark.sql import Window, functions
 
-        of_each = Window.partitionBy("subscription").orderBy("window")
-        ranked = self._of(SAMPLE).withColumn("rank", functions.row_number().over(of_each))
-        columns = [name for name in self.tally.columns if name not in ("kind", "matches", "window")]
-        return ranked.where(f"rank <= {self.examples}").select(*map(quoted, columns))
+        of_each = Window.partitionBy("_subscription").orderBy("_window")
+        ranked = self._of(SAMPLE).withColumn("_rank", functions.row_number().over(of_each))
+        columns = [quoted(name) for name in self.tally.columns if name not in _TALLY]
+        return ranked.where(f"_rank <= {self.examples}").selectExpr("_subscription AS subscription", *columns)
 
     def plot(self, path: str | Path | None = None, top: int = 8) -> Figure:
         """Matches over time, in all and of the most frequent subscriptions; written to a .png, .svg or .pdf file."""
@@ -96,10 +99,10 @@ class Backtest:
         self.tally.unpersist()
 
     def _of(self, kind: int) -> DataFrame:
-        return self.tally.where(f"kind = {kind}")
+        return self.tally.where(f"_kind = {kind}")
 
     def _total(self, kind: int) -> int:
-        return int(self._of(kind).agg({"matches": "sum"}).collect()[0][0] or 0)
+        return int(self._of(kind).agg({"_count": "sum"}).collect()[0][0] or 0)
 
 
 def backtest(
@@ -123,14 +126,14 @@ def backtest(
     from pyspark.sql.types import IntegerType, LongType, StringType, StructField, TimestampType
 
     wide = window_width(window)
+    if not 0 <= samples <= _MOST_SAMPLES:
+        raise PipelineError(f"{samples} samples cannot be kept of each subscription; 0 to {_MOST_SAMPLES} can")
+    if time_column is not None:
+        _require_time(history, time_column)
     compiled, errors = _compiled(subscriptions, schema)
     snapshot = snapshot_of(compiled, history.sparkSession, folder)
     attributes = attribute_columns(history, snapshot.schema)
-    kept = kept_columns(history, keep, _TALLY) if samples > 0 else []
-    if time_column is not None and time_column not in history.columns:
-        raise PipelineError(
-            f"there is no column {time_column!r} to tell the time; there are {', '.join(history.columns)}"
-        )
+    kept = kept_columns(history, keep, ["subscription", *_TALLY]) if samples else []
     columns = [name for name in history.columns if name in kept or name in attributes or name == time_column]
     worker = LookingBack(
         snapshot,
@@ -146,6 +149,18 @@ def backtest(
     tally = mapped(history, columns, worker.run, [*fields, *(history.schema[name] for name in kept)]).persist()
     tally.count()
     return Backtest(tally, wide, samples, errors)
+
+
+def _require_time(history: DataFrame, column: str) -> None:
+    from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
+
+    if column not in history.columns:
+        raise PipelineError(f"there is no column {column!r} to tell the time; there are {', '.join(history.columns)}")
+    kind = history.schema[column].dataType
+    if not isinstance(kind, DateType | TimestampNTZType | TimestampType):
+        raise PipelineError(
+            f"the column {column!r} holds {kind.simpleString()}, which tells no time; cast it to a timestamp"
+        )
 
 
 def window_width(window: str | timedelta) -> timedelta:

@@ -9,7 +9,14 @@ import numpy.typing as npt
 
 SLAB = 1 << 23  # words beyond what one event may need: larger answers come in several parts
 KEPT = 4
-_UNUSED = 3  # references to a slab that only this file knows: the list's, the loop's, and the question's own
+
+
+def _references(slabs: list[npt.NDArray[np.int32]], number: int) -> int:
+    return sys.getrefcount(slabs[number])
+
+
+# What is counted of a slab that only its list refers to: measured, for it differs between interpreters.
+_UNUSED = _references([np.empty(0, np.int32)], 0)
 
 
 class Slabs:
@@ -24,9 +31,9 @@ class Slabs:
 
     def take(self, words: int) -> npt.NDArray[np.int32]:
         """A slab of at least so many words that nobody uses."""
-        for slab in self._slabs:
-            if len(slab) >= words and sys.getrefcount(slab) == _UNUSED:
-                return slab
+        for number in range(len(self._slabs)):
+            if _references(self._slabs, number) == _UNUSED and len(self._slabs[number]) >= words:
+                return self._slabs[number]
         fresh = np.empty(words, np.int32)
         self._slabs = [*self._slabs[1 - KEPT :], fresh]
         return fresh

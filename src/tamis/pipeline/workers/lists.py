@@ -51,12 +51,6 @@ def lengths(lists: pa.ListArray) -> Rows:
     return np.diff(_offsets(lists))
 
 
-def without_empty(lists: pa.ListArray) -> pa.ListArray:
-    """The lists that hold something."""
-    counts = lengths(lists)
-    return _lists(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[counts > 0])]), lists.flatten())
-
-
 def _lists(offsets: Rows, values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 

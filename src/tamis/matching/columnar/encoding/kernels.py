@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis.compiled import bare_kernel, kernel
 from tamis.matching.columnar.codes import ABSENT
-from tamis.matching.columnar.intrinsics import read_byte, read_float, read_int32, read_int64
+from tamis.matching.columnar.intrinsics import read_byte, read_float, read_int32, read_int64, trailing_zeros
 
 # The forms of a job, and its fields.
 DIRECT, INTEGERS, FLOATS, STRINGS, LARGE_STRINGS = 0, 1, 2, 3, 4
@@ -139,12 +139,25 @@ def is_present(valid: int, bit: int) -> bool:
 
 
 @bare_kernel
+def next_present(valid: int, bit: int, row: int, rows: int) -> int:
+    """The first row from this one on whose validity bit is set, or `rows`: most columns of a wide schema are empty."""
+    if valid == 0:
+        return row
+    while row < rows:
+        at = bit + row
+        left = read_byte(valid, at >> 3) >> (at & 7)
+        if left != 0:
+            return min(rows, row + np.int64(trailing_zeros(np.uint64(left))))
+        row += 8 - (at & 7)
+    return rows
+
+
+@bare_kernel
 def encode_strings(job: Any, rows: int, out: Any) -> None:
     """Exact constants by hash; where some comparison is by order, the others by binary search."""
     wide, column, bit = job[FORM] == LARGE_STRINGS, job[COLUMN], job[BIT]
-    for row in range(rows):
-        if not is_present(job[VALID], bit + row):
-            continue
+    row = next_present(job[VALID], bit, 0, rows)
+    while row < rows:
         if wide:
             start, stop = read_int64(job[VALUES], row), read_int64(job[VALUES], row + 1)
         else:
@@ -157,22 +170,24 @@ def encode_strings(job: Any, rows: int, out: Any) -> None:
             out[row, column] = 2 * strings_below(job[CONSTANTS], job[COUNT], job[DATA], text, stop - start)
         else:
             out[row, column] = 0
+        row = next_present(job[VALID], bit, row + 1, rows)
 
 
 @bare_kernel
 def encode_direct(job: Any, rows: int, out: Any) -> None:
     """Integers whose constants lie close together: the code stands in a table."""
     column, low, size = job[COLUMN], job[CONSTANTS], job[SIZE]
-    for row in range(rows):
-        if is_present(job[VALID], job[BIT] + row):
-            value = read_int64(job[VALUES], row)
-            place = np.uint64(value) - np.uint64(low)  # unsigned: the distance of far integers does not fit int64
-            if value < low:
-                out[row, column] = 0
-            elif place >= np.uint64(size):
-                out[row, column] = 2 * job[COUNT]
-            else:
-                out[row, column] = read_int32(job[TABLE], np.int64(place))
+    row = next_present(job[VALID], job[BIT], 0, rows)
+    while row < rows:
+        value = read_int64(job[VALUES], row)
+        place = np.uint64(value) - np.uint64(low)  # unsigned: the distance of far integers does not fit int64
+        if value < low:
+            out[row, column] = 0
+        elif place >= np.uint64(size):
+            out[row, column] = 2 * job[COUNT]
+        else:
+            out[row, column] = read_int32(job[TABLE], np.int64(place))
+        row = next_present(job[VALID], job[BIT], row + 1, rows)
 
 
 @bare_kernel
@@ -187,39 +202,41 @@ def cell_of(value: float, low: float, scale: float, cells: int) -> Any:
 @bare_kernel
 def encode_integers(job: Any, low: float, scale: float, rows: int, out: Any) -> None:
     """Integers among sorted constants, searched within their cell."""
-    for row in range(rows):
-        if is_present(job[VALID], job[BIT] + row):
-            value = read_int64(job[VALUES], row)
-            cell = cell_of(np.float64(value), low, scale, job[SIZE])
-            first, last = np.int64(read_int32(job[TABLE], cell)), np.int64(read_int32(job[TABLE], cell + 1))
-            while first < last:
-                middle = (first + last) >> 1
-                if read_int64(job[CONSTANTS], middle) < value:
-                    first = middle + 1
-                else:
-                    last = middle
-            found = first < job[COUNT] and read_int64(job[CONSTANTS], first) == value
-            out[row, job[COLUMN]] = 2 * first + found
+    row = next_present(job[VALID], job[BIT], 0, rows)
+    while row < rows:
+        value = read_int64(job[VALUES], row)
+        cell = cell_of(np.float64(value), low, scale, job[SIZE])
+        first, last = np.int64(read_int32(job[TABLE], cell)), np.int64(read_int32(job[TABLE], cell + 1))
+        while first < last:
+            middle = (first + last) >> 1
+            if read_int64(job[CONSTANTS], middle) < value:
+                first = middle + 1
+            else:
+                last = middle
+        found = first < job[COUNT] and read_int64(job[CONSTANTS], first) == value
+        out[row, job[COLUMN]] = 2 * first + found
+        row = next_present(job[VALID], job[BIT], row + 1, rows)
 
 
 @bare_kernel
 def encode_floats(job: Any, low: float, scale: float, rows: int, out: Any) -> int:
     """The same for doubles. Returns the row of a NaN, or -1."""
-    for row in range(rows):
-        if is_present(job[VALID], job[BIT] + row):
-            value = read_float(job[VALUES], row)
-            if value != value:
-                return row
-            cell = cell_of(value, low, scale, job[SIZE])
-            first, last = np.int64(read_int32(job[TABLE], cell)), np.int64(read_int32(job[TABLE], cell + 1))
-            while first < last:
-                middle = (first + last) >> 1
-                if read_float(job[CONSTANTS], middle) < value:
-                    first = middle + 1
-                else:
-                    last = middle
-            found = first < job[COUNT] and read_float(job[CONSTANTS], first) == value
-            out[row, job[COLUMN]] = 2 * first + found
+    row = next_present(job[VALID], job[BIT], 0, rows)
+    while row < rows:
+        value = read_float(job[VALUES], row)
+        if value != value:
+            return row
+        cell = cell_of(value, low, scale, job[SIZE])
+        first, last = np.int64(read_int32(job[TABLE], cell)), np.int64(read_int32(job[TABLE], cell + 1))
+        while first < last:
+            middle = (first + last) >> 1
+            if read_float(job[CONSTANTS], middle) < value:
+                first = middle + 1
+            else:
+                last = middle
+        found = first < job[COUNT] and read_float(job[CONSTANTS], first) == value
+        out[row, job[COLUMN]] = 2 * first + found
+        row = next_present(job[VALID], job[BIT], row + 1, rows)
     return -1
 
 
