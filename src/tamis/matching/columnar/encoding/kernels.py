@@ -139,7 +139,7 @@ def is_present(valid: int, bit: int) -> bool:
 
 
 @bare_kernel
-def next_present(valid: int, bit: int, row: int, rows: int) -> int:
+def next_present(valid: int, bit: int, row: int, rows: int) -> Any:
     """The first row from this one on whose validity bit is set, or `rows`: most columns of a wide schema are empty."""
     if valid == 0:
         return row
