@@ -82,7 +82,7 @@ def test_a_column_that_tells_no_time_is_refused(spark: SparkSession) -> None:
 def test_a_history_may_have_any_columns_and_dates_for_times(spark: SparkSession) -> None:
     history = frame(spark, LOTS).selectExpr("price", "title AS kind", "1 AS matches", "DATE '2024-05-01' AS window")
     found = pipeline.backtest(history, {"dear": "price > 500"}, SCHEMA, time_column="window", samples=1)
-    assert [row["kind"] for row in found.samples.collect()][0] in {lot["title"] for lot in LOTS if lot["price"] > 500}
+    assert next(row["kind"] for row in found.samples.collect()) in {lot["title"] for lot in LOTS if lot["price"] > 500}
     ((_, window, _),) = found.counts.collect()
     assert utc(window) == datetime(2024, 5, 1)
 
