@@ -120,8 +120,9 @@ class Index:
             temporary.rename(folder)
             _flush(folder.parent)
         except OSError as error:
-            shutil.rmtree(temporary, ignore_errors=True)
             raise IndexFileError(f"cannot write {folder}: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
     @classmethod
     def open(cls, path: str | Path, verify: bool = True) -> Index:

@@ -104,6 +104,21 @@ def test_generated_workloads_agree_with_the_oracle(spark: SparkSession, workload
     assert told == reference_matches(workload.subscriptions, workload.schema, workload.events)
 
 
+def test_attributes_may_differ_in_case_only(spark: SparkSession, tmp_path: Path) -> None:
+    kinds = {"price": "integer", "Price": "integer", "old.price": "integer"}
+    schema = tamis.Schema.from_dict({"attributes": kinds, "event_types": {"lot": dict.fromkeys(kinds, "optional")}})
+    events = spark.createDataFrame([(1, 2, 3), (2, 1, 3)], "price long, Price long, `old.price` long")
+    index = tamis.compile({"small": "price < Price", "large": "Price < price"}, schema)
+    assert sorted(tuple(row) for row in pipeline.match(events, index).collect()) == [
+        (1, 2, 3, "small"),
+        (2, 1, 3, "large"),
+    ]
+    keyed = pipeline.with_event_key(events, ["Price"]).collect()
+    assert keyed[0]["event_key"] != keyed[1]["event_key"]
+    valid, _ = pipeline.validate(events, schema)
+    assert valid.count() == 2
+
+
 def test_more_matches_than_fit_at_once_come_out_in_pieces(spark: SparkSession) -> None:
     index = tamis.compile({f"s{number}": "price > 0" for number in range(3000)}, SCHEMA)
     events = frame(spark, some_lots(4000))

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.engine import compile as compile_index
 from tamis.errors import PipelineError, TamisError
 from tamis.pipeline.compile import bind_frame, build
-from tamis.pipeline.frames import attribute_columns, kept_columns, mapped, quoted
+from tamis.pipeline.frames import attribute_columns, chosen, kept_columns, mapped
 from tamis.pipeline.indexes import Subscribed, snapshot_of
 from tamis.pipeline.subscriptions import listed
 from tamis.pipeline.workers.looking_back import EVENTS, ILLEGIBLE, MATCHES, SAMPLE, LookingBack
@@ -85,8 +85,9 @@ class Backtest:
 
         of_each = Window.partitionBy("_subscription").orderBy("_window")
         ranked = self._of(SAMPLE).withColumn("_rank", functions.row_number().over(of_each))
-        columns = [quoted(name) for name in self.tally.columns if name not in _TALLY]
-        return ranked.where(f"_rank <= {self.examples}").selectExpr("_subscription AS subscription", *columns)
+        columns = [name for name in self.tally.columns if name not in _TALLY]
+        few = chosen(ranked.where(f"_rank <= {self.examples}"), ["_subscription", *columns])
+        return few.toDF("subscription", *columns)
 
     def plot(self, path: str | Path | None = None, top: int = 8) -> Figure:
         """Matches over time, in all and of the most frequent subscriptions; written to a .png, .svg or .pdf file."""

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField
 
+SUBSCRIPTION = "subscription"
+SUBSCRIPTIONS = "subscriptions"
+VIOLATIONS = "violations"
+REASON = "reason"
+# Columns that are spoken of by name, which Spark does whatever the case.
+_OURS = (SUBSCRIPTION, SUBSCRIPTIONS, VIOLATIONS, REASON)
+
 Worker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -22,16 +29,25 @@ def mapped(df: DataFrame, columns: Sequence[str], worker: Worker, fields: Sequen
 
     PySpark takes the dots of a column's name for nesting; under plain names in between none is seen.
     """
-    from pyspark.sql.functions import col
     from pyspark.sql.types import StructField, StructType
 
-    plain = df.select(*(col(quoted(name)).alias(f"c{place}") for place, name in enumerate(columns)))
-    return plain.mapInArrow(worker, StructType([StructField(field.name, field.dataType, True) for field in fields]))
+    answer = StructType([StructField(field.name, field.dataType, True) for field in fields])
+    return plainly(df).select(*places(df, columns)).mapInArrow(worker, answer)
 
 
-def quoted(name: str) -> str:
-    """A column's name as Spark takes it whole, dots and all."""
-    return f"`{name.replace('`', '``')}`"
+def plainly(df: DataFrame) -> DataFrame:
+    """The same frame with its columns called c0, c1, …: Spark reads dots into names, and does not tell `A` from `a`."""
+    return df.toDF(*(f"c{place}" for place in range(len(df.columns))))
+
+
+def places(df: DataFrame, names: Sequence[str]) -> list[str]:
+    """What these columns are called in `plainly(df)`."""
+    return [f"c{df.columns.index(name)}" for name in names]
+
+
+def chosen(df: DataFrame, names: Sequence[str]) -> DataFrame:
+    """These columns of a frame."""
+    return plainly(df).select(*places(df, names)).toDF(*names)
 
 
 def attribute_columns(df: DataFrame, schema: Schema) -> list[str]:
@@ -75,7 +91,8 @@ def kept_columns(df: DataFrame, keep: Sequence[str] | None, new: Sequence[str]) 
     unknown = [name for name in kept if name not in df.columns]
     if unknown:
         raise PipelineError(f"there is no column {unknown[0]!r} to keep; there are {', '.join(df.columns)}")
-    clash = [name for name in new if name in kept]
+    taken = {*kept, *(name for name in _OURS if name in {one.lower() for one in kept})}
+    clash = [name for name in new if name in taken]
     if clash:
         raise PipelineError(f"the column {clash[0]!r} would be there twice; rename it, or leave it out of keep")
     return kept

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import quoted
+from tamis.pipeline.frames import places, plainly
 from tamis.pipeline.notifications import EVENT_KEY, NOTIFICATION
 
 if TYPE_CHECKING:
@@ -41,11 +41,12 @@ def to_kafka(servers: str, topic: str, **options: Any) -> Callable[[DataFrame, i
     def write(rows: DataFrame, batch: int) -> None:
         from pyspark.sql import functions
 
-        key = NOTIFICATION if NOTIFICATION in rows.columns else EVENT_KEY
-        message = functions.to_json(functions.struct(*map(quoted, rows.columns)))
+        members = zip(places(rows, rows.columns), rows.columns, strict=True)
+        message = functions.to_json(functions.struct(*(functions.col(place).alias(name) for place, name in members)))
+        (key,) = places(rows, [NOTIFICATION if NOTIFICATION in rows.columns else EVENT_KEY])
         settings = {"kafka.bootstrap.servers": servers, "topic": topic, **options}
         with _connector():
-            rows.select(functions.col(key).alias("key"), message.alias("value")).write.format("kafka").options(
+            plainly(rows).select(functions.col(key).alias("key"), message.alias("value")).write.format("kafka").options(
                 **settings
             ).save()
 

@@ -10,15 +10,13 @@ import pyarrow as pa
 
 from tamis.engine import Index
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import quoted
+from tamis.pipeline.frames import SUBSCRIPTION, SUBSCRIPTIONS, kept_columns, places, plainly
 from tamis.pipeline.indexes import Subscribed, live, snapshot_of
-from tamis.pipeline.sieved import SUBSCRIPTIONS, sieved
+from tamis.pipeline.sieved import sieved
 from tamis.pipeline.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-SUBSCRIPTION = "subscription"
 
 _NO_NUMBERS = "a table that changes has no lasting numbers; ask for arrays, or match a saved index"
 
@@ -53,8 +51,7 @@ def match(
     if output == "numbers" and not (isinstance(source, Snapshot) and source.frozen):
         raise PipelineError(_NO_NUMBERS)
     # Exploding in the JVM copies rows it already has; in the worker every copy would have to cross over.
-    if output == "pairs" and SUBSCRIPTION in (events.columns if keep is None else keep):
-        raise PipelineError(f"the column {SUBSCRIPTION!r} would be there twice; rename it, or leave it out of keep")
+    kept_columns(events, keep, [SUBSCRIPTION] if output == "pairs" else [])
     answer = sieved(events, source, keep=keep, numbers=output == "numbers", every=output != "pairs")
     return exploded(answer) if output == "pairs" else answer
 
@@ -75,5 +72,6 @@ def exploded(answer: DataFrame) -> DataFrame:
     """A row a match: `subscription` in place of `subscriptions`."""
     from pyspark.sql import functions
 
-    kept = [quoted(name) for name in answer.columns if name != SUBSCRIPTIONS]
-    return answer.select(*kept, functions.explode(SUBSCRIPTIONS).alias(SUBSCRIPTION))
+    kept = [name for name in answer.columns if name != SUBSCRIPTIONS]
+    (matched,) = places(answer, [SUBSCRIPTIONS])
+    return plainly(answer).select(*places(answer, kept), functions.explode(matched)).toDF(*kept, SUBSCRIPTION)

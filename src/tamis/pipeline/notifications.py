@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import quoted
+from tamis.pipeline.frames import SUBSCRIPTION, places, plainly
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,12 +31,14 @@ def with_event_key(events: DataFrame, key: Sequence[str] | None = None) -> DataF
         raise PipelineError(
             f"no column {unknown[0] if unknown else ''!r} to know an event by; there are {events.columns}"
         )
-    hashed = functions.sha2(functions.to_json(functions.struct(*map(quoted, names))), 256)
-    return events.withColumn(EVENT_KEY, functions.substring(hashed, 1, _LETTERS))
+    known_by = [functions.col(place).alias(name) for place, name in zip(places(events, names), names, strict=True)]
+    hashed = functions.sha2(functions.to_json(functions.struct(*known_by)), 256)
+    keyed = plainly(events).withColumn(EVENT_KEY, functions.substring(hashed, 1, _LETTERS))
+    return keyed.toDF(*events.columns, EVENT_KEY)
 
 
 def with_notification(pairs: DataFrame) -> DataFrame:
     """Adds `notification`: the event's key, a colon, the subscription's id."""
     from pyspark.sql import functions
 
-    return pairs.withColumn(NOTIFICATION, functions.concat_ws(":", EVENT_KEY, "subscription"))
+    return pairs.withColumn(NOTIFICATION, functions.concat_ws(":", EVENT_KEY, SUBSCRIPTION))

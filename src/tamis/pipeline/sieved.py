@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tamis.pipeline.frames import attribute_columns, kept_columns, mapped, text_column
+from tamis.pipeline.frames import SUBSCRIPTIONS, VIOLATIONS, attribute_columns, kept_columns, mapped, text_column
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
 from tamis.pipeline.workers.dead_count import DeadCount
@@ -16,9 +16,6 @@ from tamis.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField
-
-SUBSCRIPTIONS = "subscriptions"
-VIOLATIONS = "violations"
 
 
 def sieved(

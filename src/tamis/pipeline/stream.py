@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import quoted
+from tamis.pipeline.frames import SUBSCRIPTIONS, VIOLATIONS, chosen
 from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
 from tamis.pipeline.match import exploded
 from tamis.pipeline.notifications import EVENT_KEY, with_event_key, with_notification
-from tamis.pipeline.sieved import SUBSCRIPTIONS, VIOLATIONS, sieved
+from tamis.pipeline.sieved import sieved
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.validate import with_reason
@@ -79,12 +79,12 @@ def stream(
             dead=dead,
         ).persist()
         try:
-            found = answer.where(f"{VIOLATIONS} IS NULL").select(*map(quoted, kept), EVENT_KEY, SUBSCRIPTIONS)
+            found = chosen(answer.where(f"{VIOLATIONS} IS NULL"), [*kept, EVENT_KEY, SUBSCRIPTIONS])
             matches(with_notification(exploded(found)) if output == "pairs" else found, number)
             there_are = dead.any(answer)
             if there_are is not False:
                 refused = answer.where(f"{VIOLATIONS} IS NOT NULL")
-                letters = refused.select(*map(quoted, events.columns), EVENT_KEY, VIOLATIONS)
+                letters = chosen(refused, [*events.columns, EVENT_KEY, VIOLATIONS])
                 # A sink that did not look at every row leaves it open whether there are any.
                 if there_are or not letters.isEmpty():
                     dead_letters(with_reason(letters), number)

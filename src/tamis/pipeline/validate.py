@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from tamis.pipeline.frames import attribute_columns, kept_columns, mapped, text_column
-from tamis.pipeline.sieved import VIOLATIONS, attribute_fields, violations_field
+from tamis.pipeline.frames import REASON, VIOLATIONS, attribute_columns, kept_columns, mapped, text_column
+from tamis.pipeline.sieved import attribute_fields, violations_field
 from tamis.pipeline.workers.reading import Reader, canonical
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-REASON = "reason"
 
 
 class Validated(NamedTuple):

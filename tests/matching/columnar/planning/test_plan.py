@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.planning import plan as module
 from tamis.matching.columnar.planning.kernels import FINEST, MOST_COPIES_OF_A_LIST, cell
-from tamis.matching.columnar.planning.plan import SCANNED
+from tamis.matching.columnar.planning.plan import SCANNED, Costs
 from tamis.matching.statistics import Statistics
-from tamis.testing import reference_matches
+from tamis.testing import Generated, crowds, reference_matches
 from tests.matching.columnar.subject import SCHEMA, found, level_of, matches_of
 
 COUNT = 10_000
@@ -134,3 +137,51 @@ def test_a_cell_is_how_many_edges_are_not_above_the_code(function: Any) -> None:
     edges[0, -1] = 2**31 - 1
     for code in range(-1, 3001, 7):
         assert function(edges, 0, code) == np.count_nonzero(edges[0, :-1] <= code)
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lookups cost nothing, so that even few subscriptions are dealt to groups of every kind."""
+    monkeypatch.setattr(module, "SCANNED", 0)
+    monkeypatch.setattr(module, "SMALL", Costs(probe=0.0, hit=0.0, check=0.0))
+
+
+@pytest.mark.usefixtures("eager")
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(workload=crowds(max_subscriptions=100))
+def test_whatever_they_are_looked_up_by_crowds_are_found(workload: Generated) -> None:
+    level = level_of(workload.subscriptions, workload.schema)
+    expected = reference_matches(workload.subscriptions, workload.schema, workload.events)
+    assert found(level, workload.events, workload.schema) == expected
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_they_are_looked_up_by_conjunctions_on_few_values_are_found(seed: int) -> None:
+    rng = random.Random(seed)
+    forms: list[Callable[[], str]] = [
+        lambda: f"n = {rng.randrange(6)}", lambda: f"m = {rng.randrange(6)}", lambda: f"s = 'v{rng.randrange(4)}'",
+        lambda: f"f BETWEEN {rng.randrange(9)} AND {rng.randrange(6, 12)}", lambda: f"n > {rng.randrange(6)}",
+        lambda: f"m IN ({rng.randrange(6)}, {rng.randrange(6)}, {rng.randrange(6)})", lambda: "n < m",
+        lambda: f"tags = 'v{rng.randrange(5)}'", lambda: f"sizes = {rng.randrange(5)}", lambda: "NOT (f < g)",
+        lambda: f"s LIKE '%{rng.randrange(4)}'", lambda: f"sizes > {rng.randrange(5)}", lambda: "t != 'x'",
+        lambda: f"kind <= '{rng.choice(['bed', 'seat', 'cot'])}'", lambda: f"g <= {rng.randrange(9)}",
+        lambda: f"n NOT IN ({rng.randrange(6)}, {rng.randrange(6)})", lambda: f"t > '{rng.choice('axz')}'",
+    ]  # fmt: skip
+    texts = {str(k): " AND ".join(form() for form in rng.sample(forms, rng.randint(1, 6))) for k in range(600)}
+    events = [
+        {
+            "n": rng.randrange(6), "m": rng.randrange(6), "s": f"v{rng.randrange(4)}", "f": rng.randrange(12) + 0.0,
+            "g": rng.randrange(12) + 0.5, "t": rng.choice("axyz"), "tags": [f"v{rng.randrange(6)}" for _ in range(2)],
+            "sizes": [rng.randrange(6) for _ in range(3)], "kind": rng.choice(["bed", "cot", "chair"]),
+        }
+        for _ in range(60)
+    ]  # fmt: skip
+    for event in events[::4]:
+        del event[rng.choice(list(event))]
+    level = level_of(texts)
+    sizes = (level._groups.sources != level.encoder.singles).sum(1) + (level._groups.sets >= 0)
+    assert {*sizes.tolist()} == {1, 2, 3}  # groups of one, two and three dimensions
+    assert (level._groups.sets >= 0).any()
+    assert len(level._ranges[0]) > 0
+    assert found(level, events) == reference_matches(texts, SCHEMA, events)
