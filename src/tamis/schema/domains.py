@@ -6,6 +6,7 @@ equal. `name` is the name it was declared under, the kind for the five plain one
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -63,7 +64,7 @@ class TimestampDomain:
     name: str = field(default="timestamp", compare=False)
 
 
-class _Listed:
+class _Listed(ABC):
     """What the two domains with listed values share: positions, and the answers of the order by position."""
 
     values: tuple[str, ...]
@@ -87,11 +88,13 @@ class _Listed:
         others = self._below(position) if operator[0] == "<" else self._above(position)
         return tuple(sorted([*others, position] if operator.endswith("=") else others))
 
+    @abstractmethod
     def _below(self, position: int) -> list[int]:
-        raise NotImplementedError
+        """The positions strictly below this one, in any order."""
 
+    @abstractmethod
     def _above(self, position: int) -> list[int]:
-        raise NotImplementedError
+        """The positions strictly above this one, in any order."""
 
 
 @dataclass(frozen=True)
