@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _NO_NUMBERS = "a table that changes has no lasting numbers; ask for arrays, or match a saved index"
 
+# A worker repeats so many columns faster than the JVM does. Of more it sends one row an event, for every repeat would
+# have to cross over, and the JVM repeats them.
+_NARROW = 2
+
 Output = Literal["pairs", "arrays", "numbers"]
 
 
@@ -50,8 +54,9 @@ def match(
     source = (live if events.isStreaming else snapshot_of)(subscriptions, events.sparkSession, folder)
     if output == "numbers" and not (isinstance(source, Snapshot) and source.frozen):
         raise PipelineError(_NO_NUMBERS)
-    # Exploding in the JVM copies rows it already has; in the worker every copy would have to cross over.
-    kept_columns(events, keep, [SUBSCRIPTION] if output == "pairs" else [])
+    kept = kept_columns(events, keep, [SUBSCRIPTION] if output == "pairs" else [])
+    if output == "pairs" and len(kept) <= _NARROW:
+        return sieved(events, source, keep=keep, pairs=True)
     answer = sieved(events, source, keep=keep, numbers=output == "numbers", every=output != "pairs")
     return exploded(answer) if output == "pairs" else answer
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tamis.pipeline.frames import SUBSCRIPTIONS, VIOLATIONS, attribute_columns, kept_columns, mapped, text_column
+from tamis.pipeline.frames import (
+    SUBSCRIPTION,
+    SUBSCRIPTIONS,
+    VIOLATIONS,
+    attribute_columns,
+    kept_columns,
+    mapped,
+    text_column,
+)
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
 from tamis.pipeline.workers.dead_count import DeadCount
@@ -25,19 +33,28 @@ def sieved(
     keep: Sequence[str] | None,
     numbers: bool = False,
     every: bool = True,
+    pairs: bool = False,
     check: bool = False,
     json: str | None = None,
     ignore_unknown: bool = False,
     dead: DeadCount | None = None,
+    attributes: bool = True,
 ) -> DataFrame:
-    """The kept columns, the attributes if they are parsed from `json`, `subscriptions`, and `violations` if checked."""
+    """The kept columns, the `attributes` if they are parsed from `json`, `subscriptions`, and `violations` if checked.
+
+    With `pairs` a row a match instead, and the one `subscription`; rows that match nothing then have none, checked or
+    not, so the two do not go together.
+    """
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField
 
+    id_type = IntegerType() if numbers else StringType()
+    matched = StructField(SUBSCRIPTION, id_type) if pairs else StructField(SUBSCRIPTIONS, ArrayType(id_type, False))
+
     read = attribute_columns(events, source.schema) if json is None else [text_column(events, json)]
-    parsed = [] if json is None else attribute_fields(source.schema)
+    parsed = attribute_fields(source.schema) if json is not None and attributes else []
     added = [
         *parsed,
-        StructField(SUBSCRIPTIONS, ArrayType(IntegerType() if numbers else StringType(), False)),
+        matched,
         *([violations_field()] if check else []),
     ]
     kept = kept_columns(events, keep, [field.name for field in added])
@@ -45,7 +62,7 @@ def sieved(
     reader = Reader(
         source.schema, tuple(map(columns.index, read)), tuple(read), check, json is not None, ignore_unknown
     )
-    sieve = Sieve(source, reader, tuple(map(columns.index, kept)), numbers, every, dead)
+    sieve = Sieve(source, reader, tuple(map(columns.index, kept)), numbers, every, pairs, dead, attributes)
     return mapped(events, columns, sieve.run, [*(events.schema[name] for name in kept), *added])
 
 

@@ -24,10 +24,12 @@ _MATCHES_A_ROUND = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class Sieve:
-    """Rows in; out come the `kept` columns, the attributes where they were parsed, the list of matches, and the
-    violations where rows were checked. Sent to the workers by value: it holds paths and positions only.
+    """Rows in; out come the `kept` columns, the attributes where they were parsed (if `attributes` says so), the
+    list of matches, and the violations where rows were checked. Sent to the workers by value: it holds paths and
+    positions only.
 
-    `every` row comes out, or only those that match or are dead; `dead` is told how many of these there are.
+    `every` row comes out, or only those that match or are dead; or with `pairs` each as often as it matches, beside one
+    match. `dead` is told how many dead ones there are.
     """
 
     source: Snapshot | Live
@@ -35,7 +37,9 @@ class Sieve:
     kept: tuple[int, ...]
     numbers: bool
     every: bool
+    pairs: bool
     dead: DeadCount | None = None
+    attributes: bool = True
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         snapshot = self.source if isinstance(self.source, Snapshot) else self.source.snapshot(*_micro_batch())
@@ -73,20 +77,28 @@ class Sieve:
     def _output(self, piece: pa.RecordBatch, read: Read, lists: pa.ListArray) -> pa.RecordBatch:
         count = piece.num_rows
         columns = [piece.column(place) for place in self.kept]
-        if self.reader.json:
+        if self.reader.json and self.attributes:
             columns += in_rows(canonical(self.reader.schema, read.events), read.rows, count)
         if len(read.rows) < count:
             lists = spread(lists, read.rows, count)
+        if self.pairs:
+            repeated = pa.array(np.repeat(np.arange(count), lengths(lists)))
+            return _unnamed([*(column.take(repeated) for column in columns), lists.flatten()])
         columns.append(lists)
         if read.violations is not None:
             columns.append(read.violations)
-        output = pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
+        output = _unnamed(columns)
         if not self.every:
             wanted = lengths(lists) > 0
             wanted[read.dead] = True
             if not wanted.all():
                 output = output.take(pa.array(np.flatnonzero(wanted)))
         return output
+
+
+def _unnamed(columns: list[pa.Array]) -> pa.RecordBatch:
+    """Spark takes the columns by their places."""
+    return pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
 
 
 def _micro_batch() -> tuple[str, int]:
