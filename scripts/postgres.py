@@ -1,0 +1,173 @@
+"""A PostgreSQL server of one's own, for tests: on loopback, in a temporary folder, gone when it is no longer needed.
+
+    python scripts/postgres.py            # prints the address, runs until interrupted
+
+Takes the newest server that is installed; where there is none and the user is root on Debian, installs one. PostgreSQL
+does not run as root: then it runs as another user of the system.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+_USERS = ("postgres", "nobody")
+_FOLDERS = ("/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt/postgresql", "/usr/pgsql")
+_INSTALL_SECONDS = 600
+_STOP_SECONDS = 60
+
+
+class PostgresUnavailableError(Exception):
+    """There is no server to be had here; the text says what it would take."""
+
+
+class Postgres:
+    """A server while it is entered; `new_database` makes a database in it and says where it is.
+
+    It ends by its own process id, also if it does not want to.
+    """
+
+    def __init__(self, *, fsync: bool = True) -> None:
+        self.fsync = fsync
+        self._folder = Path()
+        self._port = 0
+        self._programs = Path()
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        self._programs = installed_programs() or _install()
+        self._folder = Path(tempfile.mkdtemp(prefix="tamis-postgres-"))
+        user = _other_user()
+        if user is not None:
+            os.chown(self._folder, user.pw_uid, user.pw_gid)
+        data = self._folder / "data"
+        prepared = subprocess.run(
+            [f"{self._programs}/initdb", "-D", f"{data}", "-U", "tamis", "-A", "trust", "-E", "UTF8", "--no-sync"],
+            **_as(user),
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if prepared.returncode:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise PostgresUnavailableError(f"initdb failed: {prepared.stderr.strip()[-300:]}")
+        self._port = _free_port()
+        settings = ["-c", f"fsync={'on' if self.fsync else 'off'}", "-c", "listen_addresses=127.0.0.1"]
+        self._process = subprocess.Popen(
+            [f"{self._programs}/postgres", "-D", f"{data}", "-p", f"{self._port}", "-k", f"{self._folder}", *settings],
+            **_as(user),
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._wait_until_started()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        process = self._process
+        if process is not None:
+            # Fast shutdown: it does not wait for clients that have forgotten to leave.
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def new_database(self) -> str:
+        """The address of a new, empty database."""
+        name = f"tamis_{uuid.uuid4().hex}"
+        server = ["-h", "127.0.0.1", "-p", str(self._port), "-U", "tamis"]
+        subprocess.run([self._programs / "createdb", *server, name], check=True, capture_output=True)
+        return f"postgresql+psycopg://tamis@127.0.0.1:{self._port}/{name}"
+
+    def _wait_until_started(self) -> None:
+        assert self._process is not None
+        assert self._process.stderr is not None
+        said: list[str] = []
+        for line in self._process.stderr:
+            said.append(line)
+            if "ready to accept connections" in line:
+                # A full pipe would stop it: somebody has to go on reading what it says.
+                threading.Thread(target=self._process.stderr.read, daemon=True).start()
+                return
+        self.__exit__(None, None, None)
+        raise PostgresUnavailableError("PostgreSQL did not start: " + "".join(said[-5:]))
+
+
+def installed_programs() -> Path | None:
+    """The folder with the programs of the newest server there is, or None."""
+    found = [Path(program).parent for program in [shutil.which("initdb")] if program]
+    for folder in _FOLDERS:
+        found += [program.parent for program in Path(folder).parent.glob(f"{Path(folder).name}*/**/bin/initdb")]
+    servers = [folder for folder in found if (folder / "postgres").exists()]
+    return max(servers, key=lambda folder: [int(part) for part in re.findall(r"\d+", str(folder))], default=None)
+
+
+def _install() -> Path:
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise PostgresUnavailableError("needs a PostgreSQL server: install the package postgresql")
+    apt = ["apt-get", "install", "--yes", "--no-install-recommends", "postgresql"]
+    quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["apt-get", "update"], apt):
+        try:
+            told = subprocess.run(
+                command, env=quiet, capture_output=True, text=True, check=False, timeout=_INSTALL_SECONDS
+            )
+        except subprocess.TimeoutExpired as error:
+            raise PostgresUnavailableError("the package postgresql did not install in time") from error
+    programs = installed_programs()
+    if programs is None:
+        raise PostgresUnavailableError(f"the package postgresql could not be installed: {told.stderr.strip()[-300:]}")
+    return programs
+
+
+def _other_user() -> pwd.struct_passwd | None:
+    """Whom the server runs as: None for whoever runs this."""
+    if os.geteuid() != 0:
+        return None
+    for name in _USERS:
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise PostgresUnavailableError("PostgreSQL does not run as root, and there is no user postgres or nobody")
+
+
+def _as(user: pwd.struct_passwd | None) -> dict[str, Any]:
+    return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+if __name__ == "__main__":
+    try:
+        with Postgres() as server:
+            print(server.new_database(), flush=True)
+            signal.pause()
+    except KeyboardInterrupt:
+        pass
+    except PostgresUnavailableError as error:
+        sys.exit(str(error))

@@ -1,0 +1,97 @@
+"""`tamis keys`: the API keys of a server, made and taken back on its store."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tamis.cli.failures import CommandError
+from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
+from tamis.cli.terminal import out, remark
+
+keys = typer.Typer(
+    name="keys",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="""API keys: who may publish, subscribe and administer.
+
+    \b
+    [bold]Examples[/bold]
+      tamis keys create gallery --role publish --role subscribe
+      tamis keys list
+      tamis keys revoke 0123456789abcdef
+    """,
+)
+
+
+class RoleName(StrEnum):
+    """What a key lets its holder do."""
+
+    publish = "publish"
+    subscribe = "subscribe"
+    administer = "administer"
+
+
+@keys.command()
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.", show_default=False)],
+    roles: Annotated[
+        list[RoleName],
+        typer.Option("--role", "-r", help="What it is good for. May be given several times.", show_default=False),
+    ],
+    state: StateOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Make a key. Its secret goes to standard output, this once: the store keeps only a hash.
+
+    \b
+    [bold]Examples[/bold]
+      tamis keys create gallery --role publish --role subscribe
+      tamis keys create operator -r administer --store postgresql+psycopg://tamis@db/tamis > operator.key
+    """
+    with opened_store(state, store) as opened:
+        key, secret = opened.keys.create(name, [role.value for role in roles])
+    remark(f"key {key.id} for {name} ({', '.join(sorted(key.roles))}); keep this, it is not shown again:")
+    typer.echo(secret)
+
+
+@keys.command("list")
+def list_keys(state: StateOption = None, store: StoreOption = None) -> None:
+    """Show all keys, without their secrets.
+
+    \b
+    [bold]Examples[/bold]
+      tamis keys list
+      tamis keys list --state /var/lib/tamis
+    """
+    with opened_store(state, store) as opened:
+        found = opened.keys.list()
+    table = Table(box=None, pad_edge=False)
+    for heading in ("id", "name", "roles", "created", "revoked"):
+        table.add_column(heading, no_wrap=heading != "name")
+    for key in found:
+        revoked = "" if key.revoked is None else f"{key.revoked:%Y-%m-%d %H:%M}"
+        table.add_row(key.id, Text(key.name), ", ".join(sorted(key.roles)), f"{key.created:%Y-%m-%d %H:%M}", revoked)
+    out.print(table)
+
+
+@keys.command()
+def revoke(
+    id: Annotated[str, typer.Argument(metavar="ID", help="As tamis keys list shows it.", show_default=False)],
+    state: StateOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Take a key back: from now on it opens nothing.
+
+    \b
+    [bold]Examples[/bold]
+      tamis keys revoke 0123456789abcdef
+    """
+    with opened_store(state, store) as opened:
+        if not opened.keys.revoke(id):
+            raise CommandError(f"there is no key {id}, or it was revoked before")
+    remark(f"key {id} is revoked")

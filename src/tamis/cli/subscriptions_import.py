@@ -1,0 +1,168 @@
+"""`tamis import`: a file of subscriptions, a million if need be, into the service's store."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import pyarrow as pa
+import typer
+
+from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.options import RefusedOption
+from tamis.cli.paths import format_of, require_writable
+from tamis.cli.refusals import Refusal, report
+from tamis.cli.subscriptions import read_subscriptions
+from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
+from tamis.cli.subscriptions_tickets import TicketFile, ticket_file
+from tamis.cli.tables import FORMATS
+from tamis.cli.terminal import err, progress_bar, remark
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from tamis.service.store import Imported, Store
+
+_LONGEST_DAYS = 36_500
+
+
+def subscriptions_import(
+    subscriptions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SUBSCRIPTIONS",
+            help="JSON lines, CSV or Parquet with id and filter, or a YAML or JSON mapping from id to filter. The id "
+            "becomes the subscription's label.",
+            show_default=False,
+        ),
+    ],
+    state: StateOption = None,
+    store: StoreOption = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            "-s",
+            metavar="FILE",
+            help="The schema, in YAML, for a store that has none yet.",
+            show_default=False,
+        ),
+    ] = None,
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key",
+            metavar="ID",
+            help="The API key that the subscriptions belong to. Without it: their tickets alone give access.",
+            show_default=False,
+        ),
+    ] = "",
+    days: Annotated[
+        float, typer.Option("--days", min=0.001, max=_LONGEST_DAYS, help="How long the subscriptions are valid.")
+    ] = 365,
+    refused_to: RefusedOption = None,
+    tickets_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--tickets",
+            metavar="FILE",
+            help="Where the tickets go, which are needed to renew and cancel (a new .jsonl or .csv).",
+            show_default=False,
+        ),
+    ] = None,
+    skip: Annotated[
+        int,
+        typer.Option("--skip", min=0, metavar="ROWS", help="Leave out the first ones: an import that was stopped."),
+    ] = 0,
+) -> None:
+    """Put a file of subscriptions into a server's store.
+
+    A server that runs meanwhile serves them as they come. A subscription that cannot be taken is reported and does not
+    stop the others.
+
+    \b
+    [bold]Examples[/bold]
+      tamis import subscriptions.parquet --tickets tickets.jsonl
+      tamis import rules.jsonl --schema auctions.yaml --key 0123456789abcdef --refused bad.csv
+      tamis import rules.csv --store postgresql+psycopg://tamis@db/tamis --days 30
+
+    \b
+    [bold]Exit codes[/bold]
+      0  all imported
+      1  imported, but some were refused
+      2  not done
+    """
+    if refused_to is not None:
+        format_of(refused_to, FORMATS, "refused subscriptions")
+        require_writable(refused_to)
+    with opened_store(state, store) as opened:
+        shape = _schema(opened, schema)
+        if key and key not in {known.id for known in opened.keys.list() if known.revoked is None}:
+            raise CommandError(f"the store has no key {key}; tamis keys list shows those it has")
+        with err.status(f"reading {subscriptions}"):
+            read = read_subscriptions(subscriptions)
+        expires = datetime.now(UTC) + timedelta(days=days)
+        start = time.perf_counter()
+        with ticket_file(tickets_to) as tickets:
+            imported = _import(opened, read.table.slice(skip), shape, key, expires, tickets, skip)
+    seconds = time.perf_counter() - start
+    remark(f"{imported.taken:,} subscriptions imported in {seconds:.1f} s, valid until {expires:%Y-%m-%d %H:%M} UTC")
+    if tickets_to is not None:
+        remark(f"their tickets are in {tickets_to}, and nowhere else")
+    refused = read.refused + [Refusal.of(label, error) for label, error in imported.refused]
+    report(refused, refused_to)
+    if refused:
+        remark(f"{len(refused):,} refused" + (f", see {refused_to}" if refused_to else ""))
+        raise typer.Exit(PARTLY_REFUSED)
+
+
+def _schema(store: Store, path: Path | None) -> Schema:
+    """The store's own, or the one that is given, which is the store's from then on."""
+    from tamis.service.serving_schema import serving_schema
+
+    given = None if path is None else Schema.load(path)
+    found = store.schemas.current()
+    if found is None:
+        if given is None:
+            raise CommandError("the store has no schema yet: give one with --schema, or start the server once with it")
+        serving = serving_schema(given)
+        store.schemas.add(given.to_dict(), after=0)
+        return serving
+    known = serving_schema(Schema.from_dict(found[1]))
+    if given is not None and serving_schema(given) != known:
+        raise CommandError(f"the store has another schema (version {found[0]}), which counts; leave --schema out")
+    return known
+
+
+def _import(
+    store: Store,
+    table: pa.Table,
+    schema: Schema,
+    owner: str,
+    expires: datetime,
+    tickets: TicketFile | None,
+    skipped: int,
+) -> Imported:
+    done = 0
+    with progress_bar() as bar:
+        task = bar.add_task("importing", total=len(table), note="")
+
+        def show(rows: int) -> None:
+            nonlocal done
+            done = rows
+            bar.update(task, completed=rows, note=f"{rows:,} of {len(table):,}")
+
+        try:
+            return store.subscriptions.import_table(
+                table,
+                owner,
+                expires,
+                {"mode": "pull"},
+                schema=schema,
+                progress=show,
+                tickets=None if tickets is None else tickets.write,
+            )
+        except BaseException:
+            remark(f"stopped after {done:,} subscriptions, which stay; --skip {skipped + done} goes on behind them")
+            raise

@@ -1,0 +1,46 @@
+"""The service's store, for commands that work on it directly, whether a server runs over it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tamis.cli.failures import CommandError
+
+if TYPE_CHECKING:
+    from tamis.service.store import Store
+
+StateOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="FOLDER", help="The server's folder.", show_default="tamis-state"),
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="The server's store, if it is not in its folder: postgresql+psycopg://user@host/database.",
+        show_default=False,
+    ),
+]
+
+
+@contextmanager
+def opened_store(state: Path | None, url: str | None) -> Iterator[Store]:
+    """The store that a server with these options and this environment would use."""
+    try:
+        from tamis.service.configuration import read_settings
+        from tamis.service.store import Store
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "tamis":
+            raise
+        raise CommandError(f"the store needs {error.name}: pip install 'tamis[service]'") from error
+    store = Store.open(read_settings({"state": state, "store_url": url}).store)
+    try:
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,64 @@
+"""What the service answers, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from httpx import Response
+
+from tamis.client.errors import ServiceError
+
+Delivery = Mapping[str, Any]
+"""`{"mode": "pull"}`, `{"mode": "webhook", "url": …}` or `{"mode": "kafka", "topic": …}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """An event that a subscription matched.
+
+    `id` is a function of event and subscription: whoever keeps the ids they have dealt with deals with each once.
+    `cursor` is where to go on from. `matched` names the conditions that held, with the event's values.
+    """
+
+    id: str
+    subscription: str
+    cursor: str
+    time: datetime
+    event_id: str
+    event: Mapping[str, Any]
+    matched: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def read(cls, form: Mapping[str, Any]) -> Notification:
+        return cls(
+            id=form["id"],
+            subscription=form["subscription"],
+            cursor=form["cursor"],
+            time=datetime.fromisoformat(form["time"]),
+            event_id=form["event_id"],
+            event=form["event"],
+            matched=form["matched"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What became of a publish. `refused` has the index and the reason of events that break the schema."""
+
+    accepted: int
+    refused: Sequence[Mapping[str, Any]]
+    repeated: bool
+
+
+def accepted(response: Response) -> Any:
+    """The answer's content, if the service did what it was asked."""
+    if response.is_success:
+        return response.json() if response.content else None
+    problem: dict[str, Any] = {}
+    if "json" in response.headers.get("content-type", ""):
+        read = response.json()
+        problem = read if isinstance(read, dict) else {}
+    raise ServiceError(response.status_code, str(problem.get("detail") or response.reason_phrase), problem)

@@ -1,0 +1,138 @@
+"""The client that waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from tamis.client import requests
+from tamis.client.answers import Delivery, Notification, Published, accepted
+from tamis.client.errors import ServiceUnreachable
+from tamis.client.event_stream import EventStream
+from tamis.client.reading import Reading
+from tamis.client.requests import ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, Event, Request
+
+_PATIENCE = httpx.Timeout(30.0, connect=5.0)
+
+
+class Client:
+    """Talks to one service; `key` is an API key, which an open service does not need. Close it, or use `with`."""
+
+    def __init__(self, url: str, key: str = "", *, transport: httpx.BaseTransport | None = None) -> None:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=_PATIENCE, transport=transport)
+
+    def subscribe(
+        self,
+        filter: str,
+        *,
+        delivery: Delivery | None = None,
+        validity: timedelta | None = None,
+        label: str = "",
+    ) -> Subscription:
+        """A new subscription, which lasts a day unless `validity` says otherwise. Keep its `ticket`."""
+        return Subscription(self, self.send(requests.subscribe(filter, delivery, validity, label)))
+
+    def subscription(self, id: str, ticket: str = "") -> Subscription:
+        """A subscription made before, with its ticket (or as its owner, by the key)."""
+        about = Request("GET", f"/v1/subscriptions/{id}", requests.with_ticket(ticket), again=True)
+        return Subscription(self, {**self.send(about), "ticket": ticket})
+
+    def publish(self, events: Event | Sequence[Event], *, key: str | None = None) -> Published:
+        """Publishes one event or many; what is accepted is on disk when this returns.
+
+        A repeat with the same `key` publishes nothing twice; without one, a key is made up for this call's own retries.
+        """
+        answer = self.send(requests.publish(events, key))
+        return Published(answer["accepted"], answer.get("refused", ()), answer.get("repeated", False))
+
+    def schema(self) -> dict[str, Any]:
+        """The schema that filters and events are held to."""
+        answer: dict[str, Any] = self.send(requests.get("/v1/schema"))
+        return answer
+
+    def send(self, request: Request) -> Any:
+        """The answer to a request; one that may be repeated is, when the service cannot be reached."""
+        wait = FIRST_WAIT
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                response = self._http.request(
+                    request.method,
+                    request.path,
+                    headers=request.headers,
+                    content=request.content,
+                    params=request.params,
+                )
+                return accepted(response)
+            except httpx.TransportError as error:
+                if not request.again or attempt == ATTEMPTS:
+                    raise ServiceUnreachable(f"{self._http.base_url} does not answer: {error}") from error
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
+        raise AssertionError("the last attempt returns or raises")
+
+    def follow(self, id: str, ticket: str, reading: Reading) -> Iterator[Notification]:
+        """The notifications after where the reading stands, for ever; lost connections are taken up again."""
+        wait = FIRST_WAIT
+        while True:
+            request = requests.stream(id, ticket, reading.cursor)
+            events = EventStream()
+            try:
+                with self._http.stream(
+                    request.method, request.path, headers=request.headers, timeout=httpx.Timeout(60.0, connect=5.0)
+                ) as response:
+                    if not response.is_success:
+                        response.read()
+                        accepted(response)
+                    for line in response.iter_lines():
+                        wait = FIRST_WAIT
+                        yield from reading.from_line(events, line)
+            except httpx.TransportError:
+                # A service that restarts comes back; readers need not know.
+                time.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class Subscription:
+    """A subscription as its owner sees it. `ticket` is the only proof of it: renewing and cancelling need it."""
+
+    def __init__(self, client: Client, about: dict[str, Any]) -> None:
+        self._client = client
+        self.id: str = about["id"]
+        self.ticket: str = about.get("ticket", "")
+        self.filter: str = about["filter"]
+        self.expires = datetime.fromisoformat(about["expires"])
+        self.about = about
+
+    def notifications(self, cursor: str = "") -> Iterator[Notification]:
+        """Every notification after the cursor (of one seen before; empty: from the first), as they come, each once."""
+        return self._client.follow(self.id, self.ticket, Reading(cursor))
+
+    def poll(self, cursor: str = "", *, limit: int = 100, wait: float = 0.0) -> list[Notification]:
+        """The notifications after the cursor that there are, waiting so many seconds for the first."""
+        answer = self._client.send(requests.poll(self.id, self.ticket, cursor, limit, wait))
+        return [Notification.read(form) for form in answer["notifications"]]
+
+    def renew(self, validity: timedelta | None = None) -> datetime:
+        """Makes it last anew from now on; returns until when."""
+        answer = self._client.send(requests.renew(self.id, self.ticket, validity))
+        self.expires = datetime.fromisoformat(answer["expires"])
+        return self.expires
+
+    def cancel(self) -> None:
+        """Ends it: nothing published from now on matches it."""
+        self._client.send(requests.cancel(self.id, self.ticket))

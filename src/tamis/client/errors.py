@@ -1,0 +1,27 @@
+"""What can go wrong between a client and its service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tamis.errors import TamisError
+
+
+class ServiceError(TamisError):
+    """The service refused a request. `status` is HTTP's, `problem` all that the service said."""
+
+    def __init__(self, status: int, detail: str, problem: Mapping[str, Any] | None = None) -> None:
+        super().__init__(status, detail, problem)
+        self.status = status
+        self.detail = detail
+        self.problem = dict(problem or {})
+
+    def __str__(self) -> str:
+        errors = [str(each.get("message", "")) for each in self.problem.get("errors") or () if isinstance(each, dict)]
+        more = [message for message in errors if message and message not in self.detail]
+        return f"{self.detail} (HTTP {self.status})" + "".join(f"\n  {message}" for message in more)
+
+
+class ServiceUnreachable(TamisError):  # noqa: N818 - reads as what happened
+    """The service does not answer. A publish that ends so may have been taken: repeat it with the same key."""

@@ -1,0 +1,87 @@
+"""What a client asks for, the same whether it waits or not: paths, headers and bodies."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from math import ceil
+from typing import Any
+
+from tamis.client.answers import Delivery
+
+Event = Mapping[str, Any]
+
+ATTEMPTS = 5
+FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
+"""Seconds before a lost connection is taken up again: they double until the service answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, ready to be sent; `again` says that sending it twice does no harm."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    params: Mapping[str, str] = field(default_factory=dict)
+    again: bool = False
+
+
+def subscribe(filter: str, delivery: Delivery | None, validity: timedelta | None, label: str) -> Request:
+    form: dict[str, Any] = {"filter": filter, "label": label}
+    if delivery is not None:
+        form["delivery"] = dict(delivery)
+    if validity is not None:
+        form["validity"] = ceil(validity.total_seconds())
+    return _post("/v1/subscriptions", form)
+
+
+def publish(events: Event | Sequence[Event], key: str | None) -> Request:
+    """One event, or many as JSON lines. The key makes a repeat after a lost answer harmless."""
+    headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+    if isinstance(events, Mapping):
+        content, kind = json.dumps(events), "application/json"
+    else:
+        content, kind = "\n".join(map(json.dumps, events)), "application/x-ndjson"
+    return Request("POST", "/v1/events", {**headers, "Content-Type": kind}, content.encode(), again=True)
+
+
+def renew(id: str, ticket: str, validity: timedelta | None) -> Request:
+    form = {} if validity is None else {"validity": ceil(validity.total_seconds())}
+    request = _post(f"/v1/subscriptions/{id}/renew", form)
+    return Request(
+        request.method, request.path, {**request.headers, **with_ticket(ticket)}, request.content, again=True
+    )
+
+
+def cancel(id: str, ticket: str) -> Request:
+    return Request("DELETE", f"/v1/subscriptions/{id}", with_ticket(ticket))
+
+
+def stream(id: str, ticket: str, cursor: str) -> Request:
+    """The notifications after a cursor, as they come."""
+    headers = {**with_ticket(ticket), "Accept": "text/event-stream"}
+    if cursor:
+        headers["Last-Event-ID"] = cursor
+    return Request("GET", f"/v1/subscriptions/{id}/stream", headers)
+
+
+def poll(id: str, ticket: str, cursor: str, limit: int, wait: float) -> Request:
+    params = {"limit": str(limit), "wait": str(wait)} | ({"cursor": cursor} if cursor else {})
+    return Request("GET", f"/v1/subscriptions/{id}/notifications", with_ticket(ticket), params=params, again=True)
+
+
+def get(path: str) -> Request:
+    return Request("GET", path, again=True)
+
+
+def with_ticket(ticket: str) -> dict[str, str]:
+    return {"Tamis-Ticket": ticket} if ticket else {}
+
+
+def _post(path: str, form: Mapping[str, Any]) -> Request:
+    return Request("POST", path, {"Content-Type": "application/json"}, json.dumps(form).encode())

@@ -1,0 +1,195 @@
+"""What a CESQL expression says in Tamis's terms: when it is true, when it is false, and when it goes wrong.
+
+The subset of CESQL that is translated is what subscriptions are mostly made of: string attributes compared with values
+by =, !=, LIKE and IN, and EXISTS, joined by AND, OR, XOR and NOT. The rest is `UNKNOWN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tamis.dialects.cesql.evaluation import REQUIRED, evaluate
+from tamis.dialects.cesql.formula import ALWAYS, NEVER, UNKNOWN, Fixed, Formula, Literal, both, either, size
+from tamis.dialects.cesql.patterns import read_pattern
+from tamis.dialects.cesql.syntax import Attribute, Comparison, Exists, In, Like, Logic, LogicOperator, Node, Not, walk
+from tamis.dialects.cesql.values import Value, cast, to_string
+from tamis.language import predicates
+from tamis.language.patterns import write_like
+from tamis.language.predicates import Leaf, OneOf, Present, equals
+
+_LARGEST: Final = 300  # conditions in one formula: where operands can go wrong, formulas double with each of them
+
+NameOf = Callable[[str], str | None]
+"""The Tamis attribute that holds a context attribute; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How context attributes are called in the filter: those that hold strings, and any that are there to be asked."""
+
+    string: NameOf
+    present: NameOf
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """When an expression is true, when it is false, and when it is either: `sure` is that nothing goes wrong.
+
+    `needs`: nothing goes wrong exactly if the event has these attributes; None if there is more to it.
+    """
+
+    true: Formula
+    false: Formula
+    sure: Formula
+    needs: frozenset[str] | None
+
+
+_UNKNOWN: Final = Outcome(UNKNOWN, UNKNOWN, UNKNOWN, None)
+
+
+def translate(node: Node, names: Names) -> Formula:
+    """When the expression lets an event pass: it is the Boolean true, and nothing goes wrong."""
+    if _is_constant(node):
+        found = evaluate(node, {})
+        return Fixed(found.value is True and found.error is None)
+    return _Conditions(names).outcome(node).true
+
+
+class _Conditions:
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def outcome(self, node: Node) -> Outcome:
+        """Of an expression whose value is cast to Boolean, if it is none."""
+        if _is_constant(node):
+            return _constant(node)
+        match node:
+            case Exists(name):
+                return self.exists(name)
+            case Not(operand):
+                inner = self.outcome(operand)
+                return replace(inner, true=inner.false, false=inner.true) if _is_condition(operand) else _UNKNOWN
+            case Logic(first, rest):
+                found = self.outcome(first)
+                for connective, operand in rest:
+                    found = self.join(found, connective, self.outcome(operand))
+                return found
+            case Comparison():
+                return self.comparison(node)
+            case Like(Attribute(name), pattern, negated):
+                attribute = self.names.string(name)
+                if attribute is None:
+                    return self.unknown(name)
+                leaf = predicates.Like(attribute, write_like(read_pattern(pattern)))
+                return self.leaf(name, leaf, negated)
+            case In(Attribute(name), elements, negated):
+                return self.membership(name, elements, negated)
+            case _:
+                return _UNKNOWN
+
+    def exists(self, name: str) -> Outcome:
+        attribute = self.names.present(name)
+        if name in REQUIRED:
+            return Outcome(ALWAYS, NEVER, ALWAYS, frozenset())
+        if attribute is None:
+            return Outcome(UNKNOWN, UNKNOWN, ALWAYS, frozenset())
+        present = Present(attribute)
+        absent = Literal(present, False, negated=True)
+        return Outcome(Literal(present, False), absent, ALWAYS, frozenset())
+
+    def comparison(self, node: Comparison) -> Outcome:
+        match node.operator, node.left, node.right:
+            case "=" | "!=", Attribute(name), other if _is_constant(other):
+                value = _string(other, implicit=False)
+            case "=" | "!=", other, Attribute(name) if _is_constant(other):
+                # The attribute is a String, so that is what the other side is compared as.
+                value = _string(other, implicit=True)
+            case _, left, right:
+                return self.unknown(*(side.name for side in (left, right) if isinstance(side, Attribute)))
+        attribute = self.names.string(name)
+        if attribute is None or value is None:
+            return self.unknown(name)
+        return self.leaf(name, equals(attribute, value), node.operator == "!=")
+
+    def membership(self, name: str, elements: tuple[Node, ...], negated: bool) -> Outcome:
+        attribute = self.names.string(name)
+        values = {_string(element, implicit=True) if _is_constant(element) else None for element in elements}
+        known = sorted(value for value in values if value is not None)
+        if attribute is None or len(known) < len(values):
+            return self.unknown(name)
+        leaf: Leaf = equals(attribute, known[0]) if len(known) == 1 else OneOf(attribute, tuple(known))
+        return self.leaf(name, leaf, negated)
+
+    def leaf(self, name: str, leaf: Leaf, negated: bool) -> Outcome:
+        """A comparison of one attribute, which goes wrong only where the attribute is not there."""
+        required = name in REQUIRED
+        true, false = Literal(leaf, required, negated), Literal(leaf, required, not negated)
+        needs = frozenset[str]() if required else frozenset({name})
+        return Outcome(true, false, self.present(needs), needs)
+
+    def unknown(self, *attributes: str) -> Outcome:
+        """A condition that cannot hold, nor fail to, unless the event has these attributes."""
+        there = self.present(frozenset(attributes) - REQUIRED)
+        return Outcome(both(there, UNKNOWN), both(there, UNKNOWN), both(there, UNKNOWN), None)
+
+    def present(self, names: frozenset[str]) -> Formula:
+        found = [self.names.present(name) for name in sorted(names)]
+        return both(*(UNKNOWN if name is None else Literal(Present(name), False) for name in found))
+
+    def join(self, left: Outcome, connective: LogicOperator, right: Outcome) -> Outcome:
+        joined = self._join(left, connective, right)
+        # A run over required attributes only adds up, and may be as long as it likes.
+        added_up = max(size(left.true), size(left.false)) + max(size(right.true), size(right.false)) + 5
+        if max(size(joined.true), size(joined.false), size(joined.sure)) <= max(_LARGEST, added_up):
+            return joined
+        if connective == "OR":
+            # Looser: that nothing may go wrong on the left is left out.
+            return replace(_UNKNOWN, true=both(either(left.true, right.true), UNKNOWN))
+        return replace(_UNKNOWN, true=joined.true)
+
+    def _join(self, left: Outcome, connective: LogicOperator, right: Outcome) -> Outcome:
+        needs, more = None, left.sure
+        if left.needs is not None and right.needs is not None and right.needs <= left.needs:
+            # The right side needs nothing of its own: `more` is what the left needs beyond it.
+            needs, more = left.needs, self.present(left.needs - right.needs)
+        match connective:
+            case "AND":
+                true, false = both(left.true, right.true), either(left.false, both(more, right.false))
+                sure = either(left.false, both(left.sure, right.sure))
+            case "OR":
+                true, false = either(left.true, both(more, right.true)), both(left.false, right.false)
+                sure = either(left.true, both(left.sure, right.sure))
+            case "XOR":
+                true = either(both(left.true, right.false), both(left.false, right.true))
+                false = either(both(left.true, right.true), both(left.false, right.false))
+                sure = both(left.sure, right.sure)
+        # Where it is unknown whether the left goes wrong, what follows can add nothing but size.
+        return Outcome(true, false, left.sure if needs is not None or left.sure == UNKNOWN else sure, needs)
+
+
+def _is_condition(node: Node) -> bool:
+    """Whether the value is a Boolean as it is."""
+    return isinstance(node, Exists | Not | Logic | Comparison | Like | In)
+
+
+def _is_constant(node: Node) -> bool:
+    return not any(isinstance(part, Attribute | Exists) for part in walk(node))
+
+
+def _constant(node: Node) -> Outcome:
+    found = evaluate(node, {})
+    value = cast(found.value, "Boolean") if found.error is None else None
+    if value is None:
+        return Outcome(NEVER, NEVER, NEVER, None)
+    return Outcome(Fixed(bool(value)), Fixed(not value), ALWAYS, frozenset())
+
+
+def _string(node: Node, implicit: bool) -> str | None:
+    """The value of a constant if it is a String, or cast to one where that is `implicit`."""
+    found = evaluate(node, {})
+    value: Value | None = found.value if found.error is None else None
+    if isinstance(value, str) or (implicit and value is not None):
+        return to_string(value)
+    return None

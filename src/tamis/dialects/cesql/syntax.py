@@ -1,0 +1,159 @@
+"""The syntax tree of a CESQL expression, as the precedence rules of CESQL 1.0 (§3.6) group it.
+
+Every node knows its place in the text (`text[start:end]`). Nodes are values:
+frozen, and compared by what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from tamis.dialects.cesql.values import Value
+
+ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
+ComparisonOperator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">="]
+LogicOperator: TypeAlias = OneOf["AND", "OR", "XOR"]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value written out."""
+
+    value: Value
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """The value of a context attribute; the name is in lower case."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Whether the event has the attribute."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """NOT operand."""
+
+    operand: Node
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """The operand with its sign turned."""
+
+    operand: Node
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """Whether the operand, as a string, matches the pattern; `negated` for NOT LIKE."""
+
+    operand: Node
+    pattern: str
+    negated: bool
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """Whether the operand equals one of the elements, cast to its type; `negated` for NOT IN."""
+
+    operand: Node
+    elements: tuple[Node, ...]
+    negated: bool
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """left operator right, on integers."""
+
+    operator: ArithmeticOperator
+    left: Node
+    right: Node
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """left operator right; `<>` is kept as `!=`."""
+
+    operator: ComparisonOperator
+    left: Node
+    right: Node
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """first, then each (operator, operand) from left to right: AND, OR and XOR bind equally.
+
+    A run is one node however long it is, so that the tree stays as shallow as its parentheses.
+    """
+
+    first: Node
+    rest: tuple[tuple[LogicOperator, Node], ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function's invocation; the name is in upper case, and may be of no function that there is."""
+
+    name: str
+    arguments: tuple[Node, ...]
+    start: int
+    end: int
+
+
+Node: TypeAlias = Literal | Attribute | Exists | Not | Minus | Like | In | Arithmetic | Comparison | Logic | Call
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below, from left to right."""
+    match node:
+        case Literal() | Attribute() | Exists():
+            return ()
+        case Not(operand) | Minus(operand) | Like(operand):
+            return (operand,)
+        case In(operand, elements):
+            return (operand, *elements)
+        case Arithmetic(_, left, right) | Comparison(_, left, right):
+            return (left, right)
+        case Logic(first, rest):
+            return (first, *(operand for _, operand in rest))
+        case Call(_, arguments):
+            return arguments
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and every one below it."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting.extend(reversed(children(found)))

@@ -1,0 +1,93 @@
+"""What comes of converting rules: a filter each, or the reason why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tamis.errors import FilterError, TamisError
+from tamis.language import DEFAULT_LIMITS, Limits, Tree, normalise, parse
+from tamis.language.tree import And, Negation, Or
+from tamis.schema import Attribute, Schema
+
+R = TypeVar("R")
+
+
+class ConversionError(TamisError):
+    """A rule that has no filter of the same meaning, or is no rule. `place` is the path into the rule, or its text."""
+
+    def __init__(self, reason: str, place: str = "", remedy: str = "") -> None:
+        super().__init__(reason, place, remedy)
+        self.reason = reason
+        self.place = place
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.reason}" + (f"; {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One rule that could not be converted, under its id."""
+
+    id: str
+    error: ConversionError
+
+
+@dataclass(slots=True)
+class Report:
+    """Every rule is in one of the two: `converted` maps its id to a filter, `refused` says why there is none."""
+
+    converted: dict[str, str] = field(default_factory=dict)
+    refused: list[Refused] = field(default_factory=list)
+
+
+def convert_all(rules: Iterable[tuple[str, R]], convert: Callable[[R], str]) -> Report:
+    """Converts each rule by itself: one that is refused, or repeats an id, does not stop the others."""
+    report = Report()
+    for id, rule in rules:
+        if id in report.converted:
+            remedy = "give each rule an id of its own"
+            report.refused.append(Refused(id, ConversionError("there is a rule with this id before it", "", remedy)))
+            continue
+        try:
+            report.converted[id] = convert(rule)
+        except ConversionError as error:
+            report.refused.append(Refused(id, error))
+    return report
+
+
+def checked(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> str:
+    """The text, if it is a filter that the schema and the limits take; what they refuse is told as a refused rule."""
+    try:
+        tree = parse(text, schema, limits)
+        # The normal form costs more than all the rest, and few filters come near its limit.
+        if (most := alternatives(tree)) > limits.conjuncts or most * len(text) > limits.text:
+            normalise(tree, schema, limits)
+    except FilterError as error:
+        part = error.text[error.start : error.end]
+        raise ConversionError(error.message, part if len(part) <= 80 else part[:77] + "...") from error
+    return text
+
+
+def alternatives(tree: Tree, wanted: bool = True) -> int:
+    """The most conjuncts that a filter's normal form can have."""
+    match tree:
+        case Negation(item):
+            return alternatives(item, not wanted)
+        case And(items) | Or(items):
+            counts = [alternatives(item, wanted) for item in items]
+            return math.prod(counts) if isinstance(tree, And) == wanted else sum(counts)
+    return 1
+
+
+def attribute_of(name: str, schema: Schema, place: str) -> Attribute:
+    """The attribute that a rule's field stands for."""
+    found = schema.attributes.get(name)
+    if found is None:
+        remedy = "extend the schema by it; tamis convert --propose-schema writes one that has all that the rules need"
+        raise ConversionError(f"the schema has no attribute {name}", place, remedy)
+    return found

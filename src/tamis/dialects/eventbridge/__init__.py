@@ -1,0 +1,6 @@
+"""Event patterns of Amazon EventBridge and event-ruler (also SNS, Pipes and Lambda filters of that form)."""
+
+from tamis.dialects.eventbridge.converting import convert
+from tamis.dialects.eventbridge.needs import needed
+
+__all__ = ["convert", "needed"]

@@ -1,0 +1,182 @@
+"""An event pattern to a filter.
+
+A field of an event may hold several values (an array); each test of event-ruler looks at one of them at a time, so a
+field passes if *some* value passes *some* test, `anything-but` included. Tamis's negation says that *no* value matches,
+so on attributes with several values `anything-but` is written without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, IPv6Network, NetmaskValueError
+from typing import Any
+
+from tamis.dialects.addresses import v4_network, v4_range, v6_network
+from tamis.dialects.conversion import ConversionError, attribute_of, checked
+from tamis.dialects.eventbridge import numbers, texts
+from tamis.dialects.eventbridge.reading import Every, Field, Node, Some, Test, read
+from tamis.dialects.writing import all_of, any_of, name, negated, number, one_of, string, unwrapped
+from tamis.language.patterns import rlike_matches
+from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
+
+_LISTED = ("enumerated", "hierarchical")
+_STRING_TESTS = ("exactly", "prefix", "suffix", "equals-ignore-case", "wildcard")
+
+
+def convert(pattern: Mapping[str, Any] | str, schema: Schema, *, null_is_absent: bool = False) -> str:
+    """A filter that holds for exactly the events that the pattern matches.
+
+    Tamis does not tell a null from a field that is left out, so `null` among the values is refused, unless
+    `null_is_absent` says that events have none or that the difference is of no matter.
+
+    >>> form = {"attributes": {"source": "string"}, "event_types": {"event": {"source": "optional"}}}
+    >>> schema = Schema.from_dict(form)
+    >>> convert({"source": [{"prefix": "aws."}]}, schema)
+    "source LIKE 'aws.%'"
+    """
+    text = _Converter(schema, null_is_absent).node(read(pattern))
+    return checked(unwrapped(text), schema)
+
+
+class _Converter:
+    def __init__(self, schema: Schema, null_is_absent: bool) -> None:
+        self.schema = schema
+        self.null_is_absent = null_is_absent
+
+    def node(self, node: Node) -> str:
+        match node:
+            case Every(parts):
+                return all_of(self.node(part) for part in parts)
+            case Some(parts):
+                return any_of(self.node(part) for part in parts)
+            case Field():
+                return self.field(node)
+
+    def field(self, field: Field) -> str:
+        """One of the tests holds; plain values go into one list."""
+        attribute = attribute_of(field.name, self.schema, field.place)
+        equal: list[str] = []
+        conditions: list[str] = []
+        for test in field.tests:
+            value = self.plain(attribute, test)
+            if value is None:
+                conditions.append(self.test(attribute, test))
+            else:
+                equal.append(value)
+        return any_of([one_of(attribute.name, equal), *conditions] if equal else conditions)
+
+    def plain(self, attribute: Attribute, test: Test) -> str | None:
+        """The value as it is written in a list of values; None if the test is something else."""
+        kind = attribute.domain.kind
+        match test.kind, test.value:
+            case "equal", bool(value):
+                self.require(attribute, ("boolean",), test)
+                return "TRUE" if value else "FALSE"
+            case "equal", int() | float():
+                self.require(attribute, ("integer", "float"), test)
+                return number(numbers.finite(test.value, test.place))
+            case "equal" | "exactly", str(value) if kind == "string" and (test.kind == "exactly" or not _is_v6(value)):
+                return string(value)
+        return None
+
+    def test(self, attribute: Attribute, test: Test) -> str:
+        left = name(attribute.name)
+        match test.kind, test.value:
+            case "exists", bool(wanted):
+                return f"{left} IS NOT NULL" if wanted else f"{left} IS NULL"
+            case "equal", None:
+                if not self.null_is_absent:
+                    reason = "a null is the same as a field that is left out, in Tamis"
+                    raise ConversionError(reason, test.place, "convert with null_is_absent where that is what is meant")
+                return f"{left} IS NULL"
+            case "numeric", operand:
+                self.require(attribute, ("integer", "float"), test)
+                return numbers.numeric(attribute, operand, test.place)
+            case "cidr", operand:
+                return self.address(attribute, operand, test)
+            case "anything-but", operand if _all_numbers(operand):
+                return self.other_number(attribute, test)
+            case "equal", str(value) if attribute.domain.kind == "string" and _is_v6(value):
+                # event-ruler compares addresses as addresses, however they are spelled.
+                return self.networks(attribute, v6_network(IPv6Network(value)))
+            case "equal" | "anything-but", _:
+                return self.text_test(attribute, test)
+            case kind, _ if kind in _STRING_TESTS:
+                return self.text_test(attribute, test)
+        raise ConversionError(f"{test.kind} does not take {test.value!r}", test.place)
+
+    def text_test(self, attribute: Attribute, test: Test) -> str:
+        self.require(attribute, ("string", *_LISTED), test)
+        patterns = texts.alternatives(test)
+        excluding = test.kind == "anything-but"
+        if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):
+            values = [
+                value
+                for value in attribute.domain.values
+                if any(texts.matches(pattern, value) for pattern in patterns) != excluding
+            ]
+            return one_of(attribute.name, [string(value) for value in values])
+        if not excluding:
+            return texts.condition(attribute.name, patterns[0])
+        if attribute.multiple:
+            return texts.some_other(attribute.name, patterns, test.place)
+        return all_of(negated(texts.condition(attribute.name, pattern)) for pattern in patterns)
+
+    def other_number(self, attribute: Attribute, test: Test) -> str:
+        self.require(attribute, ("integer", "float"), test)
+        excluded = test.value if isinstance(test.value, list) else [test.value]
+        for value in excluded:
+            numbers.finite(value, test.place)
+        if attribute.multiple:
+            return numbers.some_other_number(attribute, excluded)
+        return negated(one_of(attribute.name, [number(value) for value in excluded]))
+
+    def address(self, attribute: Attribute, operand: object, test: Test) -> str:
+        self.require(attribute, ("string", *_LISTED), test)
+        base, _, length = str(operand).partition("/")
+        try:
+            if not isinstance(operand, str) or not length.isascii() or not length.isdigit():
+                raise AddressValueError
+            if ":" not in base:
+                if int(length) > 31:
+                    raise AddressValueError
+                return self.networks(attribute, [v4_range(*v4_network(int(IPv4Address(base)), int(length)))])
+            if int(length) > 127:
+                raise AddressValueError
+            return self.networks(attribute, v6_network(IPv6Network(operand)))
+        except (AddressValueError, NetmaskValueError):
+            remedy = "write an address, / and the number of bits: 10.0.0.0/24, 2001:db8::/32"
+            raise ConversionError(f"{operand!r} is no network", test.place, remedy) from None
+        except ValueError:
+            reason = f"{operand!r} has bits set beyond its length"
+            raise ConversionError(reason, test.place, "write the network's first address") from None
+
+    def networks(self, attribute: Attribute, patterns: list[str]) -> str:
+        if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):
+            values = [value for value in attribute.domain.values if any(rlike_matches(p, value) for p in patterns)]
+            return one_of(attribute.name, [string(value) for value in values])
+        return any_of(f"{name(attribute.name)} RLIKE {string(pattern)}" for pattern in patterns)
+
+    def require(self, attribute: Attribute, kinds: tuple[str, ...], test: Test) -> None:
+        """A value of another type than the attribute's could never be met: the rule was written for another field."""
+        if attribute.domain.kind in kinds:
+            return
+        wanted = {"integer": "a number", "boolean": "a boolean", "string": "a string"}[kinds[0]]
+        reason = f"the pattern asks for {wanted} and {attribute.name} is {attribute.domain.kind} in the schema"
+        remedy = "an attribute has one domain: give values of another type a name of their own"
+        raise ConversionError(reason, test.place, remedy)
+
+
+def _is_v6(text: str) -> bool:
+    if ":" not in text or "." in text or "%" in text:
+        return False
+    try:
+        IPv6Address(text)
+    except AddressValueError:
+        return False
+    return True
+
+
+def _all_numbers(operand: object) -> bool:
+    values = operand if isinstance(operand, list) else [operand]
+    return bool(values) and all(numbers.is_number(value) for value in values)

@@ -1,0 +1,166 @@
+"""Tests on strings as patterns of steps, which can be written as conditions, excluded, and tried on a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tamis.dialects.complement import ANY, Pattern, TooLargeError, others
+from tamis.dialects.conversion import ConversionError
+from tamis.dialects.eventbridge.reading import Test
+from tamis.dialects.writing import FALSE, like, name, regex_literal, string
+from tamis.language.limits import DEFAULT_LIMITS
+from tamis.language.patterns import Wildcard
+
+_LONGEST = DEFAULT_LIMITS.pattern
+
+
+def pattern_of(kind: str, operand: object, place: str) -> Pattern:
+    """The steps that a string operator stands for."""
+    match kind, operand:
+        case "equal" | "exactly", str(text):
+            return _steps(text)
+        case "equals-ignore-case", str(text):
+            return _caseless(text)
+        case "prefix", str(text):
+            return (*_steps(text), ANY)
+        case "suffix", str(text):
+            return (ANY, *_steps(text))
+        case "prefix", {"equals-ignore-case": str(text), **more} if not more:
+            return (*_caseless(text), ANY)
+        case "suffix", {"equals-ignore-case": str(text), **more} if not more:
+            return (ANY, *_caseless(text))
+        case "wildcard", str(text):
+            return _wildcard(text, place)
+    remedy = "prefix and suffix take a string or equals-ignore-case, the others a string"
+    raise ConversionError(f"{kind} does not take {operand!r}", place, remedy)
+
+
+def condition(attribute: str, pattern: Pattern) -> str:
+    """Some value matches the pattern."""
+    left = name(attribute)
+    if ANY not in pattern and all(step is not None and len(step) == 1 for step in pattern):
+        return f"{left} = {string(_characters(pattern))}"
+    if all(step is None or len(step) == 1 for step in pattern):
+        return f"{left} LIKE {like(_parts(pattern))}"
+    if _same_in_lower_case(pattern):
+        return f"{left} ILIKE {like(_parts(pattern))}"
+    return f"{left} RLIKE {string(_regex(pattern))}"
+
+
+def some_other(attribute: str, patterns: Sequence[Pattern], place: str) -> str:
+    """Some value matches none of the patterns, on an attribute that may have several."""
+    if any(all(step is None for step in pattern) and pattern for pattern in patterns):
+        return FALSE
+    left = name(attribute)
+    if (
+        len(patterns) == 1
+        and ANY not in patterns[0]
+        and all(step is not None and len(step) == 1 for step in patterns[0])
+    ):
+        text = string(_characters(patterns[0]))
+        return f"({left} < {text} OR {left} > {text})"
+    try:
+        return f"{left} RLIKE {string(others(patterns, _LONGEST))}"
+    except TooLargeError:
+        reason = (
+            f"{attribute} may have several values, and that one of them is other than these takes too long a pattern"
+        )
+        remedy = "make the attribute unique in the schema, or exclude fewer values"
+        raise ConversionError(reason, place, remedy) from None
+
+
+def matches(pattern: Pattern, value: str) -> bool:
+    """Whether one value matches, for domains whose values are listed."""
+    return re.fullmatch(_body(pattern), value, re.DOTALL) is not None
+
+
+def alternatives(test: Test) -> list[Pattern]:
+    """The patterns of one test; `anything-but` has as many as it excludes."""
+    if test.kind != "anything-but":
+        return [pattern_of(test.kind, test.value, test.place)]
+    kind, operand, place = "equal", test.value, test.place
+    if isinstance(operand, dict):
+        if len(operand) != 1:
+            raise ConversionError("anything-but takes one operator", place)
+        kind, operand = next(iter(operand.items()))
+        place = f"{place}.{kind}"
+        if kind not in ("prefix", "suffix", "wildcard", "equals-ignore-case"):
+            raise ConversionError(f"anything-but does not take {kind}", place)
+    excluded = operand if isinstance(operand, list) else [operand]
+    if not excluded or not all(isinstance(text, str) for text in excluded):
+        raise ConversionError("anything-but takes strings, or numbers, and not both", place)
+    if kind in ("prefix", "suffix") and "" in excluded:
+        raise ConversionError(f"an empty {kind} is not allowed here", place)
+    return [pattern_of(kind, text, place) for text in excluded]
+
+
+def _steps(text: str) -> Pattern:
+    return tuple(frozenset(character) for character in text)
+
+
+def _caseless(text: str) -> Pattern:
+    """Java's Character.toLowerCase and toUpperCase of each character by itself."""
+    return tuple(
+        frozenset(form for form in (character, character.lower(), character.upper()) if len(form) == 1)
+        for character in text
+    )
+
+
+def _wildcard(text: str, place: str) -> Pattern:
+    steps: list[frozenset[str] | None] = []
+    characters = iter(text)
+    for character in characters:
+        if character == "\\":
+            escaped = next(characters, None)
+            if escaped not in ("*", "\\"):
+                raise ConversionError("a backslash stands before * or another backslash only", place, "write \\\\")
+            steps.append(frozenset(escaped))
+        elif character == "*":
+            if steps and steps[-1] is None:
+                raise ConversionError("two wildcards beside each other are not allowed", place, "write one *")
+            steps.append(ANY)
+        else:
+            steps.append(frozenset(character))
+    return tuple(steps)
+
+
+def _characters(pattern: Pattern) -> str:
+    return "".join(next(iter(step)) for step in pattern if step is not None)
+
+
+def _parts(pattern: Pattern) -> list[str | Wildcard]:
+    return [
+        Wildcard.ANY if step is None else min(step, key=str.lower) if len(step) == 1 else min(step).lower()
+        for step in pattern
+    ]
+
+
+def _same_in_lower_case(pattern: Pattern) -> bool:
+    """Whether ILIKE, which compares lower-cased texts, means the same.
+
+    It takes the Kelvin sign for a k, and İ for an i with something after it.
+    """
+    for step, following in zip(pattern, [*pattern[1:], frozenset()], strict=True):
+        if step is None:
+            continue
+        if not all(character.isascii() for character in step) or "k" in step:
+            return False
+        if "i" in step and following is None:
+            return False
+    return True
+
+
+def _regex(pattern: Pattern) -> str:
+    return f"^(?s:{_body(pattern)})$"
+
+
+def _body(pattern: Pattern) -> str:
+    written = []
+    for step in pattern:
+        if step is None:
+            written.append(".*")
+        else:
+            members = "".join(regex_literal(character) for character in sorted(step))
+            written.append(members if len(step) == 1 else f"[{members}]")
+    return "".join(written)

@@ -1,0 +1,232 @@
+"""A selector to a filter.
+
+Selectors have three truth values: a comparison with a property that the message lacks is *unknown*, and only *true*
+selects. Each condition is written for the truth value that is wanted of it, so NOT stands before comparisons only.
+"""
+
+from __future__ import annotations
+
+from tamis.dialects.conversion import ConversionError, attribute_of, checked
+from tamis.dialects.jms.arithmetic import Line, Number, compares, is_plain, range_of, reduced
+from tamis.dialects.jms.grammar import (
+    And,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Name,
+    Not,
+    Or,
+    Truth,
+    parse,
+)
+from tamis.dialects.writing import (
+    FALSE,
+    TRUE,
+    all_of,
+    any_of,
+    between,
+    like,
+    name,
+    negated,
+    number,
+    one_of,
+    string,
+    unwrapped,
+)
+from tamis.language.patterns import like_matches, read_like, write_like
+from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
+
+_NUMERIC = ("integer", "float")
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TEXT = ("string", "enumerated", "hierarchical")
+
+
+def convert(selector: str, schema: Schema) -> str:
+    """A filter that holds for exactly the messages that the selector selects, its properties being the attributes.
+
+    >>> schema = Schema.from_dict({"attributes": {"price": "float"}, "event_types": {"quote": {"price": "optional"}}})
+    >>> convert("NOT price * 2 BETWEEN 1 AND 0x10", schema)
+    'NOT price >= 0.5 OR NOT price <= 8'
+    """
+    if not isinstance(selector, str):
+        raise ConversionError("a selector is a text", repr(selector))
+    text = _Converter(schema).written(parse(selector), True)
+    return checked(unwrapped(text), schema)
+
+
+class _Converter:
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def written(self, condition: Condition, wanted: bool) -> str:
+        """When the condition is true, or (`wanted` False) when it is false."""
+        match condition:
+            case Not(operand):
+                return self.written(operand, not wanted)
+            case And(parts) | Or(parts):
+                join = all_of if isinstance(condition, And) == wanted else any_of
+                return join(self.written(part, wanted) for part in parts)
+            case IsNull(prop):
+                return f"{name(self.attribute(prop).name)} IS {'NULL' if wanted else 'NOT NULL'}"
+            case Truth(Literal(value)):
+                return TRUE if value is wanted else FALSE
+            case Truth(Name(prop)):
+                return self.truth(prop, wanted)
+            case Comparison():
+                return self.comparison(condition, wanted)
+            case In(prop, values):
+                attribute = self.attribute(prop)
+                self.require_text(attribute, "IN")
+                return self.listed(attribute, [value for value in values if _admits(attribute, value)], wanted)
+            case Like():
+                return self.like(condition, wanted)
+        raise AssertionError(condition)
+
+    def truth(self, prop: str, wanted: bool) -> str:
+        attribute = self.attribute(prop)
+        if attribute.domain.kind != "boolean":
+            reason = f"{prop} is {attribute.domain.kind} in the schema and no condition by itself"
+            raise ConversionError(reason, prop, "compare it with a value")
+        return f"{name(prop)} = {'TRUE' if wanted else 'FALSE'}"
+
+    def comparison(self, comparison: Comparison, wanted: bool) -> str:
+        left, operator, right = reduced(comparison.left), comparison.operator, reduced(comparison.right)
+        if isinstance(left, Line) and isinstance(right, Line):
+            return self.properties(left, operator, right, wanted)
+        if isinstance(right, Line):
+            left, operator, right = right, _MIRRORED[operator], left
+        if isinstance(left, Line):
+            assert not isinstance(right, Line)
+            return self.with_value(left, operator, right, wanted)
+        assert not isinstance(right, Line)
+        return TRUE if _known(left, operator, right) is wanted else FALSE
+
+    def with_value(self, line: Line, operator: str, value: Number | str | bool, wanted: bool) -> str:
+        attribute = self.attribute(line.name)
+        _require_order(operator, value)
+        kind = "boolean" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+        if not is_plain(line) and attribute.domain.kind not in _NUMERIC:
+            reason = f"arithmetic on {line.name}, which is {attribute.domain.kind} in the schema"
+            raise ConversionError(reason, line.name, "compute with numbers")
+        if kind != _kind(attribute):
+            # Values that are not alike: the comparison is false, whatever the operator, and unknown without a value.
+            return FALSE if wanted else f"{name(attribute.name)} IS NOT NULL"
+        if operator == "<>":
+            operator, wanted = "=", not wanted
+        if isinstance(value, str):
+            return self.listed(attribute, [value] if _admits(attribute, value) else [], wanted)
+        if isinstance(value, bool):
+            return f"{name(attribute.name)} = {'TRUE' if value is wanted else 'FALSE'}"
+        return self.numeric(attribute, line, operator, value, wanted)
+
+    def numeric(self, attribute: Attribute, line: Line, operator: str, value: Number, wanted: bool) -> str:
+        exact = attribute.domain.kind == "float" or isinstance(value, int)
+        if is_plain(line) and exact and (isinstance(value, float) or abs(value) <= 1 << 53 or _is_integer(attribute)):
+            condition = f"{name(attribute.name)} {operator} {number(value)}"
+        else:
+            found = range_of(line, operator, value, attribute.domain.kind)
+            if found is None:
+                return FALSE if wanted else f"{name(attribute.name)} IS NOT NULL"
+            condition = _within(attribute, *found)
+            if condition.endswith("IS NOT NULL"):
+                return condition if wanted else FALSE
+        return condition if wanted else negated(condition)
+
+    def properties(self, left: Line, operator: str, right: Line, wanted: bool) -> str:
+        if not (is_plain(left) and is_plain(right)):
+            reason = f"arithmetic with {left.name} compared with {right.name} is no comparison of two properties"
+            raise ConversionError(reason, operator, "publish the result as a property of its own")
+        first, second = self.attribute(left.name), self.attribute(right.name)
+        if operator not in ("=", "<>"):
+            for attribute in (first, second):
+                if attribute.domain.kind not in _NUMERIC:
+                    reason = f"{operator} is for numbers, and {attribute.name} is {attribute.domain.kind} in the schema"
+                    raise ConversionError(reason, operator, "strings and booleans are compared by = and <>")
+        names = f"{name(first.name)} IS NOT NULL", f"{name(second.name)} IS NOT NULL"
+        if _kind(first) != _kind(second):
+            return FALSE if wanted else all_of(names)
+        if first.domain != second.domain:
+            reason = f"{first.name} is {first.domain.kind} and {second.name} is {second.domain.kind} in the schema"
+            remedy = "Java compares an integer and a double as doubles, Tamis exactly: give both the same domain"
+            raise ConversionError(reason, operator, remedy)
+        if operator == "<>":
+            operator, wanted = "=", not wanted
+        condition = f"{name(first.name)} {operator} {name(second.name)}"
+        return condition if wanted else negated(condition)
+
+    def like(self, condition: Like, wanted: bool) -> str:
+        attribute = self.attribute(condition.name)
+        self.require_text(attribute, "LIKE")
+        parts = read_like(condition.pattern, condition.escape or "")
+        if parts is None:
+            raise ConversionError("the pattern ends within an escape", condition.pattern)
+        if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):
+            pattern = write_like(parts)
+            matching = [value for value in attribute.domain.values if like_matches(pattern, False, value)]
+            return self.listed(attribute, matching, wanted)
+        written = f"{name(attribute.name)} LIKE {like(parts)}"
+        return written if wanted else negated(written)
+
+    def listed(self, attribute: Attribute, values: list[str], wanted: bool) -> str:
+        if not values:
+            return FALSE if wanted else f"{name(attribute.name)} IS NOT NULL"
+        condition = one_of(attribute.name, [string(value) for value in values])
+        return condition if wanted else negated(condition)
+
+    def attribute(self, prop: str) -> Attribute:
+        attribute = attribute_of(prop, self.schema, prop)
+        if attribute.multiple:
+            reason = f"{prop} may have several values in the schema, and a message's property has one"
+            raise ConversionError(reason, prop, "make it unique in the schema")
+        if attribute.domain.kind == "timestamp":
+            reason = f"{prop} is a timestamp in the schema, and a selector compares numbers and strings"
+            raise ConversionError(reason, prop, "declare it integer, with the number that messages carry")
+        return attribute
+
+    def require_text(self, attribute: Attribute, operator: str) -> None:
+        if attribute.domain.kind not in _TEXT:
+            reason = f"{operator} is for strings, and {attribute.name} is {attribute.domain.kind} in the schema"
+            raise ConversionError(reason, attribute.name, "compare it by = or BETWEEN")
+
+
+def _known(left: Number | str | bool, operator: str, right: Number | str | bool) -> bool:
+    """A comparison of two constants; false for constants that are not alike."""
+    _require_order(operator, left)
+    _require_order(operator, right)
+    if type(left) in (int, float) and type(right) in (int, float):
+        return compares(left, operator, right)  # type: ignore[arg-type]
+    if type(left) is not type(right):
+        return False
+    return (left == right) == (operator == "=")
+
+
+def _require_order(operator: str, value: Number | str | bool) -> None:
+    if operator not in ("=", "<>") and isinstance(value, str | bool):
+        raise ConversionError("strings and booleans are compared by = and <> only", f"{operator} {value!r}")
+
+
+def _kind(attribute: Attribute) -> str:
+    kind = attribute.domain.kind
+    return "number" if kind in _NUMERIC else "boolean" if kind == "boolean" else "text"
+
+
+def _is_integer(attribute: Attribute) -> bool:
+    return attribute.domain.kind == "integer"
+
+
+def _admits(attribute: Attribute, value: str) -> bool:
+    """Whether the attribute can have the value; a listed domain knows."""
+    domain = attribute.domain
+    return not isinstance(domain, EnumeratedDomain | HierarchicalDomain) or domain.position(value) is not None
+
+
+def _within(attribute: Attribute, first: Number, last: Number) -> str:
+    """The range in the attribute's own numbers; an end of the type is no end."""
+    if isinstance(first, int) and first == -(1 << 63):
+        first = float("-inf")
+    if isinstance(last, int) and last == (1 << 63) - 1:
+        last = float("inf")
+    return between(attribute.name, first, last)

@@ -1,0 +1,275 @@
+"""A selector as a syntax tree (JMS 2.0 §3.8.1.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tamis.dialects.conversion import ConversionError
+from tamis.dialects.jms.tokens import Token, tokens
+
+_COMPARISONS = frozenset(["=", "<>", "<", "<=", ">", ">="])
+_DEEPEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier: a header field or a property of the message."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    left: Operand
+    operator: str
+    right: Operand
+
+
+Operand: TypeAlias = Name | Literal | Negative | Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    left: Operand
+    operator: str
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    name: str
+    pattern: str
+    escape: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A boolean property or literal that is a condition by itself."""
+
+    operand: Name | Literal
+
+
+Condition: TypeAlias = Comparison | Like | In | IsNull | Not | And | Or | Truth
+
+
+def parse(text: str) -> Condition:
+    """The selector's tree; an empty one selects everything."""
+    if not text.strip():
+        return Truth(Literal(True))
+    parser = _Parser(text)
+    found = parser.disjunction(0)
+    if parser.token.kind != "end":
+        raise parser.error("expected AND, OR or the end")
+    return found
+
+
+class _Parser:
+    """Recursive descent. A parenthesis may open a condition or an operand; which, its content shows."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokens(text)
+        self.at = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def take(self, *values: str) -> bool:
+        """Goes past a word or an operator if it is one of these."""
+        if self.token.kind in ("word", "operator") and self.token.value in values:
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, value: str) -> None:
+        if not self.take(value):
+            raise self.error(f"expected {value}")
+
+    def disjunction(self, depth: int) -> Condition:
+        parts = [self.conjunction(depth)]
+        while self.take("OR"):
+            parts.append(self.conjunction(depth))
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def conjunction(self, depth: int) -> Condition:
+        parts = [self.negation(depth)]
+        while self.take("AND"):
+            parts.append(self.negation(depth))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def negation(self, depth: int) -> Condition:
+        negations = 0
+        while self.take("NOT"):
+            negations += 1
+        found = self.predicate(depth)
+        return Not(found) if negations % 2 else found
+
+    def predicate(self, depth: int) -> Condition:
+        if depth > _DEEPEST:
+            raise ConversionError(f"the selector is nested more than {_DEEPEST} deep")
+        found = self.value(depth)
+        if not isinstance(found, Operand):
+            if self.token.kind == "operator" and self.token.value in _COMPARISONS:
+                raise self.error("a condition cannot be compared", "join conditions by AND, OR and NOT")
+            return found
+        if self.token.kind == "operator" and self.token.value in _COMPARISONS:
+            operator = str(self.token.value)
+            self.at += 1
+            return Comparison(found, operator, self.operand(self.value(depth)))
+        negated = self.take("NOT")
+        if self.take("BETWEEN"):
+            low = self.operand(self.value(depth))
+            self.expect("AND")
+            high = self.operand(self.value(depth))
+            between = And((Comparison(found, ">=", low), Comparison(found, "<=", high)))
+            return Not(between) if negated else between
+        if self.take("LIKE"):
+            return self.negatable(negated, self.like(found))
+        if self.take("IN"):
+            return self.negatable(negated, self.membership(found))
+        if negated:
+            raise self.error("after a value, NOT is followed by BETWEEN, LIKE or IN")
+        if self.take("IS"):
+            negated = self.take("NOT")
+            self.expect("NULL")
+            return self.negatable(negated, IsNull(self.identifier(found, "IS NULL")))
+        if isinstance(found, Name) or (isinstance(found, Literal) and isinstance(found.value, bool)):
+            return Truth(found)
+        raise self.error("expected a comparison")
+
+    def negatable(self, negated: bool, condition: Condition) -> Condition:
+        return Not(condition) if negated else condition
+
+    def like(self, subject: Operand) -> Like:
+        name, pattern, escape = self.identifier(subject, "LIKE"), self.string("LIKE"), None
+        if self.take("ESCAPE"):
+            escape = self.string("ESCAPE")
+            if len(escape) != 1:
+                raise ConversionError("ESCAPE takes one character", escape, "write ESCAPE '\\'")
+        return Like(name, pattern, escape)
+
+    def membership(self, subject: Operand) -> In:
+        name = self.identifier(subject, "IN")
+        self.expect("(")
+        values = [self.string("IN")]
+        while self.take(","):
+            values.append(self.string("IN"))
+        self.expect(")")
+        return In(name, tuple(values))
+
+    def identifier(self, subject: Operand, where: str) -> str:
+        if not isinstance(subject, Name):
+            raise self.error(f"{where} stands after a property's name")
+        return subject.name
+
+    def string(self, where: str) -> str:
+        if self.token.kind != "string":
+            raise self.error(f"{where} takes strings in quotes")
+        self.at += 1
+        return str(self.tokens[self.at - 1].value)
+
+    def operand(self, found: Operand | Condition) -> Operand:
+        if isinstance(found, Operand):
+            return found
+        raise self.error("a condition cannot be compared", "join conditions by AND, OR and NOT")
+
+    def value(self, depth: int) -> Operand | Condition:
+        """A sum, or a condition in parentheses."""
+        left = self.product(depth)
+        while self.token.value in ("+", "-") and self.token.kind == "operator":
+            operator = str(self.token.value)
+            self.at += 1
+            left = Arithmetic(self.operand(left), operator, self.operand(self.product(depth)))
+        return left
+
+    def product(self, depth: int) -> Operand | Condition:
+        left = self.factor(depth)
+        while self.token.value in ("*", "/") and self.token.kind == "operator":
+            operator = str(self.token.value)
+            self.at += 1
+            left = Arithmetic(self.operand(left), operator, self.operand(self.factor(depth)))
+        return left
+
+    def factor(self, depth: int) -> Operand | Condition:
+        token = self.token
+        if depth > _DEEPEST:
+            raise ConversionError(f"the selector is nested more than {_DEEPEST} deep")
+        if self.take("-"):
+            return Negative(self.operand(self.factor(depth + 1)))
+        if self.take("+"):
+            return self.operand(self.factor(depth + 1))
+        if self.take("("):
+            found = self.parenthesised(depth + 1)
+            self.expect(")")
+            return found
+        if self.take("TRUE"):
+            return Literal(True)
+        if self.take("FALSE"):
+            return Literal(False)
+        if token.kind in ("name", "string", "number"):
+            self.at += 1
+            return Name(str(token.value)) if token.kind == "name" else Literal(token.value)
+        raise self.error("expected a property or a value")
+
+    def parenthesised(self, depth: int) -> Operand | Condition:
+        found = self.disjunction(depth) if not self.holds_operand() else self.value(depth)
+        # A name in parentheses may go on as an operand.
+        return found.operand if isinstance(found, Truth) else found
+
+    def holds_operand(self) -> bool:
+        """Whether the parenthesis just opened holds no condition: none of its own tokens compares or connects."""
+        depth = 0
+        for token in self.tokens[self.at :]:
+            if token.kind == "operator" and token.value == "(":
+                depth += 1
+            elif token.kind == "operator" and token.value == ")":
+                depth -= 1
+                if depth < 0:
+                    return True
+            elif (token.kind == "word" and token.value not in ("TRUE", "FALSE")) or (
+                token.kind == "operator" and token.value in _COMPARISONS
+            ):
+                return False
+        return True
+
+    def error(self, reason: str, remedy: str = "") -> ConversionError:
+        rest = self.text[self.token.start :]
+        return ConversionError(reason, f"at {rest[:30]!r}" if rest.strip() else "at the end", remedy)

@@ -1,0 +1,47 @@
+"""Sigma's files: YAML with one rule a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from tamis.dialects.conversion import ConversionError
+
+# The C parser is some ten times faster, where PyYAML was built with it.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def documents(text: str) -> Iterator[Mapping[str, Any]]:
+    """The rules of a file, each of which may be refused by itself; a text that is no YAML is refused as a whole."""
+    try:
+        for document in yaml.load_all(text, Loader=_LOADER):
+            if document is not None:
+                yield document
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split()) or "nested too deeply"
+        raise ConversionError(f"the rule is no YAML: {reason[:200]}") from None
+
+
+def rule_of(rule: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    """The one rule that is given, as text or as it was loaded."""
+    if isinstance(rule, str):
+        found = list(documents(rule))
+        if len(found) != 1:
+            raise ConversionError(f"expected one rule, found {len(found)}", "", "convert each document by itself")
+        rule = found[0]
+    if not isinstance(rule, Mapping):
+        raise ConversionError("a rule is a mapping with a detection", "", "see sigmahq.io for the form")
+    if "correlation" in rule:
+        reason = "a correlation counts or orders several events, and a filter looks at one"
+        raise ConversionError(
+            reason, "correlation", "convert the rules that it refers to, and correlate what they find"
+        )
+    if "filter" in rule and "detection" not in rule:
+        raise ConversionError("a Sigma filter changes other rules", "filter", "apply it to them first (sigma convert)")
+    if "action" in rule:
+        raise ConversionError("the rule is part of a collection", "action", "write each rule out by itself")
+    if not isinstance(rule.get("detection"), Mapping):
+        raise ConversionError("the rule has no detection", "detection")
+    return rule

@@ -1,0 +1,165 @@
+"""A test of a field as conditions on its attribute, by the attribute's domain.
+
+Sigma's values have no types: `EventID: 4624` and `EventID: '4624'` ask the same. A value is compared as what the
+attribute is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tamis.dialects.conversion import ConversionError, attribute_of
+from tamis.dialects.sigma.tests import Asked, Compare, Equal, Given, Match, Network, Node, Regex, SameAs, Some, Test
+from tamis.dialects.writing import FALSE, like, name, number, one_of, regex_literal, string
+from tamis.language.patterns import Wildcard, like_matches, rlike_matches, write_like
+from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
+
+_NUMERIC = ("integer", "float")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One condition, which holds only where all its attributes have values.
+
+    `value` is set where it is an equality with that value, `regex` where the same can be said by that regular
+    expression, case ignored; `pattern` where it is a match of one value by that pattern, case ignored.
+    """
+
+    attributes: tuple[str, ...]
+    text: str
+    value: str | None = None
+    regex: str | None = None
+    pattern: tuple[str | Wildcard, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """The attribute has a value, or has none."""
+
+    attribute: str
+    wanted: bool
+
+
+Condition = Leaf | Presence
+
+
+def leaves(asked: Asked, schema: Schema) -> Node[Condition]:
+    """The test as a tree of conditions."""
+    attribute = attribute_of(asked.field, schema, asked.field)
+    match asked.test:
+        case Given(wanted):
+            return Presence(attribute.name, wanted)
+        case SameAs(field):
+            return _same(attribute, attribute_of(field, schema, asked.field), asked)
+        case Compare(operator, value):
+            if attribute.domain.kind not in _NUMERIC:
+                raise _unfit(attribute, "a number")
+            return _leaf(attribute, f"{name(attribute.name)} {operator} {number(value)}")
+    if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):
+        holds = _tried(asked.test)
+        values = [string(value) for value in attribute.domain.values if holds(value)]
+        return _leaf(attribute, one_of(attribute.name, values))
+    if attribute.domain.kind == "string":
+        return _on_text(attribute, asked.test)
+    return _on_value(attribute, asked.test)
+
+
+def _on_text(attribute: Attribute, test: Test) -> Node[Condition]:
+    left = name(attribute.name)
+    match test:
+        case Equal(value):
+            return _on_text(attribute, Match((_spelled(value),), False))
+        case Match(parts, cased):
+            literal = test.literal
+            one = (
+                None if attribute.multiple else tuple(part.lower() if isinstance(part, str) else part for part in parts)
+            )
+            if literal is not None and (cased or literal.lower() == literal.upper()):
+                return Leaf((attribute.name,), f"{left} = {string(literal)}", string(literal), None, one)
+            text = f"{left} {'LIKE' if cased else 'ILIKE'} {like(parts)}"
+            return Leaf((attribute.name,), text, None, None if cased else _regex(parts), one)
+        case Regex(pattern):
+            return _leaf(attribute, f"{left} RLIKE {string(pattern)}")
+        case Network(patterns):
+            found = tuple(_leaf(attribute, f"{left} RLIKE {string(pattern)}") for pattern in patterns)
+            return found[0] if len(found) == 1 else Some(found)
+    raise AssertionError(test)
+
+
+def _on_value(attribute: Attribute, test: Test) -> Node[Condition]:
+    """Numbers and booleans, which a rule may write as texts."""
+    kind, left = attribute.domain.kind, name(attribute.name)
+    match test:
+        case Equal(bool(value)) if kind == "boolean":
+            return _leaf(attribute, f"{left} = {'TRUE' if value else 'FALSE'}")
+        case Equal(int() | float() as value) if kind in _NUMERIC and not isinstance(value, bool):
+            return _leaf(attribute, f"{left} = {number(value)}", number(value))
+        case Match(parts) if parts and all(part is Wildcard.ANY for part in parts):
+            return Presence(attribute.name, True)
+        case Match() if (literal := test.literal) is not None:
+            if kind == "boolean" and literal.lower() in ("true", "false"):
+                return _leaf(attribute, f"{left} = {literal.upper()}")
+            if kind in _NUMERIC and (read := _number(literal)) is not None:
+                return _leaf(attribute, f"{left} = {number(read)}", number(read))
+    raise _unfit(attribute, "a text")
+
+
+def _same(attribute: Attribute, other: Attribute, asked: Asked) -> Leaf:
+    numeric = attribute.domain.kind in _NUMERIC and other.domain.kind in _NUMERIC
+    if attribute.domain != other.domain and not numeric:
+        reason = f"{attribute.name} is {attribute.domain.kind} and {other.name} is {other.domain.kind} in the schema"
+        raise ConversionError(reason, asked.field, "give both the same domain")
+    return Leaf((attribute.name, other.name), f"{name(attribute.name)} = {name(other.name)}")
+
+
+def _tried(test: Test) -> Callable[[str], bool]:
+    """The test on one value, for domains whose values are listed."""
+    match test:
+        case Equal(value):
+            spelled = _spelled(value).lower()
+            return lambda text: text.lower() == spelled
+        case Match(parts, cased):
+            pattern = write_like([piece for part in parts for piece in (part if isinstance(part, str) else [part])])
+            return lambda text: like_matches(pattern, not cased, text)
+        case Regex(pattern):
+            return lambda text: rlike_matches(pattern, text)
+        case Network(patterns):
+            return lambda text: any(rlike_matches(pattern, text) for pattern in patterns)
+    raise AssertionError(test)
+
+
+def _regex(parts: tuple[str | Wildcard, ...]) -> str | None:
+    """The same pattern as a regular expression that is looked for anywhere; None outside ASCII, where cases differ."""
+    if not all(isinstance(part, Wildcard) or part.isascii() for part in parts):
+        return None
+    inner = list(parts)
+    starts = not inner or inner[0] is not Wildcard.ANY
+    ends = not inner or inner[-1] is not Wildcard.ANY
+    while inner and inner[0] is Wildcard.ANY:
+        inner.pop(0)
+    while inner and inner[-1] is Wildcard.ANY:
+        inner.pop()
+    wildcards = {Wildcard.ANY: ".*", Wildcard.ONE: "."}
+    body = "".join(wildcards[part] if isinstance(part, Wildcard) else regex_literal(part) for part in inner)
+    return f"{'^' if starts else ''}{body}{'$' if ends else ''}"
+
+
+def _leaf(attribute: Attribute, text: str, value: str | None = None) -> Leaf:
+    return Leaf((attribute.name,), FALSE if text == FALSE else text, value)
+
+
+def _spelled(value: int | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _number(text: str) -> int | float | None:
+    try:
+        return int(text) if text.lstrip("-").isascii() and text.lstrip("-").isdigit() else float(text) + 0.0
+    except ValueError:
+        return None
+
+
+def _unfit(attribute: Attribute, asked: str) -> ConversionError:
+    reason = f"the rule asks for {asked} and {attribute.name} is {attribute.domain.kind} in the schema"
+    return ConversionError(reason, attribute.name, "an attribute has one domain: declare it as what events hold")

@@ -1,0 +1,185 @@
+"""A Sigma rule as a tree of tests. pySigma parses it: detections, conditions, modifiers and wildcards are its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv6Network
+from typing import Any
+
+from tamis.dialects.addresses import v4_range, v6_network
+from tamis.dialects.conversion import ConversionError
+from tamis.dialects.sigma.documents import rule_of
+from tamis.dialects.sigma.tests import (
+    Asked,
+    Compare,
+    Equal,
+    Every,
+    Given,
+    Match,
+    Network,
+    No,
+    Node,
+    Regex,
+    SameAs,
+    Some,
+    Test,
+)
+from tamis.language.patterns import Wildcard
+
+_LOG_SOURCE = ("category", "product", "service")
+_OPERATORS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+
+
+def read(rule: Mapping[str, Any] | str, keywords: str | None, log_source: str | None) -> Node[Asked]:
+    """The rule's tree.
+
+    `keywords` is the field that tests without a field look at; `log_source` the prefix of the fields that hold an
+    event's log source, where the rule's is to be asked for.
+    """
+    form = rule_of(rule)
+    parts: list[Node[Asked]] = []
+    if log_source is not None:
+        source = form.get("logsource")
+        source = source if isinstance(source, Mapping) else {}
+        parts += [
+            Asked(f"{log_source}{key}", Match((str(source[key]),), False)) for key in _LOG_SOURCE if key in source
+        ]
+    return Every((*parts, _Reader(keywords).detection(form["detection"])))
+
+
+def asked(node: Node[Asked]) -> Iterator[Asked]:
+    """Every test of the tree."""
+    match node:
+        case Asked():
+            yield node
+        case No(part):
+            yield from asked(part)
+        case Every(parts) | Some(parts):
+            for part in parts:
+                yield from asked(part)
+
+
+class _Reader:
+    def __init__(self, keywords: str | None) -> None:
+        # Here, not above: `import tamis` needs no pySigma.
+        try:
+            from sigma import conditions, types
+        except ImportError:
+            raise ConversionError("pySigma is not installed", "", "pip install 'tamis[sigma]'") from None
+        self.conditions: Any = conditions
+        self.types: Any = types
+        self.keywords = keywords
+
+    def detection(self, detection: Mapping[str, Any]) -> Node[Asked]:
+        """Several conditions are several ways to match."""
+        from pyparsing import ParseBaseException
+        from sigma.exceptions import SigmaError
+        from sigma.rule.detection import SigmaDetections
+
+        given = {str(key): value for key, value in detection.items() if key != "timeframe"}
+        try:
+            parsed = [condition.parsed for condition in SigmaDetections.from_dict(given).parsed_condition]
+        except SigmaError as error:
+            raise _refusal(error) from None
+        except (ParseBaseException, AttributeError, TypeError, ValueError, KeyError, RecursionError) as error:
+            raise ConversionError(f"pySigma cannot read the detection: {error}", "detection") from None
+        nodes = tuple(self.node(condition) for condition in parsed if condition is not None)
+        if not nodes:
+            raise ConversionError("the condition asks for nothing", "detection.condition")
+        return nodes[0] if len(nodes) == 1 else Some(nodes)
+
+    def node(self, condition: Any) -> Node[Asked]:
+        kinds = self.conditions
+        if isinstance(condition, kinds.ConditionAND):
+            return Every(tuple(self.node(part) for part in condition.args))
+        if isinstance(condition, kinds.ConditionOR):
+            return Some(tuple(self.node(part) for part in condition.args))
+        if isinstance(condition, kinds.ConditionNOT):
+            return No(self.node(condition.args[0]))
+        if isinstance(condition, kinds.ConditionFieldEqualsValueExpression):
+            return self.value(condition.field, condition.value)
+        if isinstance(condition, kinds.ConditionValueExpression):
+            return self.keyword(condition.value)
+        raise ConversionError(f"{type(condition).__name__} is not known", "detection.condition")
+
+    def keyword(self, value: Any) -> Node[Asked]:
+        """A keyword is found anywhere in the event's text, of which a filter knows attributes only."""
+        if self.keywords is None:
+            reason = f"the keyword {str(value)[:60]!r} has no field: it is looked for in all of the log line"
+            raise ConversionError(
+                reason, "detection", "name the attribute that holds the line: keywords=..., --keywords"
+            )
+        found = self.value(self.keywords, value)
+        if isinstance(found, Asked) and isinstance(found.test, Match):
+            parts = (Wildcard.ANY, *found.test.parts, Wildcard.ANY)
+            return Asked(found.field, Match(parts, found.test.cased))
+        return found
+
+    def value(self, field: str, value: Any) -> Node[Asked]:
+        types = self.types
+        if isinstance(value, types.SigmaExpansion):
+            return Some(tuple(self.value(field, member) for member in value.values))
+        if isinstance(value, types.SigmaCompareExpression) and value.op is types.CompareOperators.NEQ:
+            return No(Asked(field, Equal(value.number.number)))
+        return Asked(field, self.test(field, value))
+
+    def test(self, field: str, value: Any) -> Test:
+        types = self.types
+        if isinstance(value, types.SigmaString):
+            return Match(self.parts(field, value), isinstance(value, types.SigmaCasedString))
+        if isinstance(value, types.SigmaTimestampPart):
+            remedy = "publish that part as an attribute of its own"
+            raise ConversionError("a filter does not look at a part of a time", field, remedy)
+        if isinstance(value, types.SigmaNumber):
+            return Equal(value.number)
+        if isinstance(value, types.SigmaBool):
+            return Equal(value.boolean)
+        if isinstance(value, types.SigmaNull):
+            return Given(False)
+        if isinstance(value, types.SigmaExists):
+            return Given(value.exists)
+        if isinstance(value, types.SigmaRegularExpression):
+            self.parts(field, value.regexp)
+            letters = "".join(sorted(value.sigma_to_re_flag[flag] for flag in value.flags))
+            return Regex((f"(?{letters})" if letters else "") + str(value.regexp))
+        if isinstance(value, types.SigmaCompareExpression):
+            return Compare(_OPERATORS[value.op.name], value.number.number)
+        if isinstance(value, types.SigmaCIDRExpression):
+            return _network(value.network)
+        if isinstance(value, types.SigmaFieldReference):
+            if value.starts_with or value.ends_with:
+                reason = "a filter compares two attributes as wholes, not a part of one with the other"
+                raise ConversionError(reason, field)
+            return SameAs(value.field)
+        raise ConversionError(f"{type(value).__name__} is not known", field)
+
+    def parts(self, field: str, text: Any) -> tuple[str | Wildcard, ...]:
+        """The text's parts; a placeholder has to be filled in before."""
+        wildcards = {
+            self.types.SpecialChars.WILDCARD_MULTI: Wildcard.ANY,
+            self.types.SpecialChars.WILDCARD_SINGLE: Wildcard.ONE,
+        }
+        for part in text.s:
+            if isinstance(part, self.types.Placeholder):
+                remedy = "write its values in its place"
+                raise ConversionError(
+                    f"the placeholder %{part.name}% stands for values that are not in the rule", field, remedy
+                )
+        return tuple(part if isinstance(part, str) else wildcards[part] for part in text.s)
+
+
+def _network(network: Any) -> Network:
+    if isinstance(network, IPv6Network):
+        return Network(tuple(v6_network(network)))
+    return Network((v4_range(int(network.network_address), int(network.broadcast_address)),))
+
+
+def _refusal(error: Any) -> ConversionError:
+    reason = " ".join(str(error).split())
+    if "pipe syntax" in reason:
+        remedy = "write the counting as a Sigma correlation, outside Tamis"
+        return ConversionError("the condition counts events, and a filter looks at one", "detection.condition", remedy)
+    if "egular expression" in reason and "invalid" in reason:
+        remedy = "patterns are RE2's: no lookaround, no backreferences"
+        return ConversionError(reason, "detection", remedy)
+    return ConversionError(reason, "detection")

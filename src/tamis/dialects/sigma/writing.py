@@ -1,0 +1,185 @@
+"""A tree of conditions as a filter, with Sigma's negation.
+
+Sigma has two truth values: `not field: x` holds where the field is absent, too. Tamis's `NOT x = 1` does not, so it is
+written `(x IS NULL OR NOT x = 1)`, except where the rest of the rule makes sure that the attribute is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from tamis.dialects.sigma.exclusion import Literal, Unless, regrouped
+from tamis.dialects.sigma.leaves import Condition, Leaf, Presence
+from tamis.dialects.sigma.tests import Every, No, Node, Some
+from tamis.dialects.writing import FALSE, TRUE, all_of, any_of, name, negated, one_of, string
+from tamis.language.limits import DEFAULT_LIMITS
+
+_LONGEST = DEFAULT_LIMITS.pattern - len("(?is)")
+_FEW = 100
+"""Alternatives up to which patterns are left as they are, which the index likes best."""
+
+
+def write(tree: Node[Condition], always: frozenset[str]) -> str:
+    """The filter. `always` are the attributes that no event lacks."""
+    pushed = _pushed(tree, True)
+    if _alternatives(pushed) <= _FEW:
+        return _Writer(merging=False).written(pushed, always)
+    return _Writer(merging=True).written(_apart(pushed), always)
+
+
+def _apart(node: Node[Literal]) -> Node[Literal]:
+    """The same, with the exclusions of each conjunction regrouped."""
+    match node:
+        case Every(parts):
+            return Every(regrouped(tuple(_apart(part) for part in _flat(parts, Every))))
+        case Some(parts):
+            return Some(tuple(_apart(part) for part in _flat(parts, Some)))
+    return node
+
+
+def _pushed(node: Node[Condition], wanted: bool) -> Node[Literal]:
+    """Negation at the leaves only."""
+    match node:
+        case No(part):
+            return _pushed(part, not wanted)
+        case Every(parts) | Some(parts):
+            pushed = tuple(_pushed(part, wanted) for part in parts)
+            return Every(pushed) if isinstance(node, Every) == wanted else Some(pushed)
+        case Presence(attribute, there):
+            return Presence(attribute, there == wanted)
+        case Leaf():
+            return node if wanted else Unless(node)
+    raise AssertionError(node)
+
+
+def _alternatives(node: Node[Literal]) -> float:
+    """How many alternatives the filter comes to, at most."""
+    match node:
+        case Every(parts):
+            return math.prod(_alternatives(part) for part in parts)
+        case Some(parts):
+            return sum(_alternatives(part) for part in parts)
+        case Unless(leaf):
+            return 1 + len(leaf.attributes)
+    return 1
+
+
+def _implied(node: Node[Literal]) -> frozenset[str]:
+    """The attributes that have a value wherever the node holds."""
+    match node:
+        case Leaf(attributes):
+            return frozenset(attributes)
+        case Presence(attribute, True):
+            return frozenset([attribute])
+        case Every(parts):
+            return frozenset().union(*(_implied(part) for part in parts))
+        case Some(parts):
+            implied = [_implied(part) for part in parts]
+            return frozenset.intersection(*implied) if implied else frozenset()
+    return frozenset()
+
+
+class _Writer:
+    """`merging`: patterns on one attribute become one regular expression, for ORs multiply where they meet an AND."""
+
+    def __init__(self, merging: bool) -> None:
+        self.merging = merging
+
+    def written(self, node: Node[Literal], there: frozenset[str]) -> str:
+        """The node's text, given the attributes that are known to be there."""
+        match node:
+            case Every(parts):
+                return self.every(parts, there)
+            case Some(parts):
+                return self.some(parts, there)
+            case Presence(attribute, wanted):
+                if wanted:
+                    return f"{name(attribute)} IS NOT NULL"
+                return FALSE if attribute in there else f"{name(attribute)} IS NULL"
+            case Leaf(_, text):
+                return text
+            case Unless(leaf):
+                return self.unless(leaf.attributes, [leaf], there)
+        raise AssertionError(node)
+
+    def every(self, parts: tuple[Node[Literal], ...], there: frozenset[str]) -> str:
+        """What one part implies, all may count on: it only makes their texts stronger, and where it is not so the whole
+        does not hold anyway. Negations of one attribute share their `IS NULL`."""
+        there = there.union(*(_implied(part) for part in _flat(parts, Every)))
+        written: list[str] = []
+        missing: dict[tuple[str, ...], list[Leaf]] = {}
+        for part in _flat(parts, Every):
+            if isinstance(part, Unless):
+                missing.setdefault(part.leaf.attributes, []).append(part.leaf)
+            else:
+                written.append(self.written(part, there))
+        written += [self.unless(attributes, leaves, there) for attributes, leaves in missing.items()]
+        return all_of(written)
+
+    def unless(self, attributes: tuple[str, ...], leaves: list[Leaf], there: frozenset[str]) -> str:
+        """None of the leaves holds."""
+        if any(leaf.text == FALSE for leaf in leaves):
+            leaves = [leaf for leaf in leaves if leaf.text != FALSE]
+        if not leaves:
+            return TRUE
+        fails = all_of(negated(text) for text in _equalities(leaves))
+        return any_of([*(f"{name(a)} IS NULL" for a in attributes if a not in there), fails])
+
+    def some(self, parts: tuple[Node[Literal], ...], there: frozenset[str]) -> str:
+        flat = list(_flat(parts, Some))
+        leaves = [part for part in flat if isinstance(part, Leaf)]
+        written = _equalities(self.merged(leaves))
+        missing: dict[str, None] = {}
+        for part in flat:
+            if isinstance(part, Leaf):
+                continue
+            if isinstance(part, Unless):
+                if part.leaf.text == FALSE:
+                    return TRUE
+                missing |= {f"{name(a)} IS NULL": None for a in part.leaf.attributes if a not in there}
+                written.append(negated(part.leaf.text))
+            else:
+                written.append(self.written(part, there))
+        return any_of([*written, *missing])
+
+    def merged(self, leaves: list[Leaf]) -> list[Leaf]:
+        """Patterns on one attribute as few regular expressions."""
+        if not self.merging:
+            return leaves
+        kept = [leaf for leaf in leaves if leaf.regex is None or len(leaf.regex) > _LONGEST]
+        groups: dict[str, list[list[str]]] = {}
+        for leaf in leaves:
+            if leaf.regex is None or len(leaf.regex) > _LONGEST:
+                continue
+            chunks = groups.setdefault(leaf.attributes[0], [[]])
+            if chunks[-1] and sum(map(len, chunks[-1])) + len(chunks[-1]) + len(leaf.regex) > _LONGEST:
+                chunks.append([])
+            chunks[-1].append(leaf.regex)
+        for attribute, chunks in groups.items():
+            for chunk in chunks:
+                text = f"{name(attribute)} RLIKE {string('(?is)' + '|'.join(chunk))}"
+                kept.append(Leaf((attribute,), text))
+        return kept
+
+
+def _equalities(leaves: Iterable[Leaf]) -> list[str]:
+    """The leaves' texts, with the equalities of one attribute in one list."""
+    values: dict[str, list[str]] = {}
+    texts: dict[str, None] = {}
+    for leaf in leaves:
+        if leaf.value is None:
+            texts[leaf.text] = None
+        else:
+            values.setdefault(leaf.attributes[0], []).append(leaf.value)
+    return [*(one_of(attribute, listed) for attribute, listed in values.items()), *texts]
+
+
+def _flat(
+    parts: tuple[Node[Literal], ...], kind: type[Every[Literal]] | type[Some[Literal]]
+) -> Iterable[Node[Literal]]:
+    for part in parts:
+        if isinstance(part, kind):
+            yield from _flat(part.parts, kind)
+        else:
+            yield part

@@ -1,0 +1,233 @@
+"""The event log on a topic of Kafka, for those who have it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pyarrow as pa
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
+
+from tamis.pipeline.kafka import read_kafka
+from tamis.pipeline.spool import RECORDS, IdempotencyConflict, NotAppended, Receipt
+from tamis.pipeline.spool.frames import content_hash, key_hash
+from tamis.pipeline.spool.keys import Keyed
+from tamis.pipeline.spool.records import as_strings
+from tamis.pipeline.spool.tail import microseconds
+from tamis.service.log.kafka_keys import KafkaKeys
+from tamis.service.log.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_EVENTS: Final = 200_000
+ID, TIME, KEY = "tamis-id", "tamis-time", "tamis-key"
+
+_BATCH_BYTES: Final = 1 << 19
+_WAIT_SECONDS: Final = 60.0
+_READ_MS: Final = 500
+
+Answer = TypeVar("Answer")
+
+
+class KafkaLog:
+    """A topic as an event log. A message is an event: its value the body, its key the event's id.
+
+    The headers have id, time received (µs) and hash of the idempotency key too, for other readers. Whoever else writes
+    to the topic gives its messages unique keys, or none: then place and number on the topic are the id.
+
+    The client lives in a loop of its own (`_loop`), so that questions can be asked from anywhere; whatever touches
+    `_producer`, `_keys`, `_consumer` or `_under_way` runs there.
+
+    An append goes to one partition, in order. It is not one transaction: if it fails midway, some events may stay.
+    """
+
+    def __init__(self, servers: str, topic: str, *, write: bool = False) -> None:
+        self._servers = servers
+        self._topic = topic
+        self._loop = LoopThread("tamis-kafka")
+        self._producer: AIOKafkaProducer | None = None
+        self._keys: KafkaKeys | None = None
+        self._consumer: AIOKafkaConsumer | None = None
+        self._starting = asyncio.Lock()
+        self._catching_up = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        self._under_way: dict[bytes, asyncio.Future[None]] = {}
+        self._turn = 0
+        if write:
+            try:
+                self._ask(self._started())
+            except BaseException:
+                self._loop.close()
+                raise
+
+    async def append(self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None) -> Receipt:
+        """See EventLog."""
+        ids, bodies = as_strings(ids, "ids"), as_strings(bodies, "bodies")
+        if len(ids) != len(bodies):
+            raise ValueError(f"{len(ids)} ids for {len(bodies)} bodies")
+        if not len(ids):
+            return Receipt(0, 0)
+        work = self._append(ids, bodies) if key is None else self._append_once(ids, bodies, key)
+        return await asyncio.wrap_future(self._loop.submit(self._or_refused(work)))
+
+    def recent(self, count: int) -> pa.Table:
+        """See EventLog."""
+        return self._ask(self._newest(count))
+
+    def frame(self, spark: SparkSession, *, stream: bool, start: int | None = None) -> DataFrame:
+        """See EventLog. The session needs the connector; `start` holds for every partition."""
+        options = {"startingOffsets": "earliest", **({"maxOffsetsPerTrigger": str(MOST_EVENTS)} if stream else {})}
+        messages = read_kafka(spark, self._servers, self._topic, stream=stream, **options)
+        named = "concat_ws(' ', 'kafka', kafka_topic, kafka_partition, kafka_offset)"
+        records = messages.selectExpr(
+            "kafka_offset AS offset",
+            "kafka_partition AS partition",
+            f"coalesce(CAST(kafka_key AS STRING), {named}) AS id",
+            "kafka_timestamp AS time",
+            "value AS body",
+        )
+        return records if start is None else records.where(f"offset >= {int(start)}")
+
+    def size(self) -> tuple[int, int]:
+        """See EventLog: numbers of messages; what they weigh only the broker knows."""
+        return self._ask(self._count()), 0
+
+    def sweep(self, before: datetime, processed: int) -> int:
+        """See EventLog: nothing, for the topic's own retention lets go of them."""
+        return 0
+
+    async def close(self) -> None:
+        """See EventLog."""
+        await asyncio.wrap_future(self._loop.submit(self._stop()))
+        await asyncio.to_thread(self._loop.close)
+
+    def _ask(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        return self._loop.submit(self._or_refused(work)).result(_WAIT_SECONDS)
+
+    async def _or_refused(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        try:
+            return await work
+        except KafkaError as error:
+            raise NotAppended(f"Kafka at {self._servers}: {error}") from error
+
+    async def _started(self) -> tuple[AIOKafkaProducer, KafkaKeys]:
+        async with self._starting:
+            if self._producer is None or self._keys is None:
+                producer = AIOKafkaProducer(
+                    bootstrap_servers=self._servers, acks="all", enable_idempotence=True, max_batch_size=_BATCH_BYTES
+                )
+                keys = KafkaKeys(self._servers, self._topic)
+                try:
+                    await producer.start()
+                    await keys.start()
+                except BaseException:
+                    await producer.stop()
+                    await keys.close()
+                    raise
+                self._producer, self._keys = producer, keys
+            return self._producer, self._keys
+
+    async def _append(self, ids: pa.Array, bodies: pa.Array, key: bytes = b"") -> Receipt:
+        producer, _ = await self._started()
+        partitions = sorted(await producer.partitions_for(self._topic))
+        self._turn += 1
+        partition = partitions[self._turn % len(partitions)]
+        now = microseconds()
+        same = [(TIME, str(now).encode()), *([(KEY, key)] if key else [])]
+        sent = []
+        for id, body in zip(ids.to_pylist(), bodies.to_pylist(), strict=True):
+            name = id.encode()
+            sent.append(
+                await producer.send(
+                    self._topic,
+                    body.encode(),
+                    key=name,
+                    partition=partition,
+                    timestamp_ms=now // 1000,
+                    headers=[(ID, name), *same],
+                )
+            )
+        placed = await asyncio.gather(*sent)
+        return Receipt(placed[0].offset, len(placed))
+
+    async def _append_once(self, ids: pa.Array, bodies: pa.Array, key: str) -> Receipt:
+        name, content = key_hash(key), content_hash(bodies)
+        producer, keys = await self._started()
+        while name in self._under_way:
+            await asyncio.wait([self._under_way[name]])
+        done = self._under_way[name] = asyncio.get_running_loop().create_future()
+        try:
+            async with self._catching_up:
+                await keys.catch_up()
+            known = keys.find(name, microseconds())
+            if known is None:
+                receipt = await self._append(ids, bodies, name)
+                await keys.add(producer, Keyed(name, content, receipt.first, receipt.count, microseconds()))
+                return receipt
+        finally:
+            del self._under_way[name]
+            done.set_result(None)
+        if known.content != content:
+            raise IdempotencyConflict("this idempotency key was used for other events before")
+        return Receipt(known.first, known.count, repeated=True)
+
+    async def _reader(self) -> tuple[AIOKafkaConsumer, list[TopicPartition]]:
+        if self._consumer is None:
+            consumer = AIOKafkaConsumer(self._topic, bootstrap_servers=self._servers, enable_auto_commit=False)
+            try:
+                await consumer.start()
+            except BaseException:
+                await consumer.stop()
+                raise
+            self._consumer = consumer
+        places = [TopicPartition(self._topic, one) for one in self._consumer.partitions_for_topic(self._topic) or ()]
+        return self._consumer, places
+
+    async def _count(self) -> int:
+        async with self._reading:
+            consumer, places = await self._reader()
+            firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
+            return sum(ends[place] - firsts[place] for place in places)
+
+    async def _newest(self, count: int) -> pa.Table:
+        found: list[ConsumerRecord[bytes, bytes]] = []
+        async with self._reading:
+            consumer, places = await self._reader()
+            firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
+            for place in places:
+                start = max(firsts[place], ends[place] - count)
+                if start == ends[place]:
+                    continue
+                consumer.seek(place, start)
+                while await consumer.position(place) < ends[place]:
+                    read = await consumer.getmany(place, timeout_ms=_READ_MS)
+                    found += (record for record in read.get(place, ()) if record.offset < ends[place])
+        found.sort(key=lambda record: (record.timestamp, record.partition, record.offset))
+        return _table(found[-count:] if count else [])
+
+    async def _stop(self) -> None:
+        for client in (self._producer, self._consumer):
+            if client is not None:
+                await client.stop()
+        if self._keys is not None:
+            await self._keys.close()
+
+
+def _table(records: list[ConsumerRecord[bytes, bytes]]) -> pa.Table:
+    rows = [
+        {
+            "offset": record.offset,
+            "partition": record.partition,
+            "id": record.key.decode()
+            if record.key is not None
+            else f"kafka {record.topic} {record.partition} {record.offset}",
+            "time": record.timestamp * 1000,
+            "body": (record.value or b"").decode(errors="replace"),
+        }
+        for record in records
+    ]
+    return pa.Table.from_pylist(rows, RECORDS)

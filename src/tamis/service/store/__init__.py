@@ -1,0 +1,57 @@
+"""The store: keys, subscriptions, notifications, and what else must survive, in SQLite or PostgreSQL."""
+
+from tamis.service.store.advertisements import Advertisement, Advertisements
+from tamis.service.store.backtests import Backtest, Backtests
+from tamis.service.store.dead_letters import DeadLetter, DeadLetters
+from tamis.service.store.deliveries import Deliveries, DeliveryState
+from tamis.service.store.errors import NotFoundError, StoreError, TextError
+from tamis.service.store.importing import Imported
+from tamis.service.store.keys import ROLES, Key, Keys, Role
+from tamis.service.store.notifications import Notifications, Notified, StoredEvent
+from tamis.service.store.receipts import Receipts, StoredReceipt
+from tamis.service.store.schemas import Schemas
+from tamis.service.store.store import Store
+from tamis.service.store.subscription import (
+    UNCHANGED,
+    ChangeRow,
+    Dialect,
+    Kind,
+    NewSubscription,
+    State,
+    Subscription,
+)
+from tamis.service.store.subscriptions import Subscriptions
+
+__all__ = [
+    "ROLES",
+    "UNCHANGED",
+    "Advertisement",
+    "Advertisements",
+    "Backtest",
+    "Backtests",
+    "ChangeRow",
+    "DeadLetter",
+    "DeadLetters",
+    "Deliveries",
+    "DeliveryState",
+    "Dialect",
+    "Imported",
+    "Key",
+    "Keys",
+    "Kind",
+    "NewSubscription",
+    "NotFoundError",
+    "Notifications",
+    "Notified",
+    "Receipts",
+    "Role",
+    "Schemas",
+    "State",
+    "Store",
+    "StoreError",
+    "StoredEvent",
+    "StoredReceipt",
+    "Subscription",
+    "Subscriptions",
+    "TextError",
+]

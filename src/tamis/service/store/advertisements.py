@@ -1,0 +1,79 @@
+"""What publishers say they will publish."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select
+
+from tamis.service.store.database import Database
+from tamis.service.store.hashing import random_text
+from tamis.service.store.moments import now
+from tamis.service.store.storable import is_storable, require_storable
+from tamis.service.store.tables import ADVERTISEMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Advertisement:
+    """Events of `event_type` that satisfy `filter` are to be expected from `owner` until `expires`."""
+
+    id: str
+    owner: str
+    event_type: str
+    filter: str
+    created: datetime
+    expires: datetime
+
+
+class Advertisements:
+    """Advertisements by id; those that have expired are not shown, and go with the next sweep."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, owner: str, event_type: str, filter: str, expires: datetime) -> Advertisement:
+        require_storable(event_type, "event_type")
+        require_storable(filter, "filter")
+        made = Advertisement(f"adv_{random_text(16)}", owner, event_type, filter, now(), expires)
+        with self._database.write() as connection:
+            connection.execute(
+                insert(ADVERTISEMENTS).values(
+                    id=made.id,
+                    owner=owner,
+                    event_type=event_type,
+                    filter=filter,
+                    created=made.created,
+                    expires=expires,
+                )
+            )
+        return made
+
+    def get(self, id: str) -> Advertisement | None:
+        if not is_storable(id):
+            return None
+        table = ADVERTISEMENTS.c
+        with self._database.read() as connection:
+            row = connection.execute(select(ADVERTISEMENTS).where(table.id == id, table.expires > now())).one_or_none()
+        return None if row is None else Advertisement(*row)
+
+    def list(self, owner: str | None = None, limit: int = 1_000) -> builtins.list[Advertisement]:
+        """The owner's, or everybody's for None, in the order of their making."""
+        table = ADVERTISEMENTS.c
+        wanted = select(ADVERTISEMENTS).where(table.expires > now()).order_by(table.created, table.id).limit(limit)
+        if owner is not None:
+            wanted = wanted.where(table.owner == owner)
+        with self._database.read() as connection:
+            return [Advertisement(*row) for row in connection.execute(wanted)]
+
+    def remove(self, id: str) -> bool:
+        """Whether there was such a one."""
+        if not is_storable(id):
+            return False
+        with self._database.write() as connection:
+            return connection.execute(delete(ADVERTISEMENTS).where(ADVERTISEMENTS.c.id == id)).rowcount > 0
+
+    def sweep(self, before: datetime) -> int:
+        with self._database.write() as connection:
+            return connection.execute(delete(ADVERTISEMENTS).where(ADVERTISEMENTS.c.expires < before)).rowcount

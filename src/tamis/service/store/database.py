@@ -1,0 +1,123 @@
+"""The database beneath the store: how its transactions begin, and how its failures read."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from tamis.service.store.errors import StoreError
+
+_BUSY_MILLISECONDS = 30_000
+_POOL = {"pool_size": 16, "max_overflow": 48, "pool_timeout": 30}
+_SCHEMES = ("sqlite", "postgresql")
+
+
+class Database:
+    """A pool of connections to SQLite or PostgreSQL.
+
+    `read` and `write` are one transaction each: what they enclose happens whole or not at all, also if the process is
+    killed. On SQLite, writers of one process queue here, since the database would have them poll for their turn.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = _understood(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._writing = threading.Lock() if self.is_sqlite else nullcontext()
+        self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
+        # Rows in bulk go past SQLAlchemy to the driver.
+        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        with self._explained(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        with self._explained(), self._writing, self.engine.connect() as plain:
+            connection = plain.execution_options(tamis_writes=True)
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @property
+    def name(self) -> str:
+        """The address without its password."""
+        return self.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """The database's own complaint in one line, without the statement and its values, which may be secret."""
+        try:
+            yield
+        except (DBAPIError, self._driver_error) as error:
+            reason = " ".join(str(getattr(error, "orig", error)).split())
+            raise StoreError(f"the store {self.name} failed: {reason}") from error
+        except PoolTimeoutError as error:
+            raise StoreError(f"the store {self.name} is too busy") from error
+
+
+def _understood(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        scheme = parsed.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        scheme = ""
+    if scheme not in _SCHEMES:
+        raise StoreError(f"{url}: no store; use sqlite:///path/store.sqlite or postgresql+psycopg://user@host/database")
+    if scheme == "sqlite":
+        if not parsed.database or parsed.database == ":memory:":
+            raise StoreError(f"{url}: a store is a file, so that it survives; use sqlite:///path/store.sqlite")
+        return parsed
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def _sqlite(url: URL) -> Engine:
+    path = Path(str(url.database))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # It holds webhooks' secrets. The files that SQLite puts beside it take over its mode.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(f"{path}: the store cannot be opened: {error.strerror}") from error
+    engine = create_engine(url, **_POOL)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # The driver would begin transactions by itself, and later than meant; `_begin_sqlite` does it instead.
+    connection.isolation_level = None
+    # With the default, a checkpoint would come after every batch of matches: they touch pages all over their index.
+    for pragma in (
+        f"busy_timeout = {_BUSY_MILLISECONDS}",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "cache_size = -65536",
+        "temp_store = MEMORY",
+        "wal_autocheckpoint = 16384",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that first reads and then writes fails if another one wrote in between: writers lock at once.
+    writes = connection.get_execution_options().get("tamis_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _postgresql(url: URL) -> Engine:
+    return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, **_POOL)

@@ -1,0 +1,65 @@
+"""The end of subscriptions in bulk: expiry while they stand, and removal a while after."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from sqlalchemy import bindparam, delete, select, update
+
+from tamis.service.store import counters
+from tamis.service.store.counting import moved
+from tamis.service.store.database import Database
+from tamis.service.store.in_pieces import pieces
+from tamis.service.store.tables import DELIVERIES, SUBSCRIPTIONS
+
+_AT_ONCE = 10_000
+_COLUMNS = SUBSCRIPTIONS.c
+
+
+def expire(database: Database, now: datetime) -> int:
+    """Some at a time, so that other writers get their turn when very many expire together."""
+    due = select(_COLUMNS.number, _COLUMNS.owner, _COLUMNS.state).where(
+        _COLUMNS.state.in_(["active", "paused"]), _COLUMNS.expires <= now
+    )
+    ended = 0
+    # Called before every batch, mostly for nothing: that must not wait for a writer.
+    with database.read() as connection:
+        if connection.execute(due.limit(1)).first() is None:
+            return 0
+    while True:
+        with database.write() as connection:
+            counters.locked(connection, "revision")
+            rows = connection.execute(due.limit(_AT_ONCE)).all()
+            if rows:
+                first = counters.advance(connection, "revision", len(rows)) - len(rows) + 1
+                marked = update(SUBSCRIPTIONS).where(_COLUMNS.number == bindparam("this"))
+                marked = marked.values(state="expired", changed=now, revision=bindparam("next"))
+                numbered = enumerate((row.number for row in rows), first)
+                connection.execute(marked, [{"this": number, "next": revision} for revision, number in numbered])
+                changes = Counter((row.owner, row.state) for row in rows)
+                arrivals = Counter((row.owner, "expired") for row in rows)
+                moved(connection, {place: arrivals[place] - changes[place] for place in changes | arrivals})
+        ended += len(rows)
+        if len(rows) < _AT_ONCE:
+            return ended
+
+
+def purge(database: Database, before: datetime, followed: int) -> int:
+    """Only what every follower has seen the end of: one that comes later would hold it for ever."""
+    old = select(_COLUMNS.number, _COLUMNS.owner, _COLUMNS.state).where(
+        _COLUMNS.state.in_(["expired", "cancelled"]), _COLUMNS.changed < before, _COLUMNS.revision <= followed
+    )
+    removed = 0
+    while True:
+        with database.write() as connection:
+            counters.locked(connection, "revision")
+            rows = connection.execute(old.limit(_AT_ONCE)).all()
+            for some in pieces([row.number for row in rows]):
+                connection.execute(delete(SUBSCRIPTIONS).where(_COLUMNS.number.in_(some)))
+                connection.execute(delete(DELIVERIES).where(DELIVERIES.c.subscription.in_(some)))
+            gone = Counter((row.owner, row.state) for row in rows)
+            moved(connection, {place: -count for place, count in gone.items()})
+        removed += len(rows)
+        if len(rows) < _AT_ONCE:
+            return removed

@@ -1,0 +1,145 @@
+"""Very many subscriptions at once, from tables of labels and filters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import TamisError
+from tamis.language import DEFAULT_LIMITS, Limits, bind
+from tamis.schema import Schema
+from tamis.service.store import counters
+from tamis.service.store.bulk import insert_rows
+from tamis.service.store.counting import moved
+from tamis.service.store.database import Database
+from tamis.service.store.errors import TextError
+from tamis.service.store.hashing import digest, random_texts
+from tamis.service.store.moments import microseconds, now
+from tamis.service.store.tables import SUBSCRIPTIONS
+
+# One transaction each: short enough that subscribers who come meanwhile do not wait long.
+_ROWS_AT_ONCE = 25_000
+_COLUMNS = (
+    "number",
+    "id",
+    "ticket",
+    "owner",
+    "label",
+    "kind",
+    "text",
+    "dialect",
+    "delivery",
+    "mode",
+    "state",
+    "created",
+    "expires",
+    "changed",
+    "revision",
+)
+
+Progress = Callable[[int], None]
+"""Told how many rows of the import are done."""
+Tickets = Callable[[list[str], list[str], list[str]], None]
+"""Given labels, ids and tickets before they are committed, so that none is ever in the store and nowhere else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """How many were taken; the labels of the others, with what is wrong with them."""
+
+    taken: int
+    refused: list[tuple[str, TamisError]]
+
+
+class Importing:
+    """The part of `Subscriptions` that takes whole files."""
+
+    _database: Database
+
+    def import_table(
+        self,
+        rows: pa.Table | Iterable[pa.Table],
+        owner: str,
+        expires: datetime,
+        delivery: dict[str, Any],
+        *,
+        schema: Schema | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        progress: Progress | None = None,
+        tickets: Tickets | None = None,
+    ) -> Imported:
+        """Takes string columns `id`, which become labels, and `filter`, which becomes text and filter as it stands.
+
+        With a schema, a filter that it does not allow is refused under its label; without one, the caller has checked
+        them. Rows are committed some thousands at a time, in their order: whoever is killed leaves the first of them.
+        """
+        refused: list[tuple[str, TamisError]] = []
+        taken = done = 0
+        for piece in _pieces(rows):
+            errors = _errors(piece, schema, limits)
+            good = piece
+            if errors:
+                refused += [(piece["id"][row].as_py(), error) for row, error in sorted(errors.items())]
+                kept = np.ones(len(piece), np.bool_)
+                kept[list(errors)] = False
+                good = piece.filter(pa.array(kept))
+            self._take(good["id"].to_pylist(), good["filter"].to_pylist(), owner, expires, delivery, tickets)
+            taken += len(good)
+            done += len(piece)
+            if progress is not None:
+                progress(done)
+        return Imported(taken, refused)
+
+    def _take(
+        self,
+        labels: list[str],
+        texts: list[str],
+        owner: str,
+        expires: datetime,
+        delivery: dict[str, Any],
+        tickets: Tickets | None,
+    ) -> None:
+        if not labels:
+            return
+        # Sorted, so that the index over ids is filled from one end to the other.
+        ids = sorted(random_texts("sub_", 16, len(labels)))
+        secrets = random_texts("tkt_", 32, len(labels))
+        digests = [digest(secret) for secret in secrets]
+        if tickets is not None:
+            tickets(labels, ids, secrets)
+        moment = microseconds(now())
+        same = (json.dumps(delivery), delivery["mode"], "active", moment, microseconds(expires), moment)
+        with self._database.write() as connection:
+            first = counters.advance(connection, "revision", len(labels)) - len(labels) + 1
+            numbers = range(first, first + len(labels))
+            rows = (
+                (number, id, ticket, owner, label, "filter", text, "tamis", *same, number)
+                for number, id, ticket, label, text in zip(numbers, ids, digests, labels, texts, strict=True)
+            )
+            insert_rows(connection, SUBSCRIPTIONS, _COLUMNS, rows)
+            moved(connection, {(owner, "active"): len(labels)})
+
+
+def _errors(piece: pa.Table, schema: Schema | None, limits: Limits) -> dict[int, TamisError]:
+    """The rows that cannot be taken."""
+    errors: dict[int, TamisError] = {}
+    if schema is not None:
+        errors.update(bind(piece["filter"], schema, limits).errors)
+    for what in ("id", "filter"):
+        # Arrow's strings are whole characters; NUL is the one of them that PostgreSQL has no place for.
+        for row in pc.indices_nonzero(pc.match_substring(piece[what], "\0")).to_pylist():
+            errors[row] = TextError(f"{what}: a text with a NUL cannot be kept")
+    return errors
+
+
+def _pieces(rows: pa.Table | Iterable[pa.Table]) -> Iterator[pa.Table]:
+    for table in [rows] if isinstance(rows, pa.Table) else rows:
+        for start in range(0, len(table), _ROWS_AT_ONCE):
+            yield table.slice(start, _ROWS_AT_ONCE)

@@ -1,0 +1,89 @@
+"""API keys: who may publish, subscribe and administer."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, cast, get_args
+
+from sqlalchemy import Row, insert, select, update
+
+from tamis.service.store.database import Database
+from tamis.service.store.errors import StoreError
+from tamis.service.store.hashing import digest, fits, random_text
+from tamis.service.store.moments import now
+from tamis.service.store.storable import is_storable, require_storable
+from tamis.service.store.tables import KEYS
+
+Role = Literal["publish", "subscribe", "administer"]
+ROLES: frozenset[Role] = frozenset(get_args(Role))
+
+_SECRET = re.compile(r"tk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key without its secret. One that was revoked opens nothing any more."""
+
+    id: str
+    name: str
+    roles: frozenset[Role]
+    created: datetime
+    revoked: datetime | None
+
+
+class Keys:
+    """The keys of a store. A secret is `tk_<id>_<43 random characters>`, shown once and kept hashed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, name: str, roles: Iterable[Role]) -> tuple[Key, str]:
+        wanted = frozenset(roles)
+        if not wanted or not wanted <= ROLES:
+            raise StoreError(f"a key has one or more of the roles {', '.join(sorted(ROLES))}")
+        key = Key(secrets.token_hex(8), require_storable(name, "name"), wanted, now(), None)
+        secret = f"tk_{key.id}_{random_text()}"
+        row = {
+            "id": key.id,
+            "name": key.name,
+            "roles": " ".join(sorted(wanted)),
+            "digest": digest(secret),
+            "created": key.created,
+        }
+        with self._database.write() as connection:
+            connection.execute(insert(KEYS).values(row))
+        return key, secret
+
+    def find(self, secret: str) -> Key | None:
+        """The key that this secret opens: None if it is malformed, unknown or revoked."""
+        form = _SECRET.fullmatch(secret)
+        if form is None:
+            return None
+        with self._database.read() as connection:
+            row = connection.execute(select(KEYS).where(KEYS.c.id == form[1])).one_or_none()
+        if not fits(secret, None if row is None else row.digest) or row is None or row.revoked is not None:
+            return None
+        return _key(row)
+
+    def list(self) -> list[Key]:
+        """All keys, the revoked ones too, in the order of their making."""
+        with self._database.read() as connection:
+            return [_key(row) for row in connection.execute(select(KEYS).order_by(KEYS.c.created, KEYS.c.id))]
+
+    def revoke(self, id: str) -> bool:
+        """Whether there was such a key to revoke."""
+        if not is_storable(id):
+            return False
+        live = (KEYS.c.id == id, KEYS.c.revoked.is_(None))
+        with self._database.write() as connection:
+            return connection.execute(update(KEYS).where(*live).values(revoked=now())).rowcount > 0
+
+
+def _key(row: Row[tuple[object, ...]]) -> Key:
+    roles = cast("builtins.list[Role]", row.roles.split())
+    return Key(row.id, row.name, frozenset(roles), row.created, row.revoked)

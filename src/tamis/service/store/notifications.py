@@ -1,0 +1,157 @@
+"""Notifications: which events matched which subscriptions, written batch by batch and read from any place on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import BigInteger, Select, and_, func, select, type_coerce
+
+from tamis.service.store import counters
+from tamis.service.store.counting import counted
+from tamis.service.store.database import Database
+from tamis.service.store.in_pieces import pieces
+from tamis.service.store.moments import moment
+from tamis.service.store.recording import record
+from tamis.service.store.retention import sweep
+from tamis.service.store.storable import within
+from tamis.service.store.tables import EVENTS, NOTIFICATIONS, SUBSCRIPTIONS
+
+# An owner with more subscriptions than this is served by going through everybody's notifications.
+_FEW = 5_000
+_PAIRS = NOTIFICATIONS.c
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event that matched; `body` is its JSON text."""
+
+    position: int
+    id: str
+    time: datetime
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """An event that a subscription, by its number, is to be told of."""
+
+    position: int
+    subscription: int
+    event_id: str
+    time: datetime
+    body: str
+
+
+class Notifications:
+    """Pairs of position and subscription number, and the events they speak of.
+
+    Positions grow from batch to batch. What is at or below `head` never changes but by the retention, so that a reader
+    who goes on after the last position it saw misses nothing and sees nothing twice.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, stream: str, batch: int, events: pa.Table, pairs: pa.Table, dead: pa.Table | None = None) -> bool:
+        """Writes all of a batch in one transaction; false, and nothing is written, if the stream's batch is there.
+
+        `events`: position, id, time, body, of those that matched. `pairs`: position, subscription. `dead`: offset, id,
+        time, body, reason. Every position must be above `head`.
+        """
+        return record(self._database, stream, batch, events, pairs, dead)
+
+    def head(self) -> int:
+        """The newest position; 0 at first."""
+        with self._database.read() as connection:
+            return counters.value(connection, "head")
+
+    def after(self, subscription: int, cursor: int, limit: int = 1_000) -> list[Notified]:
+        """A subscription's notifications after a position, oldest first."""
+        wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position > within(cursor))
+        with self._database.read() as connection:
+            return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position).limit(limit))]
+
+    def of_owner_after(self, owner: str, cursor: int, limit: int = 1_000) -> list[Notified]:
+        """Those of all an owner's subscriptions, by position and subscription.
+
+        The notifications of one event stay together, since a cursor cannot point between them: that may make a few
+        less than the limit, or, where one event alone has more, more.
+        """
+        its = and_(SUBSCRIPTIONS.c.number == _PAIRS.subscription, SUBSCRIPTIONS.c.owner == owner)
+        with self._database.read() as connection:
+            few = counted(connection, owner, None) <= _FEW
+            if few:
+                numbers = select(SUBSCRIPTIONS.c.number).where(SUBSCRIPTIONS.c.owner == owner)
+                wanted = _notified().where(_PAIRS.subscription.in_(numbers))
+            else:
+                wanted = _notified().where(select(SUBSCRIPTIONS.c.number).where(its).exists())
+            wanted = wanted.order_by(_PAIRS.position, _PAIRS.subscription)
+            rows = connection.execute(wanted.where(_PAIRS.position > within(cursor)).limit(limit + 1)).all()
+            whole = _whole(rows, limit)
+            if rows and not whole:
+                whole = connection.execute(wanted.where(_PAIRS.position == rows[0].position)).all()
+        return [Notified(*row) for row in whole]
+
+    def since(self, position: int, upto: int, limit: int) -> list[tuple[int, int]]:
+        """(position, subscription) of everybody, in order, after `position` and up to `upto`.
+
+        The pairs of one event stay together, as in `of_owner_after`.
+        """
+        wanted = select(_PAIRS.position, _PAIRS.subscription).order_by(_PAIRS.position, _PAIRS.subscription)
+        span = wanted.where(_PAIRS.position > within(position), _PAIRS.position <= within(upto))
+        with self._database.read() as connection:
+            rows = connection.execute(span.limit(limit + 1)).all()
+            whole = _whole(rows, limit)
+            if rows and not whole:
+                whole = connection.execute(wanted.where(_PAIRS.position == rows[0].position)).all()
+        return [(row[0], row[1]) for row in whole]
+
+    def events(self, positions: Sequence[int]) -> dict[int, StoredEvent]:
+        """Those that are still kept."""
+        found: dict[int, StoredEvent] = {}
+        with self._database.read() as connection:
+            for some in pieces(positions):
+                rows = connection.execute(select(EVENTS).where(EVENTS.c.position.in_(some)))
+                found.update({row.position: StoredEvent(*row) for row in rows})
+        return found
+
+    def counts(self, subscription: int, since: datetime, bucket: timedelta) -> list[tuple[datetime, int]]:
+        """How many there were in each span of time that had any; spans start at whole multiples of `bucket`."""
+        width = bucket // timedelta(microseconds=1)
+        start = (type_coerce(EVENTS.c.time, BigInteger) // width * width).label("start")
+        wanted = (
+            select(start, func.count())
+            .join_from(NOTIFICATIONS, EVENTS, EVENTS.c.position == _PAIRS.position)
+            .where(_PAIRS.subscription == subscription, EVENTS.c.time >= since)
+            .group_by("start")
+            .order_by("start")
+        )
+        with self._database.read() as connection:
+            return [(moment(int(row[0])), int(row[1])) for row in connection.execute(wanted)]
+
+    def total(self, subscription: int) -> int:
+        """How many are kept."""
+        wanted = select(func.count()).select_from(NOTIFICATIONS).where(_PAIRS.subscription == subscription)
+        with self._database.read() as connection:
+            return int(connection.execute(wanted).scalar_one())
+
+    def sweep(self, before: datetime) -> int:
+        """Removes what is about events received before a moment; returns how many notifications that were."""
+        return sweep(self._database, before)
+
+
+def _notified() -> Select[Any]:
+    return select(_PAIRS.position, _PAIRS.subscription, EVENTS.c.id, EVENTS.c.time, EVENTS.c.body).join_from(
+        NOTIFICATIONS, EVENTS, EVENTS.c.position == _PAIRS.position
+    )
+
+
+def _whole(rows: Sequence[Any], limit: int) -> Sequence[Any]:
+    """Of one row more than the limit, those of events that are certainly complete."""
+    if len(rows) <= limit:
+        return rows
+    return [row for row in rows if row.position < rows[-1].position]

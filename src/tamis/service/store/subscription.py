@@ -1,0 +1,77 @@
+"""A subscription as the store holds it, and what it is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Literal, TypeAlias
+
+State = Literal["active", "paused", "expired", "cancelled"]
+Kind = Literal["filter", "operator", "join"]
+Dialect = Literal["tamis", "cloudevents"]
+
+
+class Unchanged(Enum):
+    """The type of `UNCHANGED`, which stands for what a change leaves as it is: None is a value of its own there."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
+Keep: TypeAlias = Literal[Unchanged.UNCHANGED]
+
+
+def _pull() -> dict[str, Any]:
+    return {"mode": "pull"}
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubscription:
+    """What a subscriber asks for, checked by whoever puts it into the store. The fields are those of `Subscription`."""
+
+    owner: str
+    text: str
+    filter: str
+    expires: datetime
+    label: str = ""
+    kind: Kind = "filter"
+    dialect: Dialect = "tamis"
+    residual: str | None = None
+    delivery: dict[str, Any] = field(default_factory=_pull)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One subscription at one revision.
+
+    `number` is the store's own and never used again; its text is the id under which the index knows the subscription.
+    `id` is what the outside knows. `owner` is a key's id, or empty where the ticket alone gives access. `text` is what
+    the subscriber wrote, `filter` what the index holds: canonical text, or for CloudEvents filters a condition that
+    every matching event satisfies. `residual` is then what is left to evaluate, and None where the filter is exact.
+    `delivery` has a `mode`: pull, webhook or kafka.
+    """
+
+    number: int
+    id: str
+    owner: str
+    label: str
+    kind: Kind
+    text: str
+    dialect: Dialect
+    filter: str
+    residual: str | None
+    delivery: dict[str, Any]
+    state: State
+    created: datetime
+    expires: datetime
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """What the index is to hold for a subscription from a revision on: its filter, or None for nothing."""
+
+    revision: int
+    number: int
+    filter: str | None

@@ -1,0 +1,263 @@
+"""Subscriptions: made, found, changed and ended, each change under a revision that followers go by."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, case, func, insert, or_, select, update
+
+from tamis.service.store import counters
+from tamis.service.store.counting import counted, moved
+from tamis.service.store.database import Database
+from tamis.service.store.ending import expire, purge
+from tamis.service.store.errors import NotFoundError
+from tamis.service.store.hashing import digest, fits, id_for, random_text
+from tamis.service.store.importing import Importing
+from tamis.service.store.in_pieces import pieces
+from tamis.service.store.moments import now
+from tamis.service.store.storable import is_storable, require_storable, within
+from tamis.service.store.subscription import (
+    UNCHANGED,
+    ChangeRow,
+    Keep,
+    NewSubscription,
+    State,
+    Subscription,
+)
+from tamis.service.store.tables import SUBSCRIPTIONS
+
+_ID = re.compile(r"sub_[A-Za-z0-9_-]{22}", re.ASCII)
+_COLUMNS = SUBSCRIPTIONS.c
+_PUSHED = ("webhook", "kafka")
+_SHOWN = [column for column in _COLUMNS if column.name not in ("ticket", "mode", "changed")]
+
+
+class Subscriptions(Importing):
+    """All subscriptions that there are, those that ended included until they are purged.
+
+    Every change of what is matched or delivered takes the next revision, and a subscription has the revision of its
+    newest change. So `changes` after a revision are the subscriptions that were touched since, each once: whoever
+    applies them in order holds what the store holds.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def revision(self) -> int:
+        """The newest. Everything up to it can be read."""
+        with self._database.read() as connection:
+            return counters.value(connection, "revision")
+
+    def create(self, new: NewSubscription, ticket: str = "") -> tuple[Subscription, str]:
+        """The subscription, and its ticket, which is shown this once.
+
+        Whoever brings a ticket of their own gets the id that goes with it: asking again, because the answer was lost,
+        gives the subscription that is there, and no second one.
+        """
+        for what in ("label", "text", "filter", "owner"):
+            require_storable(getattr(new, what), what)
+        id = id_for(ticket) if ticket else f"sub_{random_text(16)}"
+        ticket, moment = ticket or f"tkt_{random_text(32)}", now()
+        with self._database.write() as connection:
+            if (made := self._with_ticket(connection, id, ticket)) is not None:
+                return made, ticket
+            revision = counters.advance(connection, "revision", 1)
+            made = Subscription(
+                revision,
+                id,
+                new.owner,
+                new.label,
+                new.kind,
+                new.text,
+                new.dialect,
+                new.filter,
+                new.residual,
+                new.delivery,
+                "active",
+                moment,
+                new.expires,
+                revision,
+            )
+            connection.execute(insert(SUBSCRIPTIONS).values(_row(made) | {"ticket": digest(ticket), "changed": moment}))
+            moved(connection, {(new.owner, "active"): 1})
+        return made, ticket
+
+    @staticmethod
+    def _with_ticket(connection: Connection, id: str, ticket: str) -> Subscription | None:
+        row = connection.execute(select(*_SHOWN).where(_COLUMNS.id == id)).one_or_none()
+        if row is None:
+            return None
+        kept = connection.execute(select(_COLUMNS.ticket).where(_COLUMNS.id == id)).scalar_one()
+        return _subscription(row) if fits(ticket, kept) else None
+
+    def get(self, id: str) -> Subscription | None:
+        if _ID.fullmatch(id) is None:
+            return None
+        with self._database.read() as connection:
+            row = connection.execute(select(*_SHOWN).where(_COLUMNS.id == id)).one_or_none()
+        return None if row is None else _subscription(row)
+
+    def by_number(self, numbers: Sequence[int]) -> dict[int, Subscription]:
+        """Those that there are."""
+        found: dict[int, Subscription] = {}
+        with self._database.read() as connection:
+            for some in pieces(numbers):
+                rows = connection.execute(select(*_SHOWN).where(_COLUMNS.number.in_(some)))
+                found.update({row.number: _subscription(row) for row in rows})
+        return found
+
+    def ticket_fits(self, id: str, ticket: str) -> bool:
+        """Takes as long for an id that does not exist as for a wrong ticket."""
+        kept = None
+        if _ID.fullmatch(id) is not None:
+            with self._database.read() as connection:
+                kept = connection.execute(select(_COLUMNS.ticket).where(_COLUMNS.id == id)).scalar_one_or_none()
+        return fits(ticket, kept)
+
+    def list(
+        self,
+        owner: str | None,
+        *,
+        search: str = "",
+        state: State | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> builtins.list[Subscription]:
+        """An owner's, or everybody's for None, by number; `search` is found in id, label or text, in any case."""
+        if not is_storable(search):
+            return []
+        wanted = _page(after, limit)
+        if owner is not None:
+            wanted = wanted.where(_COLUMNS.owner == owner)
+        if state is not None:
+            wanted = wanted.where(_COLUMNS.state == state)
+        if search:
+            within_any = [_COLUMNS[name].icontains(search, autoescape=True) for name in ("id", "label", "text")]
+            wanted = wanted.where(or_(*within_any))
+        return self._all(wanted)
+
+    def pushed(self, after: int = 0, limit: int = 1_000) -> builtins.list[Subscription]:
+        """Those that are delivered by webhook or to Kafka and have not ended, by number."""
+        wanted = _page(after, limit).where(_COLUMNS.mode.in_(_PUSHED), _COLUMNS.state.in_(["active", "paused"]))
+        return self._all(wanted)
+
+    def count(self, owner: str | None, state: State | None = None) -> int:
+        with self._database.read() as connection:
+            return counted(connection, owner, state)
+
+    def renew(self, id: str, expires: datetime) -> Subscription:
+        """Valid until then. One that had expired is matched again."""
+        with self._database.write() as connection:
+            found = self._found(connection, id)
+            if found.state != "expired":
+                # What is matched stays the same, so that followers have nothing to do.
+                return self._written(connection, found, {"expires": expires})
+            return self._written(connection, found, {"expires": expires, "state": "active"}, revised=True)
+
+    def cancel(self, id: str) -> Subscription:
+        """Ended for good. To cancel one again changes nothing."""
+        with self._database.write() as connection:
+            found = self._found(connection, id, ended=True)
+            if found.state == "cancelled":
+                return found
+            return self._written(connection, found, {"state": "cancelled"}, revised=True)
+
+    def replace(
+        self,
+        id: str,
+        *,
+        text: str | Keep = UNCHANGED,
+        filter: str | Keep = UNCHANGED,
+        residual: str | Keep | None = UNCHANGED,
+        delivery: dict[str, Any] | Keep = UNCHANGED,
+        label: str | Keep = UNCHANGED,
+        state: State | Keep = UNCHANGED,
+    ) -> Subscription:
+        """Changes what is given. One that was cancelled cannot be changed."""
+        given: dict[str, Any] = {
+            "text": text,
+            "filter": filter,
+            "residual": residual,
+            "delivery": delivery,
+            "label": label,
+            "state": state,
+        }
+        values = {name: value for name, value in given.items() if value is not UNCHANGED}
+        for name, value in values.items():
+            if isinstance(value, str):
+                require_storable(value, name)
+        with self._database.write() as connection:
+            return self._written(connection, self._found(connection, id), values, revised=True)
+
+    def expire(self, now: datetime) -> int:
+        """Marks those whose time is up, each under a revision of its own; returns how many."""
+        return expire(self._database, now)
+
+    def purge(self, before: datetime, followed: int) -> int:
+        """Removes those that ended before a moment for good; `followed` is the revision every follower has reached."""
+        return purge(self._database, before, followed)
+
+    def changes(self, after: int, limit: int = 50_000) -> builtins.list[ChangeRow]:
+        """The subscriptions touched after a revision, in the order of their newest one."""
+        filter = case((_COLUMNS.state == "active", func.coalesce(_COLUMNS.filter, _COLUMNS.text)))
+        wanted = select(_COLUMNS.revision, _COLUMNS.number, filter).where(_COLUMNS.revision > within(after))
+        with self._database.read() as connection:
+            rows = connection.execute(wanted.order_by(_COLUMNS.revision).limit(limit))
+            return [ChangeRow(*row) for row in rows]
+
+    def _all(self, wanted: Select[Any]) -> builtins.list[Subscription]:
+        with self._database.read() as connection:
+            return [_subscription(row) for row in connection.execute(wanted)]
+
+    def _found(self, connection: Connection, id: str, *, ended: bool = False) -> Subscription:
+        # PostgreSQL: whoever changes a subscription holds the counter first, so that nobody waits in a circle.
+        counters.locked(connection, "revision")
+        row = None
+        if _ID.fullmatch(id) is not None:
+            row = connection.execute(select(*_SHOWN).where(_COLUMNS.id == id)).one_or_none()
+        if row is None:
+            raise NotFoundError(f"there is no subscription {id[:40]!r}")
+        found = _subscription(row)
+        if found.state == "cancelled" and not ended:
+            raise NotFoundError(f"subscription {id} was cancelled; subscribe anew")
+        return found
+
+    @staticmethod
+    def _written(
+        connection: Connection, old: Subscription, values: dict[str, Any], *, revised: bool = False
+    ) -> Subscription:
+        fields = {name: getattr(old, name) for name in Subscription.__slots__} | values
+        changed = {}
+        if revised:
+            fields["revision"] = counters.advance(connection, "revision", 1)
+            changed = {"changed": now()}
+        new = Subscription(**fields)
+        connection.execute(update(SUBSCRIPTIONS).where(_COLUMNS.number == old.number).values(_row(new) | changed))
+        if new.state != old.state:
+            moved(connection, {(old.owner, old.state): -1, (old.owner, new.state): 1})
+        return new
+
+
+def _page(after: int, limit: int) -> Select[Any]:
+    return select(*_SHOWN).where(_COLUMNS.number > within(after)).order_by(_COLUMNS.number).limit(limit)
+
+
+def _row(subscription: Subscription) -> dict[str, Any]:
+    row = {name: getattr(subscription, name) for name in Subscription.__slots__}
+    row["delivery"] = json.dumps(subscription.delivery)
+    row["mode"] = subscription.delivery["mode"]
+    row["filter"] = None if subscription.filter == subscription.text else subscription.filter
+    return row
+
+
+def _subscription(row: Row[Any]) -> Subscription:
+    fields = row._asdict()
+    fields["delivery"] = json.loads(row.delivery)
+    fields["filter"] = row.text if row.filter is None else row.filter
+    return Subscription(**fields)

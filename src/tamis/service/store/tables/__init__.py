@@ -1,0 +1,27 @@
+"""The store's tables as this version has them; `migrations` brings a database to this state.
+
+All in one `METADATA`. Numbers, positions and moments are 64 bits wide; documents are JSON text.
+"""
+
+from tamis.service.store.tables.base import METADATA
+from tamis.service.store.tables.notifications import BATCHES, DELIVERIES, EVENTS, NOTIFICATIONS
+from tamis.service.store.tables.publishing import ADVERTISEMENTS, DEAD_LETTERS, RECEIPTS, SCHEMAS
+from tamis.service.store.tables.subscriptions import COUNTERS, COUNTS, KEYS, SUBSCRIPTIONS
+from tamis.service.store.tables.work import BACKTESTS
+
+__all__ = [
+    "ADVERTISEMENTS",
+    "BACKTESTS",
+    "BATCHES",
+    "COUNTERS",
+    "COUNTS",
+    "DEAD_LETTERS",
+    "DELIVERIES",
+    "EVENTS",
+    "KEYS",
+    "METADATA",
+    "NOTIFICATIONS",
+    "RECEIPTS",
+    "SCHEMAS",
+    "SUBSCRIPTIONS",
+]

@@ -1,0 +1,47 @@
+"""What matched, and how far it has been delivered."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
+
+from tamis.service.store.moments import Moment
+from tamis.service.store.tables.base import METADATA, Number
+
+# The events that matched something; `position` says where they stand among all of them.
+EVENTS = Table(
+    "events",
+    METADATA,
+    Column("position", Number, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("time", Moment, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+# Pairs, in the order of the events for whoever follows them all, and by subscription for whoever reads one.
+NOTIFICATIONS = Table(
+    "notifications",
+    METADATA,
+    Column("position", BigInteger, primary_key=True),
+    Column("subscription", BigInteger, primary_key=True),
+    Index("notifications_by_subscription", "subscription", "position"),
+    sqlite_with_rowid=False,
+)
+
+# The newest batches of each stream, so that a repeated one is known.
+BATCHES = Table(
+    "batches",
+    METADATA,
+    Column("stream", Text, primary_key=True),
+    Column("batch", BigInteger, primary_key=True),
+)
+
+DELIVERIES = Table(
+    "deliveries",
+    METADATA,
+    Column("subscription", Number, primary_key=True, autoincrement=False),
+    Column("cursor", BigInteger, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("next_attempt", Moment),
+    Column("last_error", Text, nullable=False),
+    Column("disabled", Boolean, nullable=False),
+)

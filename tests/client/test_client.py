@@ -1,0 +1,130 @@
+"""Both clients: what they send, what they make of answers, and how they take lost connections."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from tamis.client import AsyncClient, Client, ServiceError, ServiceUnreachable
+from tests.client.service_double import ServiceDouble
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    waited: list[float] = []
+
+    async def remember(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("tamis.client.blocking.time.sleep", waited.append)
+    monkeypatch.setattr("tamis.client.asynchronous.asyncio.sleep", remember)
+    return waited
+
+
+def client(double: Callable[[httpx.Request], httpx.Response]) -> Client:
+    return Client("http://tamis.test", key="tk_1", transport=httpx.MockTransport(double))
+
+
+def asynchronous(double: Callable[[httpx.Request], httpx.Response]) -> AsyncClient:
+    return AsyncClient("http://tamis.test", key="tk_1", transport=httpx.MockTransport(double))
+
+
+def test_a_subscription_has_its_ticket_and_sends_it_along() -> None:
+    double = ServiceDouble()
+    with client(double) as tamis:
+        subscription = tamis.subscribe("price < 10", validity=timedelta(hours=2), label="cheap")
+        assert (subscription.id, subscription.ticket, subscription.filter) == ("sub_1", "tkt_1", "price < 10")
+        assert subscription.about["asked"] == {"filter": "price < 10", "label": "cheap", "validity": 7200}
+        assert subscription.renew() == datetime(2026, 2, 1, 10, tzinfo=UTC)
+        subscription.cancel()
+    assert [request.headers["authorization"] for request in double.requests] == ["Bearer tk_1"] * 3
+    assert [request.headers.get("tamis-ticket") for request in double.requests[1:]] == ["tkt_1", "tkt_1"]
+
+
+def test_a_refusal_says_what_the_service_said() -> None:
+    with client(ServiceDouble()) as tamis, pytest.raises(ServiceError, match="did you mean price") as refused:
+        tamis.subscribe("prce < 10")
+    assert refused.value.status == 422
+
+
+def test_a_publish_whose_answer_was_lost_is_repeated_with_the_same_key() -> None:
+    double = ServiceDouble(lose=2)
+    with client(double) as tamis:
+        assert tamis.publish([{"price": 1}, {"price": 2}]).accepted == 2
+    keys = {request.headers["idempotency-key"] for request in double.requests}
+    assert len(double.requests) == 3
+    assert len(keys) == 1
+
+
+def test_two_publishes_have_two_keys_unless_the_caller_gives_one() -> None:
+    double = ServiceDouble()
+    with client(double) as tamis:
+        tamis.publish({"price": 1})
+        tamis.publish({"price": 1})
+        assert not tamis.publish({"price": 1}, key="mine").repeated
+        assert tamis.publish({"price": 1}, key="mine").repeated
+    assert len(double.published) == 3
+
+
+def test_a_service_that_never_answers_is_reported() -> None:
+    with client(ServiceDouble(lose=100)) as tamis, pytest.raises(ServiceUnreachable, match="does not answer"):
+        tamis.publish({"price": 1})
+
+
+def test_notifications_come_once_and_in_order_through_lost_connections() -> None:
+    double = ServiceDouble()
+    with client(double) as tamis:
+        notifications = tamis.subscribe("price < 10").notifications()
+        numbers = [notification.event["price"] for notification in itertools.islice(notifications, 7)]
+    assert numbers == [1, 2, 3, 4, 5, 6, 7]
+    streams = [request for request in double.requests if request.url.path.endswith("/stream")]
+    assert [request.headers.get("last-event-id") for request in streams] == [None, "2", "4", "6"]
+
+
+def test_waits_double_while_a_service_is_away_and_end_when_it_is_back(no_waiting: list[float]) -> None:
+    double = ServiceDouble()
+    with client(double) as tamis:
+        notifications = tamis.subscribe("price < 10").notifications()
+        next(notifications)
+        double.lose = 3
+        assert [next(notifications).event["price"] for _ in range(2)] == [2, 3]
+    assert no_waiting == [0.2, 0.4, 0.8, 1.6]
+
+
+def test_reading_goes_on_after_a_cursor() -> None:
+    double = ServiceDouble()
+    with client(double) as tamis:
+        subscription = tamis.subscribe("price < 10")
+        first = next(subscription.notifications(cursor="40"))
+    assert first.cursor == "40"  # this service repeats the last one; a reader that keeps ids would drop it
+    assert double.requests[-1].headers["last-event-id"] == "40"
+
+
+def test_the_asynchronous_client_does_the_same() -> None:
+    double = ServiceDouble(lose=1)
+
+    async def use() -> list[int]:
+        async with asynchronous(double) as tamis:
+            published = await tamis.publish({"price": 1})
+            assert published.accepted == 1
+            subscription = await tamis.subscribe("price < 10")
+            polled = await subscription.poll()
+            assert [notification.id for notification in polled] == ["ntf_1"]
+            numbers: list[int] = []
+            async for notification in subscription.notifications():
+                numbers.append(notification.event["price"])
+                if len(numbers) == 5:
+                    break
+            await subscription.renew(timedelta(days=1))
+            await subscription.cancel()
+            with pytest.raises(ServiceError) as refused:
+                await tamis.subscription("sub_2")
+            assert refused.value.status == 404
+            return numbers
+
+    assert asyncio.run(use()) == [1, 2, 3, 4, 5]

@@ -1,0 +1,181 @@
+"""Converted event patterns hold for exactly the events that event-ruler would match."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tamis import Schema
+from tamis.dialects import ConversionError, eventbridge
+from tests.dialects.agreement import assert_agree
+from tests.dialects.eventbridge import ruler
+
+SCHEMA = Schema.from_dict(
+    {
+        "domains": {"colour": {"type": "enumerated", "values": ["red", "Red", "rose", "blue"]}},
+        "attributes": {
+            "source": "string", "detail-type": "string", "detail.state": "string", "detail.count": "float",
+            "detail.size": "integer", "detail.on": "boolean", "detail.ip": "string", "detail.colour": "colour",
+            "detail.nested.tags": "string", "detail.nested.scores": "float", "detail.nested.ports": "integer",
+            "detail.nested.colours": "colour",
+        },
+        "event_types": {
+            "event": {
+                "source": "optional", "detail-type": "optional", "detail.state": "optional", "detail.count": "optional",
+                "detail.size": "optional", "detail.on": "optional", "detail.ip": "optional",
+                "detail.colour": "optional", "detail.nested.tags": ["optional", "multiple"],
+                "detail.nested.scores": ["optional", "multiple"],
+                "detail.nested.ports": ["optional", "multiple"], "detail.nested.colours": ["optional", "multiple"],
+            }
+        },
+    }
+)  # fmt: skip
+# Cases that fold to each other, or to more than one character; what LIKE and regular expressions treat apart.
+TEXTS = st.text(alphabet="abiskKSI\u212aſİé*\\%_.\n'", max_size=5)
+COLOURS = st.sampled_from(["red", "Red", "rose", "blue"])
+INTEGERS = st.integers(-3, 6) | st.sampled_from([2**53 + 1, -(2**63)])
+FLOATS = st.sampled_from([-1.5, 0.0, -0.0, 0.1, 1.0, 2.5, 3.0, 1e300, 5e-324]) | st.integers(-2, 4)
+ADDRESSES = st.sampled_from(
+    ["10.0.0.1", "10.0.0.255", "10.0.1.0", "10.255.0.7", "192.168.1.1", "::1", "0:0:0:0:0:0:0:1", "2001:db8::1",
+     "2001:0DB8:0:0::1", "2001:db8:1::", "fe80::1:2", "10.0.0", "x"]
+)  # fmt: skip
+NETWORKS = st.sampled_from(
+    ["10.0.0.0/8", "10.0.0.0/24", "10.0.0.7/24", "10.0.0.128/25", "0.0.0.0/0", "192.168.1.0/31", "2001:db8::/32",
+     "::/0", "::/127", "fe80::/10", "2001:db8::/33"]
+)  # fmt: skip
+
+
+def wildcards() -> st.SearchStrategy[str]:
+    parts = st.lists(st.sampled_from(["*", "\\*", "\\\\", "a", "k", "%", "_", "b"]), max_size=5)
+    return parts.map("".join).filter(lambda text: "**" not in text)
+
+
+def text_tests(values: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    texts = values.filter(bool)
+    caseless = st.builds(lambda text: {"equals-ignore-case": text}, values)
+    several = st.lists(texts, min_size=1, max_size=3)
+    return st.one_of(
+        values,
+        st.builds(lambda text: {"exactly": text}, values),
+        st.builds(lambda kind, text: {kind: text}, st.sampled_from(["prefix", "suffix"]), values | caseless),
+        caseless,
+        st.builds(lambda text: {"wildcard": text}, wildcards()),
+        st.builds(lambda text: {"anything-but": text}, values | st.lists(values, min_size=1, max_size=3)),
+        st.builds(
+            lambda kind, operand: {"anything-but": {kind: operand}},
+            st.sampled_from(["prefix", "suffix", "equals-ignore-case"]),
+            texts | several,
+        ),
+        st.builds(
+            lambda operand: {"anything-but": {"wildcard": operand}},
+            wildcards() | st.lists(wildcards(), min_size=1, max_size=2),
+        ),
+        st.builds(lambda wanted: {"exists": wanted}, st.booleans()),
+    )
+
+
+def number_tests(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    ranges = st.builds(
+        lambda above, low, below, width: {"numeric": [above, low, below, low + width]},
+        st.sampled_from([">", ">="]),
+        values.filter(lambda value: abs(value) < 10),
+        st.sampled_from(["<", "<="]),
+        st.sampled_from([0.5, 1, 2.5]),
+    )
+    return st.one_of(
+        values,
+        st.builds(lambda op, value: {"numeric": [op, value]}, st.sampled_from(["=", "<", "<=", ">", ">="]), values),
+        ranges,
+        st.builds(lambda operand: {"anything-but": operand}, values | st.lists(values, min_size=1, max_size=3)),
+        st.builds(lambda wanted: {"exists": wanted}, st.booleans()),
+    )
+
+
+TESTS: dict[str, st.SearchStrategy[Any]] = {
+    "source": text_tests(TEXTS),
+    "detail-type": text_tests(TEXTS),
+    "detail.state": text_tests(TEXTS),
+    "detail.count": number_tests(FLOATS),
+    "detail.size": number_tests(INTEGERS | FLOATS),
+    "detail.on": st.booleans() | st.just({"exists": False}),
+    "detail.ip": st.builds(lambda network: {"cidr": network}, NETWORKS) | ADDRESSES,
+    "detail.colour": text_tests(COLOURS | TEXTS),
+    "detail.nested.tags": text_tests(TEXTS),
+    "detail.nested.scores": number_tests(FLOATS),
+    "detail.nested.ports": number_tests(INTEGERS | FLOATS),
+    "detail.nested.colours": text_tests(COLOURS),
+}
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "source": TEXTS, "detail-type": TEXTS, "detail.state": TEXTS, "detail.count": FLOATS, "detail.size": INTEGERS,
+    "detail.on": st.booleans(), "detail.ip": ADDRESSES, "detail.colour": COLOURS, "detail.nested.tags": TEXTS,
+    "detail.nested.scores": FLOATS, "detail.nested.ports": INTEGERS, "detail.nested.colours": COLOURS,
+}  # fmt: skip
+
+
+def nested(pairs: dict[str, Any]) -> dict[str, Any]:
+    root: dict[str, Any] = {}
+    for name, value in pairs.items():
+        *path, last = name.split(".")
+        inner = root
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
+    return root
+
+
+@st.composite
+def events(draw: st.DrawFn) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for name, values in VALUES.items():
+        if draw(st.booleans()):
+            pairs[name] = draw(st.lists(values, max_size=3) if "nested" in name else values)
+    return nested(pairs)
+
+
+@st.composite
+def patterns(draw: st.DrawFn, names: tuple[str, ...] = tuple(TESTS), depth: int = 0) -> dict[str, Any]:
+    """Distinct fields at each place, and $or at the top or inside `detail`."""
+    chosen = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+    pattern = nested({name: draw(st.lists(TESTS[name], min_size=1, max_size=3)) for name in chosen})
+    rest = tuple(name for name in names if name not in chosen)
+    if depth < 2 and len(rest) > 1 and draw(st.booleans()):
+        inner = tuple(name for name in rest if name.startswith("detail."))
+        if len(inner) > 1 and draw(st.booleans()):
+            branches = [draw(patterns(inner, depth + 1))["detail"] for _ in range(2)]
+            pattern.setdefault("detail", {})["$or"] = branches
+        else:
+            pattern["$or"] = [draw(patterns(rest, depth + 1)) for _ in range(2)]
+    return pattern
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(patterns(), st.lists(events(), min_size=5, max_size=12))
+def test_a_converted_pattern_matches_what_event_ruler_matches(
+    pattern: dict[str, Any], some: list[dict[str, Any]]
+) -> None:
+    try:
+        text = eventbridge.convert(pattern, SCHEMA)
+    except ConversionError as error:
+        assert "too long a pattern" in error.reason  # noqa: PT017 - nothing else in these patterns may be refused
+        return
+    assert_agree(text, SCHEMA, some, lambda event: ruler.matches(pattern, event), pattern)
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.data(), st.sampled_from(sorted(TESTS)))
+def test_one_test_on_one_field_matches_what_event_ruler_matches(data: st.DataObject, name: str) -> None:
+    test = data.draw(TESTS[name])
+    values = data.draw(st.lists(VALUES[name], min_size=8, max_size=8))
+    some = [nested({name: value}) for value in values] + [{}]
+    if "nested" in name:
+        some += [nested({name: [first, second]}) for first, second in pairwise(values)]
+    pattern = nested({name: [test]})
+    try:
+        text = eventbridge.convert(pattern, SCHEMA)
+    except ConversionError as error:
+        assert "too long a pattern" in error.reason  # noqa: PT017
+        return
+    assert_agree(text, SCHEMA, some, lambda event: ruler.matches(pattern, event), pattern)

@@ -1,0 +1,137 @@
+"""What event patterns become, one operator at a time, and which are refused with what reason."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import tamis
+from tamis import Schema
+from tamis.dialects import ConversionError, eventbridge, proposed_schema
+
+SCHEMA = Schema.from_dict(
+    {
+        "attributes": {"source": "string", "detail-type": "string", "n": "float", "i": "integer", "on": "boolean",
+                       "at": "timestamp", "tags": "string", "ns": "float"},
+        "event_types": {"event": {"source": "optional", "detail-type": "optional", "n": "optional", "i": "optional",
+                                  "on": "optional", "at": "optional", "tags": ["optional", "multiple"],
+                                  "ns": ["optional", "multiple"]}},
+    }
+)  # fmt: skip
+
+CASES: list[tuple[Any, str]] = [
+    ({"source": ["a"]}, "source = 'a'"),
+    ({"source": ["a", "b", "a"]}, "source IN ('a', 'b')"),
+    ({"detail-type": ["it's"]}, "\"detail-type\" = 'it''s'"),
+    ({"n": [1, 2.5]}, "n IN (1, 2.5)"),
+    ({"on": [True]}, "on = TRUE"),
+    ({"source": [{"exists": True}]}, "source IS NOT NULL"),
+    ({"source": [{"exists": False}, "a"]}, "source = 'a' OR source IS NULL"),
+    ({"source": [{"prefix": "50%"}]}, r"source LIKE '50\%%'"),
+    ({"source": [{"suffix": "_x"}]}, r"source LIKE '%\_x'"),
+    ({"source": [{"prefix": {"equals-ignore-case": "AB"}}]}, "source ILIKE 'ab%'"),
+    ({"source": [{"equals-ignore-case": "Yes"}]}, "source ILIKE 'yes'"),
+    ({"source": [{"equals-ignore-case": "ok"}]}, "source RLIKE '^(?s:[Oo][Kk])$'"),
+    ({"source": [{"wildcard": r"a*\*b"}]}, "source LIKE 'a%*b'"),
+    ({"source": [{"anything-but": "a"}]}, "NOT source = 'a'"),
+    ({"source": [{"anything-but": {"prefix": ["a", "b"]}}]}, "NOT source LIKE 'a%' AND NOT source LIKE 'b%'"),
+    ({"source": [{"anything-but": {"wildcard": "*/x/*"}}]}, "NOT source LIKE '%/x/%'"),
+    ({"n": [{"anything-but": [1, 2]}]}, "NOT n IN (1, 2)"),
+    ({"tags": [{"anything-but": "a"}]}, "tags < 'a' OR tags > 'a'"),
+    ({"tags": [{"anything-but": {"prefix": "a"}}]}, "tags RLIKE '^(?s:(?:[^a].*)?)$'"),
+    ({"tags": [{"anything-but": {"wildcard": "*"}}]}, "FALSE"),
+    ({"n": [{"numeric": ["<", 5]}]}, "n < 5"),
+    ({"n": [{"numeric": [">", 0, "<=", 5]}]}, "n > 0 AND n <= 5"),
+    ({"n": [{"numeric": [">=", 0, "<=", 5]}]}, "n BETWEEN 0 AND 5"),
+    ({"ns": [{"numeric": [">", 0, "<", 1]}]}, "ns BETWEEN 5e-324 AND 0.9999999999999999"),
+    ({"source": [{"cidr": "10.0.0.0/30"}]}, r"source RLIKE '^10\.0\.0\.[0-3]$'"),
+    ({"source": ["a"], "n": [1]}, "source = 'a' AND n = 1"),
+    ({"source": ["a"], "$or": [{"n": [1]}, {"i": [2]}]}, "source = 'a' AND (n = 1 OR i = 2)"),
+    ({"$or": [{"n": [1], "on": [False]}, {"i": [2]}]}, "n = 1 AND on = FALSE OR i = 2"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "wanted"), CASES, ids=lambda case: str(case)[:60])
+def test_a_pattern_becomes_a_filter(pattern: Any, wanted: str) -> None:
+    assert eventbridge.convert(pattern, SCHEMA) == wanted
+    assert eventbridge.convert(json.dumps(pattern), SCHEMA) == wanted
+
+
+REFUSED: list[tuple[Any, str, str]] = [
+    ({"source": [None]}, "source[0]", "a null is the same as a field that is left out"),
+    ({"source": [5]}, "source[0]", "asks for a number and source is string"),
+    ({"source": ["a", True]}, "source[1]", "asks for a boolean"),
+    ({"n": ["5"]}, "n[0]", "asks for a string and n is float"),
+    ({"n": [{"prefix": "5"}]}, "n[0].prefix", "asks for a string"),
+    ({"at": ["2024-01-01"]}, "at[0]", "at is timestamp"),
+    ({"nope": ["a"]}, "nope", "no attribute nope"),
+    ({"source": "a"}, "source", "expected a list"),
+    ({"source": []}, "source", "empty list"),
+    ({"source": {}}, "source", "empty object"),
+    ({}, "", "empty object"),
+    ([], "", "JSON object"),
+    ("{", "", "no JSON"),
+    ('{"source": ["a"], "source": ["b"]}', "source", "given twice"),
+    ({"source": ["a"], "$or": [{"source": ["b"]}, {"n": [1]}]}, "$or[0].source", "a second time"),
+    ({"$or": [{"n": [1]}]}, "$or", "no alternative"),
+    ({"$or": [{"prefix": ["a"]}, {"n": [1]}]}, "$or[0].prefix", "is an operator"),
+    ({"source": [{"contains": "a"}]}, "source[0].contains", "no operator contains"),
+    ({"source": [{"prefix": "a", "suffix": "b"}]}, "source[0]", "one name"),
+    ({"source": [{"wildcard": "a**b"}]}, "source[0].wildcard", "two wildcards"),
+    ({"source": [{"wildcard": r"a\b"}]}, "source[0].wildcard", "backslash"),
+    ({"source": [{"anything-but": ["a", 1]}]}, "source[0].anything-but", "not both"),
+    ({"source": [{"anything-but": {"prefix": ""}}]}, "source[0].anything-but.prefix", "empty prefix"),
+    ({"source": [{"cidr": "10.0.0.0/33"}]}, "source[0].cidr", "no network"),
+    ({"source": [{"cidr": "2001:db8::1/32"}]}, "source[0].cidr", "bits set beyond"),
+    ({"n": [{"numeric": [">", 5, "<", 1]}]}, "n[0].numeric", "not below"),
+    ({"n": [{"numeric": ["!=", 5]}]}, "n[0].numeric", "numeric takes"),
+    ({"source": [["a"]]}, "source[0]", "a value is a string"),
+    ({"source": [{"exists": "yes"}]}, "source[0].exists", "exists does not take"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "place", "reason"), REFUSED, ids=lambda case: str(case)[:60])
+def test_what_cannot_be_converted_is_named_with_its_place_and_the_reason(pattern: Any, place: str, reason: str) -> None:
+    with pytest.raises(ConversionError) as caught:
+        eventbridge.convert(pattern, SCHEMA)
+    assert caught.value.place == place
+    assert reason in caught.value.reason
+    assert isinstance(caught.value, tamis.TamisError)
+
+
+def test_a_null_may_be_taken_for_a_field_that_is_left_out() -> None:
+    assert eventbridge.convert({"source": [None, "a"]}, SCHEMA, null_is_absent=True) == "source = 'a' OR source IS NULL"
+
+
+def test_a_pattern_that_excludes_too_much_among_several_values_is_refused() -> None:
+    many = [f"value number {at}" * 5 for at in range(40)]
+    with pytest.raises(ConversionError, match="too long a pattern"):
+        eventbridge.convert({"tags": [{"anything-but": many}]}, SCHEMA)
+
+
+def test_a_schema_is_proposed_from_what_patterns_ask_for() -> None:
+    patterns: list[Any] = [
+        {"resources": [{"prefix": "arn:"}], "detail": {"count": [{"numeric": [">", 1]}], "on": [True], "x": ["a"]}},
+        {"detail": {"x": [5], "y": [{"exists": True}], "z": [{"anything-but": [1, 2]}]}},
+        {"detail": {"x": ["b"]}},
+        "no JSON",
+    ]
+    needs = eventbridge.needed(patterns, multiple=["detail.y"])
+    schema = proposed_schema(needs)
+    kinds = {name: (attribute.domain.kind, attribute.multiple) for name, attribute in schema.attributes.items()}
+    del kinds["event_type"]
+    assert kinds == {
+        "resources": ("string", True), "detail.count": ("float", False), "detail.on": ("boolean", False),
+        "detail.x": ("string", False), "detail.y": ("string", True), "detail.z": ("float", False)}  # fmt: skip
+    assert needs["detail.x"].disputed
+    assert eventbridge.convert(patterns[0], schema)
+    with pytest.raises(ConversionError, match="detail.x is string"):
+        eventbridge.convert(patterns[1], schema)
+
+
+def test_a_schema_that_exists_is_extended_by_what_it_lacks() -> None:
+    wider = proposed_schema(eventbridge.needed([{"source": ["a"], "detail": {"new": [1]}}]), SCHEMA)
+    assert set(wider.attributes) - set(SCHEMA.attributes) == {"detail.new"}
+    assert proposed_schema({}, SCHEMA) is SCHEMA

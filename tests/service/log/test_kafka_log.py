@@ -1,0 +1,151 @@
+"""A Kafka topic as the service's event log: against a real broker where one can be had."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("aiokafka", reason="the service extra is not installed")
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from scripts.kafka_broker import Broker, BrokerUnavailableError
+from tamis.service.log import NotAppended, open_log
+from tests.pipeline.test_kafka import connector
+from tests.service.log.event_log_contract import EventLogContract, Open, bodies, ids
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[3]
+
+__all__ = ["connector"]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    pytest.importorskip("pyspark", reason="the broker's jars come by way of the Spark extra")
+    try:
+        with Broker() as broker:
+            yield broker.servers
+    except BrokerUnavailableError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def made(servers: str, partitions: int) -> str:
+    """A new topic."""
+    topic = f"events-{uuid.uuid4().hex}"
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    await admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1)])
+    await admin.close()
+    return topic
+
+
+@pytest.fixture
+def topic(servers: str) -> str:
+    return asyncio.run(made(servers, partitions=1))
+
+
+@pytest.fixture
+def open_again(servers: str, topic: str) -> Open:
+    return lambda: open_log(f"kafka://{servers}/{topic}", write=True)
+
+
+class TestKafkaLog(EventLogContract):
+    pass
+
+
+async def test_messages_have_id_time_and_key_for_other_readers(servers: str, topic: str, open_again: Open) -> None:
+    log = open_again()
+    before = datetime.now(UTC)
+    await log.append(ids(7), bodies(7), key="k")
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
+    await consumer.start()
+    message = await consumer.getone()
+    await consumer.stop()
+    await log.close()
+    headers = dict(message.headers)
+    assert (message.key, message.value) == (b"evt_7", bodies(7)[0].as_py().encode())
+    assert headers["tamis-id"] == b"evt_7"
+    assert len(headers["tamis-key"]) == 16
+    received = datetime.fromtimestamp(int(headers["tamis-time"]) / 1e6, UTC)
+    assert before <= received <= before + timedelta(minutes=1)
+
+
+async def test_messages_of_others_are_named_by_their_place(servers: str, topic: str, open_again: Open) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=servers)
+    await producer.start()
+    await producer.send_and_wait(topic, b'{"n":1}')
+    await producer.stop()
+    log = open_again()
+    table = await asyncio.to_thread(log.recent, 5)
+    assert table["id"].to_pylist() == [f"kafka {topic} 0 0"]
+    await log.close()
+
+
+async def test_two_services_on_one_topic_know_each_others_keys(open_again: Open) -> None:
+    one, other = open_again(), open_again()
+    first = await one.append(ids(0), bodies(0), key="k")
+    again = await other.append(ids(0), bodies(0), key="k")
+    assert (again.first, again.repeated) == (first.first, True)
+    await one.close()
+    await other.close()
+
+
+async def test_each_append_goes_to_one_of_several_partitions_in_order(servers: str) -> None:
+    log = open_log(f"kafka://{servers}/{await made(servers, partitions=3)}", write=True)
+    for start in range(0, 60, 10):
+        some = range(start, start + 10)
+        await log.append(ids(*some), bodies(*some))
+    table = await asyncio.to_thread(log.recent, 100)
+    assert (await asyncio.to_thread(log.size))[0] == table.num_rows == 60
+    assert set(table["partition"].to_pylist()) == {0, 1, 2}
+    place = {row["id"]: (row["partition"], row["offset"]) for row in table.to_pylist()}
+    for start in range(0, 60, 10):
+        partition, first = place[f"evt_{start}"]
+        assert [place[f"evt_{start + step}"] for step in range(10)] == [(partition, first + step) for step in range(10)]
+    await log.close()
+
+
+async def test_a_broker_that_is_not_there_is_told_of_in_one_line() -> None:
+    with pytest.raises(NotAppended, match=r"Kafka at 127.0.0.1:9: "):
+        open_log("kafka://127.0.0.1:9/topic", write=True)
+
+
+@pytest.mark.spark
+async def test_spark_reads_the_same_columns_as_from_a_spool(
+    servers: str, topic: str, open_again: Open, connector: str
+) -> None:
+    log = open_again()
+    await log.append(ids(*range(30)), bodies(*range(30)))
+    recent = await asyncio.to_thread(log.recent, 30)
+    await log.close()
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.service.log.kafka_frame", f"kafka://{servers}/{topic}", connector],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told = json.loads(ran.stdout.splitlines()[-1])
+    assert told["columns"] == [
+        ["offset", "bigint"], ["partition", "int"], ["id", "string"], ["time", "timestamp"], ["body", "string"]
+    ]  # fmt: skip
+    rows = [[row["offset"], row["partition"], row["id"], row["body"]] for row in recent.to_pylist()]
+    assert told["batch"] == rows
+    assert told["stream"] == rows
+    assert told["from 25"] == rows[25:]
+    assert told["times"] == sorted({int(row["time"].timestamp() * 1000) for row in recent.to_pylist()})
