@@ -4,7 +4,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-all check bench lock clean
+.PHONY: help setup java chromium demo test test-all check bench lock clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -20,13 +20,16 @@ $(STAMP): requirements.lock pyproject.toml scripts/ensure_python.sh
 java:
 	@sh scripts/ensure_java.sh
 
+chromium:
+	@sh scripts/ensure_chromium.sh || true  # without it the tests of the console are skipped
+
 demo: $(STAMP) java  ## auctions through Spark against 100,000 subscriptions, results in demo-results/
 	@$(BIN)/tamis demo
 
-test: $(STAMP) java  ## run the tests
+test: $(STAMP) java chromium  ## run the tests
 	$(BIN)/python -m pytest -m "not slow"
 
-test-all: $(STAMP) java  ## run the tests, the slow ones too
+test-all: $(STAMP) java chromium  ## run the tests, the slow ones too
 	$(BIN)/python -m pytest
 
 check: $(STAMP)  ## format, lint, types, imports

@@ -46,6 +46,16 @@ def test_a_subscription_has_its_ticket_and_sends_it_along() -> None:
     assert [request.headers.get("tamis-ticket") for request in double.requests[1:]] == ["tkt_1", "tkt_1"]
 
 
+def test_a_subscribe_whose_answer_was_lost_is_repeated_with_the_same_ticket() -> None:
+    double = ServiceDouble(lose=2)
+    with client(double) as tamis:
+        tamis.subscribe("price < 10")
+        tamis.subscribe("price < 10")
+    tickets = [request.headers["tamis-ticket"] for request in double.requests]
+    assert tickets[0] == tickets[1] == tickets[2] != tickets[3]
+    assert len(tickets[0]) == 47
+
+
 def test_a_refusal_says_what_the_service_said() -> None:
     with client(ServiceDouble()) as tamis, pytest.raises(ServiceError, match="did you mean price") as refused:
         tamis.subscribe("prce < 10")

@@ -1,19 +1,22 @@
 """Every example of README.md and of docs/ runs: Python, command line, links.
 
 A page is read from top to bottom: its ```python blocks share their names. A ```text block right after one is what the
-block prints. The fence says what else a block needs: ```python spark runs with the tests' Spark session, and
-```python no-test: <reason> is not run.
+block prints. The fence says what else a block needs: ```python spark runs with the tests' Spark session, ```python
+service against a real server in place of the one at `SERVER`, and ```python no-test: <reason> is not run.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
+
+from benchmarks.service.server import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
@@ -22,6 +25,11 @@ _BLOCK = re.compile(r"^```(python[^\n]*)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?"
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _SKIPPED = re.compile(r"python no-test: \S.*")
+SERVER = "http://127.0.0.1:8080"
+LOTS = """
+attributes: {title: string, price: float}
+event_types: {lot: {title: mandatory, price: mandatory}}
+"""
 # Stands in for `tamis` in a script: writes down how it was called, one line a call.
 _RECORDER = 'tamis() { for word in "$@"; do printf \'%s\\037\' "$word"; done >> calls; echo >> calls; }\n'
 
@@ -50,13 +58,14 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def run(page: Path, fences: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def run(page: Path, fences: tuple[str, ...], capsys: pytest.CaptureFixture[str], server: str = SERVER) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
     for snippet in snippets(page):
         if snippet.fence not in fences:
             continue
         # Line numbers as in the page, so that a failure shows its place.
-        exec(compile("\n" * snippet.line + snippet.code, str(page), "exec"), names)
+        code = snippet.code.replace(SERVER, server)
+        exec(compile("\n" * snippet.line + code, str(page), "exec"), names)
         printed = capsys.readouterr().out
         if snippet.output is not None:
             assert printed.rstrip("\n") == snippet.output.rstrip("\n")
@@ -80,8 +89,28 @@ def test_the_spark_of_a_page_runs(
     run(page, ("python", "python spark"), capsys)
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real server, which knows lots."""
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "lots.yaml").write_text(LOTS, encoding="utf-8")
+    with Server(folder / "state", folder / "lots.yaml") as started:
+        started.wait_until_ready()
+        yield started.url
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("page", pages_with("python service"), ids=named)
+def test_what_a_page_says_to_a_server_works(page: Path, server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(page, ("python service",), capsys, server)
+
+
 def test_a_block_is_run_or_says_why_not() -> None:
-    fences = {snippet.fence for page in PAGES for snippet in snippets(page)} - {"python", "python spark"}
+    fences = {snippet.fence for page in PAGES for snippet in snippets(page)} - {
+        "python",
+        "python spark",
+        "python service",
+    }
     assert all(_SKIPPED.fullmatch(fence) for fence in fences), fences
 
 

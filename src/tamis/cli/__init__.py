@@ -6,10 +6,14 @@ import typer
 
 from tamis.cli.backtest import backtest
 from tamis.cli.compile import compile
+from tamis.cli.convert import convert
 from tamis.cli.demo import demo
 from tamis.cli.explain import explain
 from tamis.cli.failures import Commands
+from tamis.cli.keys import keys
 from tamis.cli.match import match
+from tamis.cli.serve import serve
+from tamis.cli.subscriptions_import import subscriptions_import
 from tamis.cli.validate import validate
 from tamis.cli.version import version
 
@@ -34,6 +38,7 @@ def tamis() -> None:
     [bold]Start here[/bold]
       tamis demo
       tamis match subscriptions.jsonl events.jsonl --schema auctions.yaml
+      tamis serve --schema auctions.yaml
 
     \b
     [bold]Exit codes[/bold]
@@ -43,8 +48,10 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, demo, version):
+for command in (match, validate, explain, compile, backtest, convert, serve, demo, version):
     app.command()(command)
+app.command("import")(subscriptions_import)
+app.add_typer(keys)
 
 
 def main() -> None:

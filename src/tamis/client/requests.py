@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +38,8 @@ def subscribe(filter: str, delivery: Delivery | None, validity: timedelta | None
         form["delivery"] = dict(delivery)
     if validity is not None:
         form["validity"] = ceil(validity.total_seconds())
-    return _post("/v1/subscriptions", form)
+    # A ticket of one's own makes a repeat after a lost answer harmless.
+    return _post("/v1/subscriptions", form, f"tkt_{secrets.token_urlsafe(32)}", again=True)
 
 
 def publish(events: Event | Sequence[Event], key: str | None) -> Request:
@@ -52,10 +54,7 @@ def publish(events: Event | Sequence[Event], key: str | None) -> Request:
 
 def renew(id: str, ticket: str, validity: timedelta | None) -> Request:
     form = {} if validity is None else {"validity": ceil(validity.total_seconds())}
-    request = _post(f"/v1/subscriptions/{id}/renew", form)
-    return Request(
-        request.method, request.path, {**request.headers, **with_ticket(ticket)}, request.content, again=True
-    )
+    return _post(f"/v1/subscriptions/{id}/renew", form, ticket, again=True)
 
 
 def cancel(id: str, ticket: str) -> Request:
@@ -83,5 +82,6 @@ def with_ticket(ticket: str) -> dict[str, str]:
     return {"Tamis-Ticket": ticket} if ticket else {}
 
 
-def _post(path: str, form: Mapping[str, Any]) -> Request:
-    return Request("POST", path, {"Content-Type": "application/json"}, json.dumps(form).encode())
+def _post(path: str, form: Mapping[str, Any], ticket: str, again: bool) -> Request:
+    headers = {"Content-Type": "application/json", **with_ticket(ticket)}
+    return Request("POST", path, headers, json.dumps(form).encode(), again=again)

@@ -40,8 +40,8 @@ def number(value: int | float) -> str:
 def like(parts: Iterable[str | Wildcard]) -> str:
     """A LIKE pattern, quoted, of literal strings and wildcards.
 
-    >>> like(["100%", Wildcard.ANY])
-    "'100\\\\\\\\%%'"
+    >>> print(like(["100%", Wildcard.ANY]))
+    '100\\%%'
     """
     characters: list[str | Wildcard] = []
     for part in parts:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis import Schema
-from tamis.language import normalise, parse
 from tamis.dialects import ConversionError, sigma
+from tamis.language import normalise, parse
 from tests.dialects.agreement import assert_agree
 from tests.dialects.sigma import detection
 

@@ -28,8 +28,8 @@ def rule(condition: str = "sel", **named: Any) -> dict[str, Any]:
 
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"Image": "a.exe"}, "Image ILIKE 'a.exe'"),
-    ({"Image": r"C:\*\a?.exe"}, r"Image ILIKE 'C:\\%\\a_.exe'"),
-    ({"Image": r"C:\\*"}, r"Image ILIKE 'C:\\%'"),
+    ({"Image": r"C:\\*\a?.exe"}, r"Image ILIKE 'C:\\%\\a_.exe'"),
+    ({"Image": r"C:\*"}, "Image ILIKE 'C:*'"),
     ({"Image": "50%_a"}, r"Image ILIKE '50\%\_a'"),
     ({"Image": ["4624", "4625"]}, "Image IN ('4624', '4625')"),
     ({"Image": ""}, "Image = ''"),
@@ -44,7 +44,6 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"Image|re": r"a\d+$"}, r"Image RLIKE 'a\d+$'"),
     ({"Image|re|i|s": "a.b"}, "Image RLIKE '(?is)a.b'"),
     ({"Image|cidr": "10.0.0.0/30"}, r"Image RLIKE '^10\.0\.0\.[0-3]$'"),
-    ({"CommandLine|windash|contains": " -f"}, None),  # type: ignore[list-item]
     ({"Image|base64": "abc"}, "Image ILIKE 'YWJj'"),
     ({"Image|fieldref": "User"}, "Image = User"),
     ({"EventID": [1, "2"]}, "EventID IN (1, 2)"),
@@ -56,7 +55,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("selection", "wanted"), [case for case in CASES if case[1]], ids=lambda case: str(case))
+@pytest.mark.parametrize(("selection", "wanted"), CASES, ids=str)
 def test_a_selection_becomes_a_condition(selection: dict[str, Any], wanted: str) -> None:
     assert sigma.convert(rule(sel=selection), SCHEMA) == wanted
 

@@ -1,0 +1,107 @@
+"""Nothing is lost and nothing is told twice, however often the server, Spark or a worker is killed."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.findings import Finding, Options
+from benchmarks.service.server import Server, kill_process
+from benchmarks.service.siege import Siege, Toll
+
+SERVICE_KILLS = 200
+SPARK_KILLS = 30
+SHORTEST, LONGEST = 0.3, 6.0  # seconds a server lives before it is killed: Spark is rarely up by then
+EVERY, FULL_LIFE = 10, 40.0  # every tenth lives until events were matched
+
+
+def run(options: Options) -> Iterator[Finding]:
+    yield _finding("the service process", SERVICE_KILLS, *kills_of_the_service(options.subscriptions(SERVICE_KILLS)))
+    yield _finding("Spark's driver or a worker", SPARK_KILLS, *kills_of_spark(options.subscriptions(SPARK_KILLS)))
+
+
+def kills_of_the_service(kills: int, seed: int = 1) -> tuple[Toll, int]:
+    """Kills the service process at random moments; returns what it cost, and how many processes were left behind."""
+    drawn = random.Random(seed)
+    with tempfile.TemporaryDirectory() as name:
+        server = Server(Path(name) / "state", Siege.write_schema(Path(name)))
+        with server:
+            server.wait_until_ready()
+            siege = Siege(server)
+            threads = siege.begin()
+            left: set[int] = set()
+            for kill in range(kills):
+                if kill % EVERY == EVERY - 1:
+                    _live_on(server, siege)
+                time.sleep(drawn.uniform(SHORTEST, LONGEST))
+                under = {pid for pid, _ in server.descendants()}
+                server.kill()
+                left |= under
+                server.start()
+            server.wait_until_ready()
+            toll = siege.settle(threads)
+            survivors = left & _alive()
+    return toll, len(survivors)
+
+
+def kills_of_spark(kills: int, seed: int = 2) -> tuple[Toll, int]:
+    """Kills the pipeline process, its JVM, or a Python worker in turn, at random moments."""
+    drawn = random.Random(seed)
+    done = 0
+    with tempfile.TemporaryDirectory() as name:
+        server = Server(Path(name) / "state", Siege.write_schema(Path(name)))
+        with server:
+            server.wait_until_ready()
+            siege = Siege(server)
+            threads = siege.begin()
+            while done < kills:
+                _live_on(server, siege)
+                time.sleep(drawn.uniform(0, 3))
+                marks = ("java", "tamis.service.matching", "pyspark")
+                wanted = marks[done % len(marks)]
+                found = [pid for pid, command in server.descendants() if wanted in command.split(" -cp ")[0]]
+                if found:
+                    kill_process(drawn.choice(found))
+                    done += 1
+            server.wait_until_ready()
+            toll = siege.settle(threads)
+    return toll, 0
+
+
+def _live_on(server: Server, siege: Siege) -> None:
+    """Until something published from now on was told, or half a minute is over."""
+    told, deadline = siege.acknowledged, time.monotonic() + FULL_LIFE
+    while time.monotonic() < deadline:
+        if any(each and each[-1].event["number"] >= told for each in list(siege.live.values())):
+            return
+        time.sleep(0.05)
+
+
+def _alive() -> set[int]:
+    """Processes that are there and no zombies."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if state != "Z":
+                found.add(int(folder.name))
+    return found
+
+
+def _finding(what: str, kills: int, toll: Toll, survivors: int) -> Finding:
+    good = toll.nothing and survivors == 0
+    return Finding(
+        what=f"kill -9 of {what}, {kills} times",
+        workload=f"{toll.published:,} events acknowledged, {toll.subscribed} subscriptions made meanwhile",
+        measured="nothing lost, nothing twice" if good else "see the details",
+        bar="nothing",
+        reached=good,
+        details={**asdict(toll), "processes_left": survivors},
+    )

@@ -1,0 +1,226 @@
+"""`tamis convert`: rules of other systems to subscriptions, and a schema that has what they ask for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.paths import STREAM, format_of, require_writable
+from tamis.cli.refusals import Refusal, report
+from tamis.cli.rules import Rule, read_rules
+from tamis.cli.tables import FORMATS, write_table
+from tamis.cli.terminal import err, progress_bar, remark
+from tamis.dialects import ConversionError, eventbridge, jms, proposed_schema, sigma
+from tamis.dialects.needs import Needs
+from tamis.schema import Schema
+
+
+class Dialect(StrEnum):
+    eventbridge = "eventbridge"
+    jms = "jms"
+    sigma = "sigma"
+
+
+@dataclass(slots=True)
+class Options:
+    """What a dialect can be told beside the rules."""
+
+    null_is_absent: bool = False
+    keywords: str | None = None
+    log_source: str | None = None
+    multiple: list[str] = field(default_factory=list)
+
+
+def convert(
+    rules: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RULES",
+            help="Files of rules, or folders of them. EventBridge: JSON, a pattern or what [bold]aws events "
+            "list-rules[/bold] prints; JSON lines with id and pattern. JMS: text, a selector a line; JSON or YAML, a "
+            "mapping from id to selector. Sigma: YAML.",
+            show_default=False,
+        ),
+    ],
+    source: Annotated[
+        Dialect, typer.Option("--from", metavar="LANGUAGE", help="eventbridge, jms or sigma.", show_default=False)
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the subscriptions go (.jsonl, .csv, .parquet), or - for JSON lines on standard output.",
+            show_default=False,
+        ),
+    ],
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            "-s",
+            metavar="FILE",
+            help="The schema that events have, in YAML. Without it: one with all that the rules ask for.",
+            show_default=False,
+        ),
+    ] = None,
+    propose_schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--propose-schema",
+            metavar="FILE",
+            help="Write the schema here, extended by what the rules ask for and it lacks; they are converted under it.",
+            show_default=False,
+        ),
+    ] = None,
+    refused_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--refused",
+            metavar="FILE",
+            help="Where refused rules go, each with the reason (.jsonl, .csv, .parquet).",
+            show_default=False,
+        ),
+    ] = None,
+    multiple: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--multiple",
+            metavar="ATTRIBUTE",
+            help="An attribute of the proposed schema that comes as an array. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    null_is_absent: Annotated[
+        bool, typer.Option("--null-is-absent", help="EventBridge: take null in a pattern for a field that is left out.")
+    ] = False,
+    keywords: Annotated[
+        str | None,
+        typer.Option(
+            "--keywords",
+            metavar="ATTRIBUTE",
+            help="Sigma: the attribute that keywords without a field are looked for in.",
+            show_default=False,
+        ),
+    ] = None,
+    log_source: Annotated[
+        str | None,
+        typer.Option(
+            "--log-source",
+            metavar="PREFIX",
+            help="Sigma: ask for the rule's log source, too, in PREFIXcategory, PREFIXproduct and PREFIXservice.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Convert rules of other systems to subscriptions with the same meaning.
+
+    A rule that has no filter of the same meaning is reported with the reason and does not stop the others.
+
+    \b
+    [bold]Examples[/bold]
+      tamis convert --from eventbridge rules.json -s events.yaml -o subscriptions.jsonl
+      tamis convert --from sigma rules/ -o subs.jsonl --propose-schema logs.yaml --refused no.csv
+      tamis convert --from jms selectors.txt -s orders.yaml -o -
+
+    \b
+    [bold]Exit codes[/bold]
+      0  all converted
+      1  converted, but some were refused
+      2  not done
+    """
+    for path in (output, refused_to):
+        if path is not None and path != STREAM:
+            format_of(path, FORMATS, "a table")
+            require_writable(path)
+    if propose_schema is not None:
+        require_writable(propose_schema)
+    options = Options(null_is_absent, keywords, log_source, multiple or [])
+    start = time.perf_counter()
+    found = read_rules(rules, source.value)
+    if not found:
+        raise CommandError(f"there are no rules in {', '.join(map(str, rules))}")
+    with err.status("looking at what the rules ask for"):
+        shape = _schema(found, source.value, schema, propose_schema, options)
+    converted, refused = _converted(found, shape, source.value, options)
+    write_table(_table(converted), output)
+    remark(f"{len(converted):,} of {len(found):,} rules converted in {time.perf_counter() - start:.1f} s")
+    report(refused, refused_to)
+    if refused:
+        remark(f"{len(refused):,} refused" + (f", see {refused_to}" if refused_to else ""))
+        raise typer.Exit(PARTLY_REFUSED)
+
+
+def _schema(found: list[Rule], source: str, given: Path | None, proposed_to: Path | None, options: Options) -> Schema:
+    """The schema to convert under: the one that is given; where there is none, or more is asked for, one with all."""
+    base = None if given is None else Schema.load(given)
+    if base is not None and proposed_to is None:
+        return base
+    forms = [rule.form for rule in found if rule.error is None]
+    needs = _needed(forms, source, options)
+    for name in options.multiple:
+        if name in needs:
+            needs[name].multiple = True
+    if base is None and not needs:
+        raise CommandError("no rule could be read, so there is nothing to make a schema of; see --refused")
+    shape = proposed_schema(needs, base)
+    if proposed_to is not None:
+        proposed_to.write_text(shape.to_yaml(), encoding="utf-8")
+        added = len(shape.attributes) - (1 if base is None else len(base.attributes))
+        remark(f"{proposed_to}: {added:,} attributes " + ("proposed" if base is None else "added"))
+        disputed = sorted(name for name, need in needs.items() if need.disputed)
+        if disputed:
+            remark(f"asked for in several domains, the commonest taken: {', '.join(disputed[:10])}")
+    return shape
+
+
+def _needed(forms: list[Any], source: str, options: Options) -> Needs:
+    if source == "eventbridge":
+        return eventbridge.needed(forms, multiple=options.multiple)
+    if source == "jms":
+        return jms.needed(forms)
+    return sigma.needed(forms, keywords=options.keywords, log_source=options.log_source)
+
+
+def _converter(source: str, schema: Schema, options: Options) -> Callable[[Any], str]:
+    if source == "eventbridge":
+        return lambda form: eventbridge.convert(form, schema, null_is_absent=options.null_is_absent)
+    if source == "jms":
+        return lambda form: jms.convert(form, schema)
+    return lambda form: sigma.convert(form, schema, keywords=options.keywords, log_source=options.log_source)
+
+
+def _converted(
+    found: list[Rule], schema: Schema, source: str, options: Options
+) -> tuple[list[tuple[str, str]], list[Refusal]]:
+    convert = _converter(source, schema, options)
+    converted: list[tuple[str, str]] = []
+    refused: list[Refusal] = []
+    with progress_bar() as bar:
+        for rule in bar.track(found, description="converting", task_id=bar.add_task("converting", note="")):
+            try:
+                if rule.error is not None:
+                    raise rule.error
+                converted.append((rule.id, convert(rule.form)))
+            except ConversionError as error:
+                refused.append(Refusal.of(rule.id, error))
+    return converted, refused
+
+
+def _table(converted: Iterable[tuple[str, str]]) -> pa.Table:
+    rows = list(converted)
+    return pa.table(
+        {
+            "id": pa.array([id for id, _ in rows], pa.string()),
+            "filter": pa.array([text for _, text in rows], pa.string()),
+        }
+    )

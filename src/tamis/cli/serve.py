@@ -1,0 +1,131 @@
+"""`tamis serve`: the whole service in one command."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis.cli.failures import CommandError
+from tamis.cli.terminal import remark, warn
+
+_LOCAL_NAMES = ("localhost", "ip6-localhost")
+
+
+class Who(StrEnum):
+    """Who may do something."""
+
+    anyone = "anyone"
+    keys = "keys"
+
+
+def serve(
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", metavar="FOLDER", help="Where everything is kept.", show_default="tamis-state"),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            "-s",
+            metavar="FILE",
+            help="The schema, in YAML, for the first start; later ones may extend it. Without it: events of any form, "
+            "and filters over CloudEvents' attributes.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen.", show_default="127.0.0.1")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", "-p", min=0, max=65_535, help="0: any free one.", show_default="8080")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store", metavar="URL", help="postgresql+psycopg://... instead of the SQLite file.", show_default=False
+        ),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option("--log", metavar="URL", help="kafka://host:port/topic instead of the spool.", show_default=False),
+    ] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option("--spark", metavar="URL", help="spark://... or local\\[2] instead of all local cores."),
+    ] = None,
+    publish: Annotated[Who | None, typer.Option("--publish", help="Who may publish.", show_default="anyone")] = None,
+    subscribe: Annotated[
+        Who | None, typer.Option("--subscribe", help="Who may subscribe.", show_default="anyone")
+    ] = None,
+    allow_private: Annotated[
+        bool,
+        typer.Option("--allow-private", help="Let webhooks go to private and local addresses.", show_default=False),
+    ] = False,
+    settings: Annotated[
+        Path | None,
+        typer.Option("--settings", metavar="FILE", help="More settings, in YAML.", show_default=False),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every request.", show_default=False)] = False,
+) -> None:
+    """Serve subscriptions over HTTP, with a console in the browser.
+
+    Everything is kept in one folder, and a server started over it again goes on where it was. Settings may also come
+    from the environment: TAMIS_PORT, TAMIS_STORE_URL, TAMIS_LIMITS_BODY_BYTES and so on.
+
+    \b
+    [bold]Examples[/bold]
+      tamis serve --schema auctions.yaml
+      tamis serve --port 9000 --publish keys --subscribe keys
+      TAMIS_STORE_URL=postgresql+psycopg://tamis@db/tamis tamis serve --log kafka://broker:9092/events
+
+    \b
+    [bold]Exit codes[/bold]
+      0  stopped by Ctrl-C or SIGTERM
+      2  could not start
+    """
+    try:
+        from tamis.service.configuration import read_settings
+        from tamis.service.serve import serve as run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "tamis":
+            raise
+        raise CommandError(f"the service needs {error.name}: pip install 'tamis[service,spark]'") from error
+    given = read_settings(
+        {
+            "state": state,
+            "schema_path": schema,
+            "host": host,
+            "port": port,
+            "store_url": store,
+            "log_url": log,
+            "spark_master": spark,
+            "access.publish": None if publish is None else publish.value,
+            "access.subscribe": None if subscribe is None else subscribe.value,
+            "delivery.allow_private": True if allow_private else None,
+        },
+        settings,
+    )
+    _log_to_standard_error(verbose)
+    if not _is_local(given.host) and "anyone" in (given.access.publish, given.access.subscribe):
+        warn(f"anyone who reaches {given.host} may use this server; --publish keys and --subscribe keys ask for keys")
+    run(given, remark)
+
+
+def _log_to_standard_error(verbose: bool) -> None:
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    if verbose:
+        logging.getLogger("tamis").setLevel(logging.INFO)
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host in _LOCAL_NAMES

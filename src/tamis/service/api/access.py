@@ -1,0 +1,161 @@
+"""Who is asking, and what they may have: API keys with roles, and the tickets of single subscriptions.
+
+What is another's is answered exactly as what does not exist.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from fastapi import Depends, Path, Security
+from fastapi.openapi.models import APIKey, APIKeyIn, HTTPBearer
+from fastapi.security.base import SecurityBase
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection
+
+from tamis.service.api.key_ring import LONGEST_SECRET
+from tamis.service.api.problems import Problem, not_found
+from tamis.service.api.service import Service, Serving
+from tamis.service.store import Key, Role, Subscription
+
+_FROM_BROWSERS: Final = ("/stream", "/socket")  # where a browser cannot set headers, the query may have the secret
+
+SubscriptionId = Annotated[
+    str,
+    Path(
+        description="The subscription's id", pattern="^[A-Za-z0-9_-]{1,100}$", examples=["sub_3q2-8xYhT0m5nKc7vZJdQw"]
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever asks: a key, or nobody in particular (`key` is None). `address` is where the request comes from."""
+
+    key: Key | None
+    address: str
+
+    @property
+    def owner(self) -> str:
+        """What subscriptions made by this caller are kept under; empty without a key."""
+        return self.key.id if self.key is not None else ""
+
+    @property
+    def administers(self) -> bool:
+        return self.key is not None and "administer" in self.key.roles
+
+    def has(self, role: Role) -> bool:
+        """Whether the key has the role; administrators have all."""
+        return self.key is not None and (role in self.key.roles or self.administers)
+
+
+class _KeyScheme(SecurityBase):
+    """`Authorization: Bearer tk_…`, or `?key=` for event streams and sockets."""
+
+    model = HTTPBearer(description="An API key: `tk_…`")
+    scheme_name = "key"
+
+    async def __call__(self, connection: HTTPConnection) -> str | None:
+        scheme, _, secret = connection.headers.get("authorization", "").partition(" ")
+        return secret.strip() if scheme.lower() == "bearer" else _in_query(connection, "key")
+
+
+class _TicketScheme(SecurityBase):
+    """`Tamis-Ticket: tkt_…`, or `?ticket=` for event streams and sockets."""
+
+    model = APIKey.model_validate(
+        {"in": APIKeyIn.header, "name": "Tamis-Ticket", "description": "A subscription's ticket: `tkt_…`"}
+    )
+    scheme_name = "ticket"
+
+    async def __call__(self, connection: HTTPConnection) -> str | None:
+        ticket = connection.headers.get("tamis-ticket") or _in_query(connection, "ticket")
+        return ticket if ticket is not None and len(ticket) <= LONGEST_SECRET and ticket.isascii() else None
+
+
+def _in_query(connection: HTTPConnection, name: str) -> str | None:
+    return connection.query_params.get(name) if connection.url.path.endswith(_FROM_BROWSERS) else None
+
+
+PresentedKey = Annotated[str | None, Security(_KeyScheme())]
+Ticket = Annotated[str | None, Security(_TicketScheme())]
+
+
+async def current_caller(connection: HTTPConnection, secret: PresentedKey, service: Serving) -> Caller:
+    """The caller; 401 if a key is given that is none, 429 if they ask too often."""
+    address = connection.client.host if connection.client is not None else ""
+    key = await service.key_ring.find(secret) if secret is not None else None
+    # Guesses at keys count against the address, so that guessing is slow too.
+    wait = service.rates.take(f"key {key.id}" if key is not None else f"address {address}")
+    if wait:
+        headers = {"Retry-After": str(math.ceil(wait))}
+        raise Problem(429, "rate", f"too many requests; wait {wait:.1f} seconds", headers=headers)
+    if secret is not None and key is None:
+        raise Problem(401, "key", "this key is unknown or revoked", headers={"WWW-Authenticate": "Bearer"})
+    return Caller(key, address)
+
+
+Asking = Annotated[Caller, Depends(current_caller)]
+
+
+async def publisher(caller: Asking, service: Serving) -> Caller:
+    """Somebody who may publish: anyone, or keys with the role, as the server is set."""
+    if service.settings.access.publish == "keys":
+        _require(caller, "publish")
+    return caller
+
+
+async def subscriber(caller: Asking, service: Serving) -> Caller:
+    """Somebody who may subscribe: anyone, or keys with the role, as the server is set."""
+    if service.settings.access.subscribe == "keys":
+        _require(caller, "subscribe")
+    return caller
+
+
+async def administrator(caller: Asking) -> Caller:
+    """Somebody with a key that may administer."""
+    _require(caller, "administer")
+    return caller
+
+
+Publisher = Annotated[Caller, Depends(publisher)]
+Subscriber = Annotated[Caller, Depends(subscriber)]
+Administrator = Annotated[Caller, Depends(administrator)]
+
+
+def _require(caller: Caller, role: Role) -> None:
+    if caller.has(role):
+        return
+    if caller.key is None:
+        detail = f"this needs an API key that may {role}: send it as Authorization: Bearer tk_…"
+        raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
+    raise Problem(403, "role", f"this key may not {role}")
+
+
+async def owned_subscription(id: SubscriptionId, caller: Asking, ticket: Ticket, service: Serving) -> Subscription:
+    """The subscription, if it is the caller's, the ticket fits it, or the caller administers; else 404."""
+    return (await run_in_threadpool(look_up, service, id, caller, ticket))[0]
+
+
+async def ticketed_subscription(id: SubscriptionId, caller: Asking, ticket: Ticket, service: Serving) -> Subscription:
+    """The subscription, if its ticket came along; 403 for an owner who did not send it, else 404."""
+    found, fits = await run_in_threadpool(look_up, service, id, caller, ticket)
+    if not fits:
+        detail = "renewing and cancelling need the subscription's ticket: send it as Tamis-Ticket"
+        raise Problem(403, "ticket", detail)
+    return found
+
+
+Owned = Annotated[Subscription, Depends(owned_subscription)]
+Ticketed = Annotated[Subscription, Depends(ticketed_subscription)]
+
+
+def look_up(service: Service, id: str, caller: Caller, ticket: str | None) -> tuple[Subscription, bool]:
+    """A subscription that the caller may see, and whether the ticket is its own. Asks the store, so not in the loop."""
+    fits = ticket is not None and service.store.subscriptions.ticket_fits(id, ticket)
+    found = service.store.subscriptions.get(id)
+    if found is None or not (fits or caller.administers or (caller.owner and caller.owner == found.owner)):
+        raise not_found()
+    return found, fits

@@ -1,0 +1,124 @@
+"""Advertisements: what publishers say they will publish."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from tamis.service.api.access import Asking, Caller, Publisher
+from tamis.service.api.language import canonical_text
+from tamis.service.api.problems import Fault, Problem, not_found, responses
+from tamis.service.api.service import Serving
+from tamis.service.api.strict_json import StrictRoute
+from tamis.service.api.texts import FilterText, Id
+from tamis.service.api.validity import ValidityForm, expiry
+from tamis.service.store import Advertisement
+
+router = APIRouter(prefix="/v1/advertisements", tags=["advertisements"], route_class=StrictRoute)
+
+_MOST: Final = 1_000  # of one owner
+_EXAMPLE: Final[dict[str, Any]] = {
+    "id": "adv_3q2-8xYhT0m5nKc7vZJdQw",
+    "event_type": "antiques",
+    "filter": "price < 1000.0",
+    "created": "2026-01-01T10:00:00Z",
+    "expires": "2026-01-02T10:00:00Z",
+    "yours": True,
+}
+
+
+class AdvertiseForm(ValidityForm):
+    """Events of this type that satisfy the filter are to be expected."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"event_type": "antiques", "filter": "price < 1000", "validity": "P7D"}]},
+    )
+
+    event_type: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    filter: FilterText = "TRUE"
+
+
+class AdvertisementForm(BaseModel):
+    """An advertisement in force."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    id: str | None = Field(description="For whoever may withdraw it: one made without a key, by its id alone")
+    event_type: str
+    filter: str
+    created: datetime
+    expires: datetime
+    yours: bool = Field(description="Whether the caller's key made it")
+
+
+class AdvertisementList(BaseModel):
+    """Advertisements, the oldest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE]}]})
+
+    items: list[AdvertisementForm]
+
+
+@router.post(
+    "",
+    status_code=201,
+    operation_id="advertise",
+    summary="Advertise",
+    responses=responses(400, 401, 403, 413, 422, 503),
+)
+def advertise(form: AdvertiseForm, caller: Publisher, service: Serving) -> AdvertisementForm:
+    """Says what will be published, for subscribers to see."""
+    if form.event_type not in service.schema.event_types:
+        message = f"there is no event type {form.event_type!r}"
+        raise Problem(422, "event-type", message, [Fault(message=message, field="event_type")])
+    filter = canonical_text(service, form.filter)
+    expires = expiry(form, service.settings)
+    advertisements = service.store.advertisements
+    if len(advertisements.list(caller.owner, limit=_MOST)) >= _MOST:
+        raise Problem(403, "limit", f"there are {_MOST:,} advertisements already, which is the most; remove some")
+    made = advertisements.create(caller.owner, form.event_type, filter, expires)
+    return _shown(made, caller).model_copy(update={"id": made.id})
+
+
+@router.get("", operation_id="list_advertisements", summary="What is advertised", responses=responses(401, 422, 503))
+def list_advertisements(
+    caller: Asking, service: Serving, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
+) -> AdvertisementList:
+    """Everybody's: an advertisement is public. Who made it is not said."""
+    return AdvertisementList(items=[_shown(one, caller) for one in service.store.advertisements.list(limit=limit)])
+
+
+@router.delete(
+    "/{id}",
+    status_code=204,
+    operation_id="remove_advertisement",
+    summary="Withdraw an advertisement",
+    responses=responses(401, 403, 404, 422, 503),
+)
+def remove_advertisement(id: Id, caller: Publisher, service: Serving) -> Response:
+    """One of the caller's own; an administrator withdraws any."""
+    found = service.store.advertisements.get(id)
+    if found is None or not _may_remove(caller, found):
+        raise not_found("advertisement")
+    service.store.advertisements.remove(id)
+    return Response(status_code=204)
+
+
+def _may_remove(caller: Caller, found: Advertisement) -> bool:
+    return found.owner in ("", caller.owner) or caller.administers
+
+
+def _shown(found: Advertisement, caller: Caller) -> AdvertisementForm:
+    yours = found.owner == caller.owner != ""
+    return AdvertisementForm(
+        id=found.id if yours or caller.administers else None,
+        event_type=found.event_type,
+        filter=found.filter,
+        created=found.created,
+        expires=found.expires,
+        yours=yours,
+    )

@@ -1,0 +1,106 @@
+"""The web application: every room's routes, and around them the limits, the counting and the refusals."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from tamis.service.api import (
+    advertisements,
+    backtests,
+    cloudevents,
+    events,
+    filters,
+    keys,
+    probes,
+    problems,
+    schemas,
+    status,
+    subscriptions,
+)
+from tamis.service.api.background import Running
+from tamis.service.api.body_limit import BodyLimit
+from tamis.service.api.problems import ProblemForm
+from tamis.service.api.publishing.acceptance import Acceptance
+from tamis.service.api.service import Service
+from tamis.service.api.watching import Watching
+from tamis.service.console import router as console
+from tamis.service.delivery.routes import router as delivery
+
+_DESCRIPTION: Final = """
+Publish events, and be told of those that satisfy your filter.
+
+Keys go into `Authorization: Bearer tk_…`, a subscription's ticket into `Tamis-Ticket: tkt_…`. Every refusal is
+`application/problem+json`. What is not yours is answered like what does not exist.
+"""
+
+
+def build(service: Service) -> FastAPI:
+    """The application of a service. Several may live in one process."""
+    running = Running(service)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await running.start()
+        try:
+            yield
+        finally:
+            await running.close()
+
+    app = FastAPI(
+        title="Tamis",
+        version=version("tamis"),
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        # A slash too many is a path that does not exist: a redirect would lose the body of a publish.
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.state.running = running
+    app.state.acceptance = Acceptance(service)
+    problems.install(app)
+    for room in (subscriptions, events, filters, backtests, schemas, advertisements, keys, status, probes):
+        app.include_router(room.router)
+    app.include_router(delivery)
+    app.include_router(cloudevents.router)
+    app.include_router(console)
+    limits = service.limits
+    app.add_middleware(BodyLimit, body_bytes=limits.body_bytes, concurrent_bytes=limits.concurrent_bytes)
+    app.add_middleware(Watching, metrics=service.metrics)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's description, with our problems where it would have its own form of them."""
+    if app.openapi_schema is None:
+        described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        parts = described["components"]["schemas"]
+        problem = ProblemForm.model_json_schema(ref_template="#/components/schemas/{model}")
+        parts.update(problem.pop("$defs", {}))
+        parts["ProblemForm"] = problem
+        for name in ("HTTPValidationError", "ValidationError"):
+            parts.pop(name, None)
+        for operation in (each for path in described["paths"].values() for each in path.values()):
+            _declare_refusals(operation)
+        app.openapi_schema = described
+    return app.openapi_schema
+
+
+def _declare_refusals(operation: dict[str, Any]) -> None:
+    """What any operation may answer because of what stands around it: keys, bodies, the store."""
+    if "security" not in operation:
+        return
+    possible = [401, 503]
+    if "requestBody" in operation:
+        possible += [400, 408, 413]
+    for number, declared in problems.responses(*possible).items():
+        operation["responses"].setdefault(str(number), declared)

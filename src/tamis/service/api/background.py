@@ -1,0 +1,126 @@
+"""What runs beside the requests: expiry, retention, and news from the store and the pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+
+from tamis.service.api.observing import matched_end
+from tamis.service.api.schemas import refresh
+from tamis.service.api.service import Service
+from tamis.service.matching import Batch
+
+_logger: Final = logging.getLogger("tamis.service")
+_EXPIRY_SECONDS: Final = 1.0
+_SCHEMA_SECONDS: Final = 2.0
+_RETENTION_SECONDS: Final = 60.0
+_DELIVERED_SECONDS: Final = 0.5
+_KEPT_BACKTESTS: Final = timedelta(days=7)
+_KEPT_RECEIPTS: Final = timedelta(days=1)
+
+
+class Running:
+    """The server at work, from `start` to `close`: delivery, the pipeline process and the sweeps.
+
+    `finish` comes before the last connections are closed, for readers hold theirs until delivery ends.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        service = self._service
+        service.supervisor.on_batch(self._hear)
+        await service.delivery.start()
+        await service.supervisor.start()
+        work: dict[str, tuple[float, Callable[[], object]]] = {
+            "expiry": (_EXPIRY_SECONDS, lambda: expire(service)),
+            "schema": (_SCHEMA_SECONDS, lambda: refresh(service)),
+            "retention": (_RETENTION_SECONDS, lambda: let_go(service)),
+        }
+        self._tasks = [asyncio.create_task(_repeat(name, *each), name=name) for name, each in work.items()]
+        self._tasks.append(asyncio.create_task(_count_deliveries(service), name="delivered"))
+
+    async def finish(self) -> None:
+        """Ends the pipeline process, and delivery with every cursor saved. A second time it does nothing."""
+        tasks, self._tasks = self._tasks, []
+        if not tasks:
+            return
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # What the pipeline records meanwhile is delivered after the next start.
+        await asyncio.gather(self._service.supervisor.stop(), self._service.delivery.stop())
+
+    async def close(self) -> None:
+        """The same, and gives the log and the store back."""
+        await self.finish()
+        await self._service.log.close()
+        await run_in_threadpool(self._service.store.close)
+
+    def _hear(self, batch: Batch) -> None:
+        if self._tasks:
+            hear(self._service, batch)
+
+
+def hear(service: Service, batch: Batch) -> None:
+    """A batch is in the store: whoever waits for it is woken, and it is counted."""
+    service.delivery.wake(batch.head)
+    if batch.batch < 0:
+        return
+    metrics, meter = service.metrics, service.meter
+    metrics.batches.inc()
+    metrics.matched_events.inc(batch.events)
+    metrics.matches.inc(batch.matches)
+    metrics.dead.inc(batch.dead)
+    metrics.batch_seconds.observe(batch.ms / 1e3)
+    meter.count("matched", batch.matches)
+    meter.count("events_matched", batch.events)
+    for seconds in meter.matched(matched_end(batch) or 0):
+        metrics.latency.observe(seconds)
+
+
+def expire(service: Service) -> None:
+    """Ends the subscriptions whose time has come."""
+    service.store.subscriptions.expire(datetime.now(UTC))
+
+
+def let_go(service: Service) -> None:
+    """Removes what was kept long enough."""
+    now, retention, store = datetime.now(UTC), service.settings.retention, service.store
+    store.notifications.sweep(now - retention.notifications)
+    store.dead_letters.sweep(now - retention.notifications)
+    store.backtests.sweep(now - _KEPT_BACKTESTS)
+    store.advertisements.sweep(now)
+    store.receipts.sweep(now - _KEPT_RECEIPTS)
+    pipeline = service.supervisor.status()
+    store.subscriptions.purge(now - retention.notifications, pipeline.revision)
+    if pipeline.last is not None and pipeline.last.processed > 0:
+        service.log.sweep(now - retention.spool, pipeline.last.processed)
+
+
+async def _repeat(name: str, seconds: float, work: Callable[[], object]) -> None:
+    """Does the work now and then, in a thread; what fails is logged and done again the next time."""
+    while True:
+        try:
+            await run_in_threadpool(work)
+        except Exception:
+            _logger.exception("%s did not succeed; it is tried again", name)
+        await asyncio.sleep(seconds)
+
+
+async def _count_deliveries(service: Service) -> None:
+    """Delivery counts by itself; rates need to know when."""
+    counted = 0
+    while True:
+        told = service.delivery.status()
+        total = told["delivered"] + told["handed_out"]
+        service.meter.count("delivered", total - counted)
+        counted = total
+        await asyncio.sleep(_DELIVERED_SECONDS)

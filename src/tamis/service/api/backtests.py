@@ -1,0 +1,128 @@
+"""Backtests: what a filter would have matched in the past. Asked for here, run by the pipeline process."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from tamis.service.api.access import Caller, Subscriber
+from tamis.service.api.language import canonical_text
+from tamis.service.api.problems import Problem, not_found, responses
+from tamis.service.api.service import Serving
+from tamis.service.api.strict_json import StrictRoute
+from tamis.service.api.texts import FilterText, Id
+from tamis.service.store import Backtest
+
+router = APIRouter(prefix="/v1/backtests", tags=["backtests"], route_class=StrictRoute)
+
+_WAITING_AT_MOST: Final = 10  # of one owner: each goes over the whole log
+
+
+class BacktestRequest(BaseModel):
+    """A filter, and which part of the past to look at."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"filter": "price < 10", "window_seconds": 3600}]}
+    )
+
+    filter: FilterText
+    since: AwareDatetime | None = Field(None, description="Events received from then on")
+    until: AwareDatetime | None = Field(None, description="Events received before then")
+    window_seconds: Annotated[int, Field(ge=1, le=31_622_400)] | None = Field(
+        None, description="The width of the windows that are counted; left out, one is chosen"
+    )
+    samples: Annotated[int, Field(ge=0, le=50)] = Field(5, description="How many matching events to show")
+
+
+class BacktestForm(BaseModel):
+    """A backtest as far as it has come. `result` is there once it is done, `error` once it has failed."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "bkt_3q2-8xYhT0m5nKc7vZJdQw",
+                    "state": "done",
+                    "filter": "price < 10",
+                    "done": 1000,
+                    "total": 1000,
+                    "created": "2026-01-01T10:00:00Z",
+                    "result": {"events": 1000, "total": 3, "counts": [["2026-01-01T09:00:00Z", 3]]},
+                    "error": "",
+                }
+            ]
+        }
+    )
+
+    id: str
+    state: Literal["waiting", "running", "done", "failed"]
+    filter: str
+    done: int = Field(description="Events looked at so far")
+    total: int = Field(description="Events to look at; 0 while that is not known")
+    created: datetime
+    result: dict[str, Any] | None
+    error: str
+
+
+@router.post(
+    "",
+    status_code=202,
+    operation_id="start_backtest",
+    summary="Start a backtest",
+    responses=responses(400, 401, 403, 413, 422, 503),
+)
+def start_backtest(form: BacktestRequest, caller: Subscriber, service: Serving) -> BacktestForm:
+    """Runs a filter over the events that are still kept. Ask for the result by the id."""
+    canonical = canonical_text(service, form.filter)
+    backtests = service.store.backtests
+    under_way = [one for one in backtests.list(caller.owner) if one.state in ("waiting", "running")]
+    if len(under_way) >= _WAITING_AT_MOST:
+        detail = f"{len(under_way)} backtests are under way already; wait for one to end"
+        raise Problem(429, "limit", detail, headers={"Retry-After": "10"})
+    request = {
+        "filter": canonical,
+        "text": form.filter,
+        "since": None if form.since is None else form.since.isoformat(),
+        "until": None if form.until is None else form.until.isoformat(),
+        "window_seconds": form.window_seconds,
+        "samples": form.samples,
+    }
+    made = backtests.get(backtests.create(caller.owner, request))
+    if made is None:
+        raise not_found("backtest")
+    return _shown(made)
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_backtest",
+    summary="How a backtest is doing",
+    responses=responses(401, 403, 404, 422, 503),
+)
+def get_backtest(id: Id, caller: Subscriber, service: Serving) -> BacktestForm:
+    """Its progress, and its result once it is done."""
+    found = service.store.backtests.get(id)
+    if found is None or not _may_see(caller, found):
+        raise not_found("backtest")
+    return _shown(found)
+
+
+def _may_see(caller: Caller, found: Backtest) -> bool:
+    """One that was started without a key is known by its id alone, which cannot be guessed."""
+    return found.owner in ("", caller.owner) or caller.administers
+
+
+def _shown(found: Backtest) -> BacktestForm:
+    return BacktestForm(
+        id=found.id,
+        state=found.state,
+        filter=str(found.request.get("text", "")),
+        done=found.done,
+        total=found.total,
+        created=found.created,
+        result=found.result,
+        error=found.error,
+    )

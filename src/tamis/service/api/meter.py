@@ -1,0 +1,80 @@
+"""What happens a second, and how late: the recent past of the server, for its status."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Literal
+
+Counted = Literal["published", "matched", "delivered", "refused", "events_matched"]
+
+_WINDOW: Final = 10  # seconds over which a rate is taken
+_KEPT: Final = 300  # seconds
+_LATENCIES: Final = 2_000  # publishes
+_AWAITED: Final = 20_000  # publishes
+
+
+class Meter:
+    """Counts by second for five minutes, and how long the latest publishes took to be matched.
+
+    `_awaited` has the publishes that are not known to be matched: the log's number after the last event, and when it
+    was accepted. Used by the event loop's thread only.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._started = clock()
+        self._seconds: deque[tuple[int, dict[Counted, int]]] = deque(maxlen=_KEPT)
+        self._totals: dict[Counted, int] = {}
+        self._latencies: deque[float] = deque(maxlen=_LATENCIES)
+        self._awaited: deque[tuple[int, float]] = deque(maxlen=_AWAITED)
+        self.newest = 0  # the log's number after the last event accepted here; 0: none was
+
+    def count(self, what: Counted, number: int) -> None:
+        """So many more, just now."""
+        if not number:
+            return
+        second = int(self._clock())
+        if not self._seconds or self._seconds[-1][0] != second:
+            self._seconds.append((second, {}))
+        counts = self._seconds[-1][1]
+        counts[what] = counts.get(what, 0) + number
+        self._totals[what] = self._totals.get(what, 0) + number
+
+    def accepted(self, end: int) -> None:
+        """Events up to this number of the log, which is not among them, were accepted just now."""
+        self._awaited.append((end, self._clock()))
+        self.newest = max(self.newest, end)
+
+    def matched(self, end: int) -> list[float]:
+        """Events up to this number are matched: how many seconds each publish among them had to wait for it."""
+        now = self._clock()
+        waited = []
+        while self._awaited and self._awaited[0][0] <= end:
+            waited.append(max(0.0, now - self._awaited.popleft()[1]))
+        self._latencies.extend(waited)
+        return waited
+
+    def total(self, what: Counted) -> int:
+        """How many since the start."""
+        return self._totals.get(what, 0)
+
+    def rate(self, what: Counted) -> float:
+        """How many a second, over the last ten whole seconds."""
+        now = self._clock()
+        last = int(now) - 1
+        found = sum(counts.get(what, 0) for second, counts in self._seconds if last - _WINDOW < second <= last)
+        return found / max(1.0, min(_WINDOW, now - self._started))
+
+    def latency(self, share: float) -> float | None:
+        """Seconds from accepted to matched that so large a share of the recent publishes stays under; None at first."""
+        if not self._latencies:
+            return None
+        ordered = sorted(self._latencies)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    @property
+    def uptime(self) -> float:
+        """Seconds since the start."""
+        return self._clock() - self._started

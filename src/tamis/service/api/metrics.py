@@ -1,0 +1,60 @@
+"""What Prometheus is told. One registry an application, so that several can live in one process."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_LATENCY_SECONDS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0)
+
+
+class Metrics:
+    """Counters and gauges of one server. Safe from any thread."""
+
+    def __init__(self) -> None:
+        registry = self.registry = CollectorRegistry()
+        self.requests = Counter("tamis_http_requests", "Requests answered", ("operation", "status"), registry=registry)
+        self.request_seconds = Histogram(
+            "tamis_http_request_seconds",
+            "Time to the first byte of the answer",
+            ("operation",),
+            buckets=_REQUEST_SECONDS,
+            registry=registry,
+        )
+        self.published = Counter("tamis_events_published", "Events that came in", registry=registry)
+        self.accepted = Counter("tamis_events_accepted", "Events put on the log", registry=registry)
+        self.refused = Counter("tamis_events_refused", "Events refused at the door", registry=registry)
+        self.repeated = Counter(
+            "tamis_events_repeated", "Events that came again under an idempotency key", registry=registry
+        )
+        self.batches = Counter("tamis_batches", "Micro-batches matched", registry=registry)
+        self.matched_events = Counter("tamis_events_matched", "Events that went through matching", registry=registry)
+        self.matches = Counter("tamis_matches", "Pairs of an event and a subscription it satisfies", registry=registry)
+        self.dead = Counter("tamis_events_dead", "Events found illegible in matching", registry=registry)
+        self.batch_seconds = Histogram(
+            "tamis_batch_seconds", "How long a micro-batch took", buckets=_LATENCY_SECONDS, registry=registry
+        )
+        self.latency = Histogram(
+            "tamis_match_latency_seconds",
+            "From an event's acceptance until its matches can be read",
+            buckets=_LATENCY_SECONDS,
+            registry=registry,
+        )
+        self.lag = Gauge("tamis_lag_events", "Events on the log that are not matched yet", registry=registry)
+        self.subscriptions = Gauge("tamis_subscriptions_active", "Subscriptions that are matched", registry=registry)
+        self.listeners = Gauge("tamis_listeners", "Readers by server-sent events and WebSocket", registry=registry)
+        self.delivered = Gauge(
+            "tamis_deliveries", "Notifications acknowledged by webhooks and Kafka since the start", registry=registry
+        )
+        self.handed_out = Gauge(
+            "tamis_notifications_read", "Notifications handed to live readers since the start", registry=registry
+        )
+        self.delivery_failures = Gauge("tamis_delivery_failures", "Failed attempts since the start", registry=registry)
+        self.breakers_open = Gauge("tamis_breakers_open", "Endpoints that are not called for now", registry=registry)
+        self.dead_letters = Gauge("tamis_dead_letters", "Dead letters kept", registry=registry)
+        self.pipeline_up = Gauge("tamis_pipeline_up", "1 while the pipeline runs", registry=registry)
+        self.pipeline_restarts = Gauge("tamis_pipeline_restarts", "Restarts of the pipeline", registry=registry)
+
+    def text(self) -> bytes:
+        """All of it in Prometheus' text form."""
+        return generate_latest(self.registry)

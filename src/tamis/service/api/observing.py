@@ -1,0 +1,39 @@
+"""Gauges that are read when somebody asks."""
+
+from __future__ import annotations
+
+from tamis.service.api.service import Service
+from tamis.service.matching import Batch
+
+
+def matched_end(batch: Batch | None) -> int | None:
+    """The log's number after the last event that is matched; None while that cannot be told.
+
+    `processed` is where the batch began: only what is before it could not come again after a crash.
+    """
+    return None if batch is None or batch.processed < 0 else batch.processed + batch.events
+
+
+def lag(service: Service) -> int | None:
+    """Events on the log that are not matched yet; None while that cannot be told."""
+    last = service.supervisor.status().last
+    end = matched_end(last)
+    if last is None or end is None:
+        return None
+    return max(0, service.meter.newest - end if service.meter.newest else last.lag_events)
+
+
+def observe(service: Service) -> None:
+    """Sets the gauges. Asks the store, so not in the event loop."""
+    metrics, pipeline = service.metrics, service.supervisor.status()
+    metrics.pipeline_up.set(pipeline.state == "running")
+    metrics.pipeline_restarts.set(pipeline.restarts)
+    metrics.lag.set(lag(service) or 0)
+    metrics.subscriptions.set(service.store.subscriptions.count(None, "active"))
+    metrics.dead_letters.set(service.store.dead_letters.count())
+    delivery = service.delivery.status()
+    metrics.listeners.set(delivery["listeners"])
+    metrics.delivered.set(delivery["delivered"])
+    metrics.handed_out.set(delivery["handed_out"])
+    metrics.delivery_failures.set(delivery["failed"])
+    metrics.breakers_open.set(delivery["breakers_open"])

@@ -1,0 +1,95 @@
+"""For those who watch the server: alive, ready, and in numbers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel, ConfigDict
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+
+from tamis.errors import TamisError
+from tamis.service.api.observing import observe
+from tamis.service.api.service import Service, Serving
+
+router = APIRouter(tags=["operations"])
+
+
+class Alive(BaseModel):
+    """The process answers."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"status": "alive"}]})
+
+    status: Literal["alive"] = "alive"
+
+
+class Ready(BaseModel):
+    """Whether the server can do its work, part by part: `ok`, or what is wrong."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"ready": True, "store": "ok", "log": "ok", "pipeline": "ok"}]}
+    )
+
+    ready: bool
+    store: str
+    log: str
+    pipeline: str
+
+
+@router.get("/health", operation_id="health", summary="Whether the process is alive")
+async def health() -> Alive:
+    """Answers as long as the process does."""
+    return Alive()
+
+
+@router.get(
+    "/ready",
+    operation_id="ready",
+    summary="Whether the server can do its work",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "Some part is not ready"}},
+)
+async def ready(service: Serving) -> Response:
+    """200 if the store answers, the log takes events and the pipeline runs; else 503, and which does not."""
+    state = service.supervisor.status().state
+    found = {
+        "store": await run_in_threadpool(_store_state, service),
+        "log": await run_in_threadpool(_log_state, service),
+        "pipeline": "ok" if state == "running" else state,
+    }
+    is_ready = all(each == "ok" for each in found.values())
+    return JSONResponse(Ready(ready=is_ready, **found).model_dump(), 200 if is_ready else 503)
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Prometheus metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def metrics(service: Serving) -> Response:
+    """Counters and gauges in Prometheus' text form."""
+    await run_in_threadpool(observe, service)
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+def _store_state(service: Service) -> str:
+    try:
+        service.store.notifications.head()
+    except (TamisError, SQLAlchemyError) as error:
+        return f"does not answer ({type(error).__name__})"
+    return "ok"
+
+
+def _log_state(service: Service) -> str:
+    if service.log_failure is not None:
+        return "took nothing when last asked to"
+    try:
+        service.log.size()
+    except (TamisError, OSError) as error:
+        return f"cannot be read ({type(error).__name__})"
+    return "ok"

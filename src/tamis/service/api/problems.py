@@ -1,0 +1,205 @@
+"""What is said when something is refused: `application/problem+json` (RFC 9457), with the place of the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import FastAPI, WebSocket
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import Response
+from starlette.websockets import WebSocketDisconnect, WebSocketState
+
+from tamis.errors import EventError, FilterError, SchemaError, TamisError
+from tamis.service.log import IdempotencyConflict, NotAppended
+from tamis.service.store import NotFoundError, StoreError
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+_SHOWN_ERRORS: Final = 20
+_SHOWN_TEXT: Final = 500
+_POLICY: Final = 1008  # the WebSocket close code for what a server will not have
+
+
+class Fault(BaseModel):
+    """One thing that was wrong. `start` and `end` are characters of the filter; `field` is a path into the request."""
+
+    message: str
+    start: int | None = None
+    end: int | None = None
+    field: str | None = None
+
+
+class ProblemForm(BaseModel):
+    """The body of every answer from 400 on."""
+
+    type: str = Field(description="What kind of problem it is, for programs", examples=["urn:tamis:problem:filter"])
+    title: str = Field(description="The same for people")
+    status: int
+    detail: str = Field(description="What was wrong, and what would be right")
+    errors: list[Fault] = Field(default_factory=list)
+
+
+class Problem(HTTPException):
+    """A request that is refused. Raised anywhere below a route; `install` turns it into an answer."""
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        errors: Sequence[Fault] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail, dict(headers or {}))
+        self.status = status
+        self.kind = kind
+        self.errors = list(errors)
+
+    def form(self) -> ProblemForm:
+        """What is sent."""
+        return ProblemForm(
+            type=f"urn:tamis:problem:{self.kind}",
+            title=HTTPStatus(self.status).phrase,
+            status=self.status,
+            detail=self.detail,
+            errors=self.errors,
+        )
+
+    def response(self) -> JSONResponse:
+        """As an HTTP answer."""
+        content = self.form().model_dump(exclude_none=True)
+        return JSONResponse(content, self.status, self.headers, MEDIA_TYPE)
+
+
+def not_found(what: str = "subscription") -> Problem:
+    """The one answer for what does not exist and for what is another's, so that nothing can be told from it."""
+    return Problem(404, "not-found", f"there is no such {what}, or it is not yours")
+
+
+def of_filter(error: FilterError, field: str = "filter") -> Problem:
+    """A filter that cannot be taken, with its place in the text."""
+    fault = Fault(message=error.message, start=error.start, end=max(error.start, error.end), field=field)
+    return Problem(422, "filter", error.message, [fault])
+
+
+def of_schema(error: SchemaError) -> Problem:
+    """A schema, or an extension of one, that cannot be taken."""
+    return Problem(422, "schema", str(error), [Fault(message=error.message, field=error.place or None)])
+
+
+def of_event(error: EventError) -> Problem:
+    """An event that breaks the schema."""
+    faults = [Fault(message=one.message, field=one.attribute or None) for one in error.violations[:_SHOWN_ERRORS]]
+    return Problem(422, "event", faults[0].message if faults else "the event breaks the schema", faults)
+
+
+def of_error(error: TamisError) -> Problem:
+    """Whatever Tamis refuses."""
+    match error:
+        case FilterError():
+            return of_filter(error)
+        case SchemaError():
+            return of_schema(error)
+        case EventError():
+            return of_event(error)
+        case IdempotencyConflict():
+            return Problem(409, "idempotency", str(error)[:_SHOWN_TEXT])
+        case NotFoundError():
+            return not_found()
+        case NotAppended() | StoreError():
+            return Problem(503, "unavailable", str(error)[:_SHOWN_TEXT], headers={"Retry-After": "1"})
+        case _:
+            return Problem(422, "refused", str(error)[:_SHOWN_TEXT])
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The declaration of refusals for OpenAPI; 429 is possible everywhere."""
+    return {status: _declared(status) for status in (*statuses, 429)}
+
+
+def _declared(status: int) -> dict[str, Any]:
+    title, (kind, detail) = HTTPStatus(status).phrase, _EXAMPLES.get(status, ("refused", "what was wrong"))
+    example = {"type": f"urn:tamis:problem:{kind}", "title": title, "status": status, "detail": detail, "errors": []}
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemForm"}, "example": example}}
+    return {"description": title, "content": content}
+
+
+_EXAMPLES: Final = {
+    400: ("request", "the body is no JSON: unexpected end of data at character 17"),
+    401: ("key", "this key is unknown or revoked"),
+    403: ("ticket", "renewing and cancelling need the subscription's ticket: send it as Tamis-Ticket"),
+    404: ("not-found", "there is no such subscription, or it is not yours"),
+    409: ("conflict", "the subscription was cancelled and cannot be changed"),
+    411: ("length", "say how long the body is"),
+    413: ("too-large", "the body has more than 16,777,216 bytes; publish fewer events at a time"),
+    415: ("content-type", "events are published as application/json, application/x-ndjson, ..."),
+    422: ("filter", "there is no attribute 'prise'; did you mean 'price'?"),
+    429: ("rate", "too many requests; wait a second"),
+    503: ("unavailable", "the store does not answer"),
+}
+
+
+def install(app: FastAPI) -> None:
+    """Makes every refusal of the application a problem, those of the framework included."""
+    app.add_exception_handler(Problem, _answer)
+    app.add_exception_handler(TamisError, _answer)
+    app.add_exception_handler(RequestValidationError, _answer)
+    app.add_exception_handler(HTTPException, _answer)
+    app.add_exception_handler(ClientDisconnect, _answer)
+
+
+async def _answer(connection: HTTPConnection, error: Exception) -> Response:
+    problem = _problem(error)
+    response = problem.response()
+    if isinstance(connection, WebSocket):
+        await _refuse(connection, problem, response)
+    return response
+
+
+def _problem(error: Exception) -> Problem:
+    match error:
+        case Problem():
+            return error
+        case TamisError():
+            return of_error(error)
+        case RequestValidationError():
+            return _of_validation(error)
+        case HTTPException():
+            kind = "not-found" if error.status_code == 404 else "request"
+            return Problem(error.status_code, kind, str(error.detail), headers=error.headers)
+        case _:
+            return Problem(400, "request", "the request ended before its body did")
+
+
+def _of_validation(error: RequestValidationError) -> Problem:
+    faults = [_fault(dict(one)) for one in error.errors()[:_SHOWN_ERRORS]]
+    malformed = any(one["type"] == "json_invalid" for one in error.errors())
+    kind, status = ("json", 400) if malformed else ("request", 422)
+    first = faults[0] if faults else Fault(message="the request is not as it should be")
+    return Problem(status, kind, f"{first.field}: {first.message}" if first.field else first.message, faults)
+
+
+def _fault(error: Mapping[str, Any]) -> Fault:
+    place = [str(part) for part in error["loc"]]
+    field = ".".join(place[1:] if len(place) > 1 and place[0] == "body" else place)
+    return Fault(message=str(error["msg"])[:_SHOWN_TEXT], field=field[:_SHOWN_TEXT])
+
+
+async def _refuse(socket: WebSocket, problem: Problem, response: Response) -> None:
+    """A refusal before the handshake is an HTTP answer where the server can give one, else the socket is closed."""
+    try:
+        if socket.client_state == WebSocketState.CONNECTING and "websocket.http.response" in socket.get(
+            "extensions", {}
+        ):
+            await socket.send_denial_response(response)
+        else:
+            await socket.close(_POLICY, problem.detail.encode()[:120].decode(errors="ignore"))
+    except (WebSocketDisconnect, RuntimeError):
+        # The other side went first.
+        return

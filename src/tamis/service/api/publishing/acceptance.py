@@ -1,0 +1,125 @@
+"""From a request's body to events on the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import pyarrow as pa
+from anyio import CapacityLimiter, to_thread
+
+from tamis.schema import Schema
+from tamis.service.api.access import Caller
+from tamis.service.api.problems import Fault, Problem
+from tamis.service.api.publishing import formats
+from tamis.service.api.publishing.door import Judged, judge
+from tamis.service.api.publishing.ids import event_ids
+from tamis.service.api.publishing.incoming import Incoming
+from tamis.service.api.service import Service
+from tamis.service.log import NotAppended, Receipt
+from tamis.service.store.dead_letters import letter_row
+
+_SHOWN: Final = 20
+_KEPT_LETTERS: Final = 1_000  # of one request: more would be many times the same mistake
+_KEPT_BODY: Final = 64 << 10
+_SMALL_BODY: Final = 4 << 10
+# Checks use a core each; more at once would only hold each other up.
+_CHECKS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of a publish: `first` is the log's number of the first event accepted, `refused` is by place."""
+
+    count: int
+    first: int
+    repeated: bool
+    refused: dict[int, str]
+
+
+class Acceptance:
+    """Takes events in for a service. One an application."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._checks = CapacityLimiter(_CHECKS)
+
+    async def publish(
+        self, headers: Mapping[str, str], body: bytes, caller: Caller, key: str | None = None
+    ) -> Accepted:
+        """Puts the events that fit the schema on the log; returns when they are durable.
+
+        A `Problem` if the body cannot be read, or none of its events is accepted.
+        """
+        service = self._service
+        # Keys are of their owner: what another published under the same one is another thing.
+        scoped = None if key is None else f"{caller.owner}\0{key}"
+        incoming, judged = await self._read(headers, body, service.schema)
+        count = len(incoming.texts)
+        service.metrics.published.inc(count)
+        service.metrics.refused.inc(len(judged.reasons))
+        service.meter.count("published", count)
+        service.meter.count("refused", len(judged.reasons))
+        if not len(judged.rows):
+            raise _nothing_left(judged)
+        ids = incoming.ids if incoming.ids is not None else event_ids(count, scoped)
+        bodies = incoming.texts
+        if judged.reasons:
+            ids, bodies = ids.take(judged.rows), bodies.take(judged.rows)
+        receipt = await self._append(ids, bodies.cast(pa.string()), scoped)
+        if judged.reasons and not receipt.repeated:
+            await to_thread.run_sync(self._keep_refused, incoming, judged, caller)
+        if receipt.repeated:
+            service.metrics.repeated.inc(receipt.count)
+        else:
+            service.metrics.accepted.inc(receipt.count)
+            service.meter.accepted(receipt.first + receipt.count)
+        return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons)
+
+    async def _read(self, headers: Mapping[str, str], body: bytes, schema: Schema) -> tuple[Incoming, Judged]:
+        settings, limits = self._service.settings, self._service.limits
+
+        def read_and_judge() -> tuple[Incoming, Judged]:
+            incoming = formats.read(headers, body, limits.events, schema.event_types)
+            ignore = settings.unknown_attributes == "ignore"
+            return incoming, judge(schema, incoming.texts, ignore_unknown=ignore, event_bytes=limits.event_bytes)
+
+        # A small body is done with sooner than a thread is woken.
+        if len(body) <= _SMALL_BODY:
+            return read_and_judge()
+        return await to_thread.run_sync(read_and_judge, limiter=self._checks)
+
+    async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None) -> Receipt:
+        try:
+            receipt = await self._service.log.append(ids, bodies, key=key)
+        except NotAppended as error:
+            self._service.log_failure = str(error)
+            raise
+        self._service.log_failure = None
+        return receipt
+
+    def _keep_refused(self, incoming: Incoming, judged: Judged, caller: Caller) -> None:
+        now = datetime.now(UTC)
+        rows = list(judged.reasons.items())[:_KEPT_LETTERS]
+        letters = [
+            letter_row(
+                "event",
+                incoming.ids[row].as_py() if incoming.ids is not None else "",
+                caller.owner,
+                reason,
+                incoming.texts[row].as_py()[:_KEPT_BODY],
+                {"index": row},
+                now,
+            )
+            for row, reason in rows
+        ]
+        self._service.store.dead_letters.add_all(letters)
+
+
+def _nothing_left(judged: Judged) -> Problem:
+    shown = list(judged.reasons.items())[:_SHOWN]
+    faults = [Fault(message=reason, field=f"events.{row}") for row, reason in shown]
+    more = "" if len(judged.reasons) == 1 else f" (and {len(judged.reasons) - 1:,} more are refused)"
+    return Problem(422, "event", f"no event was accepted: {shown[0][1]}{more}", faults)

@@ -1,0 +1,130 @@
+"""The schema: what events look like here, and how it grows."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from tamis.errors import SchemaError
+from tamis.schema import Schema
+from tamis.service.api.access import Administrator, Asking
+from tamis.service.api.problems import Problem, of_schema, responses
+from tamis.service.api.service import Service, Serving
+from tamis.service.api.strict_json import StrictRoute
+from tamis.service.serving_schema import serving_schema
+from tamis.service.store import StoreError
+
+router = APIRouter(prefix="/v1/schema", tags=["schema"], route_class=StrictRoute)
+
+_FORM: Final[dict[str, Any]] = {
+    "attributes": {"price": "float", "title": "string"},
+    "event_types": {"antiques": {"price": "mandatory", "title": "optional"}},
+}
+
+
+class AttributeForm(BaseModel):
+    """An attribute that filters may name."""
+
+    name: str
+    domain: str = Field(description="The name of its domain")
+    kind: str = Field(description="What kind of domain that is")
+    multiple: bool = Field(description="Whether an event may have several values")
+
+
+class SchemaForm(BaseModel):
+    """The schema in force. `attributes` are all that filters may name, those that CloudEvents carry (`ce.*`) too."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "version": 1,
+                    "fingerprint": "9f86d081",
+                    "schema": _FORM,
+                    "attributes": [{"name": "price", "domain": "float", "kind": "float", "multiple": False}],
+                    "event_types": ["antiques"],
+                }
+            ]
+        }
+    )
+
+    version: int
+    fingerprint: str
+    form: dict[str, Any] = Field(serialization_alias="schema", description="The schema in its dict form")
+    attributes: list[AttributeForm]
+    event_types: list[str]
+
+
+class ExtensionForm(BaseModel):
+    """What is to be added, as in a schema file; `optional` adds attributes to event types that exist."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"attributes": {"colour": "string"}, "optional": {"antiques": {"colour": "optional"}}}]
+        },
+    )
+
+    domains: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
+    attributes: dict[str, Any] = Field(default_factory=dict, max_length=5_000)
+    event_types: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
+    optional: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=1_000)
+
+
+@router.get("", operation_id="get_schema", summary="The schema in force", responses=responses(401, 422, 503))
+def get_schema(caller: Asking, service: Serving) -> SchemaForm:
+    """What events and filters are checked against."""
+    return _shown(service)
+
+
+@router.post(
+    "/extensions",
+    status_code=201,
+    operation_id="extend_schema",
+    summary="Extend the schema",
+    responses=responses(400, 401, 403, 409, 413, 422, 503),
+)
+def extend_schema(form: ExtensionForm, caller: Administrator, service: Serving) -> SchemaForm:
+    """Adds domains, attributes, event types, or optional attributes to event types: every valid event stays valid."""
+    version, current = service.store.schemas.current() or (0, None)
+    # Without a schema of its own the server has the serving schema's single event type to extend.
+    base = Schema.from_dict(current) if current is not None else serving_schema(None)
+    try:
+        extended = base.extend(
+            domains=form.domains, attributes=form.attributes, event_types=form.event_types, optional=form.optional
+        )
+        serving = serving_schema(extended)
+    except SchemaError as error:
+        raise of_schema(error) from None
+    try:
+        version = service.store.schemas.add(extended.to_dict(), after=version)
+    except StoreError as error:
+        raise Problem(409, "conflict", str(error)) from None
+    service.serving = (version, serving)
+    return _shown(service)
+
+
+def refresh(service: Service) -> bool:
+    """Takes over a schema that another process has put into the store; whether there was one."""
+    version, form = service.store.schemas.current() or (0, None)
+    if version == service.schema_version:
+        return False
+    service.serving = (version, serving_schema(None if form is None else Schema.from_dict(form)))
+    return True
+
+
+def _shown(service: Service) -> SchemaForm:
+    version, serving = service.serving
+    form = service.store.schemas.get(version) if version else None
+    return SchemaForm(
+        version=version,
+        fingerprint=serving.fingerprint,
+        form=serving.to_dict() if form is None else form,
+        attributes=[
+            AttributeForm(name=one.name, domain=one.domain.name, kind=one.domain.kind, multiple=one.multiple)
+            for one in serving.attributes.values()
+        ],
+        event_types=list(serving.event_types),
+    )

@@ -1,0 +1,72 @@
+"""What one server consists of, for the routes to use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from tamis.schema import Schema
+from tamis.service.api.key_ring import KeyRing
+from tamis.service.api.meter import Meter
+from tamis.service.api.metrics import Metrics
+from tamis.service.api.rates import RateLimit
+from tamis.service.configuration import Settings
+
+if TYPE_CHECKING:
+    from tamis.service.delivery import Delivery
+    from tamis.service.log import EventLog
+    from tamis.service.matching import Supervisor
+    from tamis.service.store import Store
+
+
+class Service:
+    """The parts of a running server.
+
+    Everything but the schema stays as it was made. `schema` is the serving schema (the user's, extended by what
+    CloudEvents carry); `schema_version` its number in the store. An extension replaces both at once, so whoever needs
+    them together takes them from `serving`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        log: EventLog,
+        delivery: Delivery,
+        supervisor: Supervisor,
+        schema: Schema,
+        schema_version: int,
+    ) -> None:
+        self.settings = settings
+        self.limits = settings.limits
+        self.store = store
+        self.log = log
+        self.delivery = delivery
+        self.supervisor = supervisor
+        self.key_ring = KeyRing(store.keys.find)
+        self.metrics = Metrics()
+        self.meter = Meter()
+        self.rates = RateLimit(settings.limits.requests_per_second, settings.limits.request_burst)
+        self.log_failure: str | None = None  # why the log took nothing when it was last asked to
+        self.serving: tuple[int, Schema] = (schema_version, schema)
+
+    @property
+    def schema(self) -> Schema:
+        """The serving schema as it is now."""
+        return self.serving[1]
+
+    @property
+    def schema_version(self) -> int:
+        """The number of the schema in the store."""
+        return self.serving[0]
+
+
+async def current_service(connection: HTTPConnection) -> Service:
+    """The service that a request or socket came to."""
+    service: Service = connection.app.state.service
+    return service
+
+
+Serving = Annotated[Service, Depends(current_service)]

@@ -1,0 +1,192 @@
+"""How the server is doing, for its console."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any, Final
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from tamis.service.api.access import Subscriber
+from tamis.service.api.observing import lag
+from tamis.service.api.problems import responses
+from tamis.service.api.service import Service, Serving
+from tamis.service.matching import PipelineStatus
+from tamis.service.store import State
+
+router = APIRouter(prefix="/v1/status", tags=["operations"])
+
+_STATES: Final[tuple[State, ...]] = ("active", "paused", "expired", "cancelled")
+
+
+class Rates(BaseModel):
+    """What happens a second, over the last ten seconds."""
+
+    published: float
+    matched: float
+    delivered: float | None
+    refused: float
+
+
+class Totals(BaseModel):
+    """Since the server was started."""
+
+    published: int
+    matched: int
+    delivered: int | None
+    refused: int
+
+
+class Latency(BaseModel):
+    """Milliseconds from an event's acceptance until its matches can be read, over the latest publishes."""
+
+    p50: float | None
+    p99: float | None
+
+
+class Lag(BaseModel):
+    """Events on the log that are not matched yet."""
+
+    events: int | None
+
+
+class LastBatch(BaseModel):
+    """The newest micro-batch."""
+
+    events: int
+    matches: int
+    dead: int
+    milliseconds: float
+
+
+class PipelineForm(BaseModel):
+    """The pipeline process."""
+
+    state: str
+    since: float = Field(description="Seconds since 1970")
+    restarts: int
+    error: str | None = Field(description="Why it last failed")
+    batches: int
+    events: int
+    matches: int
+    dead: int
+    revision: int = Field(description="The store's revision that it matches against")
+    refused_subscriptions: int
+    last_batch: LastBatch | None
+
+
+class StatusForm(BaseModel):
+    """The server in numbers."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "version": "1.0",
+                    "uptime_seconds": 60.0,
+                    "schema_version": 1,
+                    "rates": {"published": 500.0, "matched": 120.0, "delivered": 120.0, "refused": 0.0},
+                    "totals": {"published": 30000, "matched": 7200, "delivered": 7200, "refused": 0},
+                    "latency": {"p50": 450.0, "p99": 900.0},
+                    "lag": {"events": 120},
+                    "subscriptions": {"active": 100000, "paused": 0, "expired": 0, "cancelled": 0},
+                    "dead_letters": 0,
+                    "revision": 100000,
+                    "log": {"events": 30000, "bytes": 9000000},
+                    "delivery": {},
+                    "pipeline": {
+                        "state": "running",
+                        "since": 1767225600.0,
+                        "restarts": 0,
+                        "error": None,
+                        "batches": 60,
+                        "events": 30000,
+                        "matches": 7200,
+                        "dead": 0,
+                        "revision": 100000,
+                        "refused_subscriptions": 0,
+                        "last_batch": {"events": 500, "matches": 120, "dead": 0, "milliseconds": 310.0},
+                    },
+                }
+            ]
+        }
+    )
+
+    version: str
+    uptime_seconds: float
+    schema_version: int
+    rates: Rates
+    totals: Totals
+    latency: Latency
+    lag: Lag
+    subscriptions: dict[str, int] = Field(description="How many in each state")
+    dead_letters: int
+    revision: int = Field(description="The store's newest revision of subscriptions")
+    log: dict[str, int]
+    pipeline: PipelineForm
+    delivery: dict[str, Any]
+
+
+@router.get("", operation_id="status", summary="How the server is doing", responses=responses(401, 403, 422, 503))
+async def status(caller: Subscriber, service: Serving) -> StatusForm:
+    """Rates, latency, lag, and the health of the pipeline and of delivery."""
+    meter = service.meter
+    counted = await run_in_threadpool(_counted, service)
+    return StatusForm(
+        version=version("tamis"),
+        uptime_seconds=meter.uptime,
+        schema_version=service.schema_version,
+        rates=Rates(
+            published=meter.rate("published"),
+            matched=meter.rate("matched"),
+            delivered=meter.rate("delivered"),
+            refused=meter.rate("refused"),
+        ),
+        totals=Totals(
+            published=meter.total("published"),
+            matched=meter.total("matched"),
+            delivered=meter.total("delivered"),
+            refused=meter.total("refused"),
+        ),
+        latency=Latency(p50=_milliseconds(meter.latency(0.5)), p99=_milliseconds(meter.latency(0.99))),
+        lag=Lag(events=lag(service)),
+        pipeline=_pipeline(service.supervisor.status(), caller.administers),
+        delivery=service.delivery.status(),
+        **counted,
+    )
+
+
+def _counted(service: Service) -> dict[str, Any]:
+    store, (events, size) = service.store, service.log.size()
+    return {
+        "subscriptions": {state: store.subscriptions.count(None, state) for state in _STATES},
+        "dead_letters": store.dead_letters.count(),
+        "revision": store.subscriptions.revision,
+        "log": {"events": events, "bytes": size},
+    }
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e3
+
+
+def _pipeline(found: PipelineStatus, administers: bool) -> PipelineForm:
+    last = found.last
+    return PipelineForm(
+        state=found.state,
+        since=found.since,
+        restarts=found.restarts,
+        # An error may name folders and hosts, which are the administrator's business.
+        error=found.error if administers else None,
+        batches=found.batches,
+        events=found.events,
+        matches=found.matches,
+        dead=found.dead,
+        revision=found.revision,
+        refused_subscriptions=found.refused,
+        last_batch=None
+        if last is None
+        else LastBatch(events=last.events, matches=last.matches, dead=last.dead, milliseconds=last.ms),
+    )

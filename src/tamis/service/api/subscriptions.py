@@ -1,0 +1,209 @@
+"""Subscribing, and what one can do with a subscription."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from tamis.service.api.access import Owned, Subscriber, Ticket, Ticketed
+from tamis.service.api.creation import make_subscription
+from tamis.service.api.deliveries import stored_delivery
+from tamis.service.api.explanations import EventForm, ExplanationForm, explained
+from tamis.service.api.language import canonical_text, not_served
+from tamis.service.api.problems import Problem, responses
+from tamis.service.api.service import Serving
+from tamis.service.api.strict_json import StrictRoute
+from tamis.service.api.subscription_forms import (
+    ChangeForm,
+    CreatedForm,
+    SubscribeForm,
+    SubscriptionForm,
+    SubscriptionPage,
+    fields_shown,
+    shown,
+)
+from tamis.service.api.validity import ValidityForm, expiry
+from tamis.service.store import UNCHANGED, NewSubscription, State, Subscription
+from tamis.service.store.subscription import Keep
+
+router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"], route_class=StrictRoute)
+
+_LONGEST_ACTIVITY: Final = 366 * 24 * 3600
+_MOST_BUCKETS: Final = 2_000
+_LARGEST: Final = (1 << 63) - 1
+
+
+@router.post(
+    "",
+    status_code=201,
+    operation_id="subscribe",
+    summary="Subscribe",
+    response_model_exclude_none=True,
+    responses=responses(400, 401, 403, 409, 413, 422, 503),
+)
+async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, service: Serving) -> CreatedForm:
+    """Makes a subscription. Events published from now on are matched against it.
+
+    The answer has the ticket, which renewing and cancelling need, and for a webhook the secret that signs it. Neither
+    is shown again. Whoever brings a ticket of their own may ask again with it if the answer is lost.
+    """
+    if form.kind not in (None, "filter"):
+        raise not_served(form.kind, None, None, "kind")
+    expires = expiry(form, service.settings)
+    written = await run_in_threadpool(canonical_text, service, form.filter)
+    delivery = await stored_delivery(form.delivery, service.settings)
+    new = NewSubscription(
+        owner=caller.owner, text=form.filter, filter=written, expires=expires, label=form.label, delivery=delivery
+    )
+    made, shown_once = await run_in_threadpool(make_subscription, service, new, ticket)
+    return CreatedForm(**fields_shown(made, secret=True), ticket=shown_once)
+
+
+@router.get(
+    "",
+    operation_id="list_subscriptions",
+    summary="List one's subscriptions",
+    response_model_exclude_none=True,
+    responses=responses(401, 403, 422, 503),
+)
+def list_subscriptions(
+    caller: Subscriber,
+    service: Serving,
+    search: Annotated[str, Query(max_length=200, description="Part of the id, label or filter")] = "",
+    state: Annotated[State | None, Query(description="Only those in this state")] = None,
+    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the page before")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> SubscriptionPage:
+    """The key's subscriptions, or everybody's for an administrator. Those made without a key have no list."""
+    if caller.key is None:
+        detail = "listing needs an API key; a subscription made without one is found by its id and ticket"
+        raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
+    owner = None if caller.administers else caller.owner
+    subscriptions = service.store.subscriptions
+    found = subscriptions.list(owner, search=search, state=state, after=after, limit=limit)
+    pushed = service.store.deliveries.get([one.number for one in found if one.delivery["mode"] != "pull"])
+    return SubscriptionPage(
+        items=[shown(one, pushed.get(one.number)) for one in found],
+        next=found[-1].number if len(found) == limit else None,
+        total=subscriptions.count(owner, state),
+    )
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_subscription",
+    summary="Look at a subscription",
+    response_model_exclude_none=True,
+    responses=responses(401, 404, 422, 503),
+)
+def get_subscription(found: Owned, service: Serving) -> SubscriptionForm:
+    """A subscription of the key's, or the one whose ticket comes along."""
+    return shown(found, service.store.deliveries.get([found.number]).get(found.number))
+
+
+@router.patch(
+    "/{id}",
+    operation_id="change_subscription",
+    summary="Change a subscription",
+    response_model_exclude_none=True,
+    responses=responses(400, 401, 404, 409, 413, 422, 503),
+)
+async def change_subscription(form: ChangeForm, found: Owned, service: Serving) -> SubscriptionForm:
+    """Pauses or resumes it, or gives it another filter, label or delivery."""
+    if found.state in ("expired", "cancelled"):
+        raise Problem(409, "conflict", f"the subscription is {found.state} and cannot be changed")
+    if form.filter is not None and found.dialect != "tamis":
+        raise Problem(409, "conflict", "its filter is of another dialect; cancel it and subscribe anew")
+    written: str | Keep = UNCHANGED
+    if form.filter is not None:
+        written = await run_in_threadpool(canonical_text, service, form.filter)
+    delivery = UNCHANGED if form.delivery is None else await stored_delivery(form.delivery, service.settings)
+
+    def change() -> Subscription:
+        return service.store.subscriptions.replace(
+            found.id,
+            text=UNCHANGED if form.filter is None else form.filter,
+            filter=written,
+            label=UNCHANGED if form.label is None else form.label,
+            delivery=delivery,
+            state=UNCHANGED if form.state is None else form.state,
+        )
+
+    if found.delivery["mode"] == "pull" and form.delivery is not None and form.delivery.mode != "pull":
+        await service.delivery.begin_from_now(found.number)
+    changed = await run_in_threadpool(change)
+    return shown(changed, secret=form.delivery is not None)
+
+
+@router.post(
+    "/{id}/renew",
+    operation_id="renew_subscription",
+    summary="Renew a subscription",
+    response_model_exclude_none=True,
+    responses=responses(400, 401, 403, 404, 409, 413, 422, 503),
+)
+def renew_subscription(found: Ticketed, service: Serving, form: ValidityForm | None = None) -> SubscriptionForm:
+    """Valid from now for as long as asked, or the default. Needs the ticket; one that has expired comes back."""
+    if found.state == "cancelled":
+        raise Problem(409, "conflict", "the subscription was cancelled; subscribe anew")
+    return shown(service.store.subscriptions.renew(found.id, expiry(form, service.settings)))
+
+
+@router.delete(
+    "/{id}",
+    status_code=204,
+    operation_id="cancel_subscription",
+    summary="Cancel a subscription",
+    responses=responses(401, 403, 404, 422, 503),
+)
+def cancel_subscription(found: Ticketed, service: Serving) -> Response:
+    """Ends it for good. Needs the ticket. To cancel again changes nothing."""
+    service.store.subscriptions.cancel(found.id)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/{id}/test",
+    operation_id="test_subscription",
+    summary="Test a subscription against an event",
+    responses=responses(400, 401, 404, 413, 422, 503),
+)
+def test_subscription(form: EventForm, found: Owned, service: Serving) -> ExplanationForm:
+    """Whether the event would match, and why or why not. Nothing is published."""
+    return explained(service, found.filter, form.event, found.residual)
+
+
+class Activity(BaseModel):
+    """Matches over time: `counts` has a pair a bucket, its beginning and how many."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"total": 3, "bucket_seconds": 3600, "counts": [["2026-01-01T10:00:00Z", 3]]}]}
+    )
+
+    total: int = Field(description="All matches that are still kept")
+    bucket_seconds: int
+    counts: list[tuple[datetime, int]]
+
+
+@router.get(
+    "/{id}/activity",
+    operation_id="subscription_activity",
+    summary="Matches over time",
+    responses=responses(401, 404, 422, 503),
+)
+def subscription_activity(
+    found: Owned,
+    service: Serving,
+    seconds: Annotated[int, Query(ge=60, le=_LONGEST_ACTIVITY, description="How far back")] = 86_400,
+    bucket: Annotated[int | None, Query(ge=1, le=_LONGEST_ACTIVITY, description="Seconds a bucket")] = None,
+) -> Activity:
+    """How many events matched, by bucket; buckets without a match are left out."""
+    width = max(bucket or seconds // 96, -(-seconds // _MOST_BUCKETS), 1)
+    since = datetime.now(UTC) - timedelta(seconds=seconds)
+    notifications = service.store.notifications
+    counts = notifications.counts(found.number, since, timedelta(seconds=width))
+    return Activity(total=notifications.total(found.number), bucket_seconds=width, counts=counts)

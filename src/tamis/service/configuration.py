@@ -1,0 +1,228 @@
+"""What a server can be told: one frozen tree of settings, put together from a file, the environment and options.
+
+Later ones win: defaults, then the YAML file, then `TAMIS_…` variables, then the command line. A nested setting such as
+`limits.body_bytes` is the variable `TAMIS_LIMITS_BODY_BYTES`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import field, fields, is_dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import yaml
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from tamis.errors import TamisError
+from tamis.language import Limits
+
+Who = Literal["anyone", "keys"]
+Positive = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0)]
+Duration = Annotated[timedelta, Field(gt=timedelta(0))]
+
+_STRICT: Final = ConfigDict(extra="forbid")
+_PREFIX: Final = "TAMIS"
+
+
+class ConfigurationError(TamisError):
+    """A setting that is not one, or has a value that it cannot have."""
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class AccessSettings:
+    """Who may publish and subscribe; administration always needs a key."""
+
+    publish: Who = "anyone"
+    subscribe: Who = "anyone"
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class LimitSettings:
+    """How much a stranger may ask for. Each has its own 4xx answer, which names it."""
+
+    body_bytes: Positive = 16 << 20
+    """Bytes in the body of a request."""
+    events: Positive = 20_000
+    """Events in one publish."""
+    event_bytes: Positive = 1 << 20
+    """Bytes in one event, as JSON text."""
+    requests_per_second: Seconds = 2_000.0
+    """Requests a second, per key, or per address for those without a key."""
+    request_burst: Positive = 4_000
+    """Requests that may come at once before the rate counts."""
+    concurrent_bytes: Positive = 256 << 20
+    """Bytes of bodies in memory at once, over all requests."""
+    subscriptions_per_key: Positive = 2_000_000
+    """Subscriptions that one key may have at a time; those without a key share one such allowance."""
+    listeners: Positive = 10_000
+    """Readers by server-sent events or WebSocket at a time."""
+    filter_text: Positive = 20_000
+    """Characters in a filter."""
+    filter_depth: Positive = 40
+    filter_terms: Positive = 2_000
+    filter_conjuncts: Positive = 500
+    filter_literals: Positive = 5_000
+    pattern: Positive = 1_000
+    """Characters in a LIKE or RLIKE pattern."""
+
+    @property
+    def filter(self) -> Limits:
+        """The same for the language."""
+        return Limits(
+            text=self.filter_text,
+            depth=self.filter_depth,
+            terms=self.filter_terms,
+            conjuncts=self.filter_conjuncts,
+            literals=self.filter_literals,
+            pattern=self.pattern,
+        )
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class DeliverySettings:
+    """How notifications go out, and when a delivery is given up."""
+
+    attempts: Positive = 12
+    """Attempts at one notification before it becomes a dead letter."""
+    first_delay: Seconds = 1.0
+    """Seconds before the second attempt; it doubles from then on."""
+    longest_delay: Seconds = 3_600.0
+    connect_timeout: Seconds = 5.0
+    timeout: Seconds = 15.0
+    """Seconds an endpoint has to answer."""
+    breaker_failures: Positive = 5
+    """Failures in a row that open an endpoint's breaker."""
+    breaker_seconds: Seconds = 30.0
+    """Seconds before an open breaker lets one attempt through."""
+    concurrency: Positive = 100
+    """Webhook calls under way at a time."""
+    queue: Positive = 1_000
+    """Notifications waiting for one live reader; one that falls behind reads from the store instead."""
+    heartbeat: Seconds = 15.0
+    """Seconds of silence after which a live reader is sent a sign of life."""
+    allow_private: bool = False
+    """Whether webhooks may go to private, loopback and link-local addresses."""
+    kafka: str | None = None
+    """`host:port` of the Kafka that subscriptions with delivery to a topic are served by; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class RetentionSettings:
+    """How long what was delivered or processed is kept."""
+
+    notifications: Duration = timedelta(days=7)
+    spool: Duration = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class Settings:
+    """Everything a server was told. Frozen; goes to the pipeline process as JSON (`to_json`, `from_json`)."""
+
+    state: Path = Path("tamis-state")
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8080
+    store_url: str = ""
+    """Where subscriptions and notifications are kept; empty: `store.sqlite` in the state folder."""
+    log_url: str = ""
+    """Where published events go; empty: `spool/` in the state folder."""
+    spark_master: str | None = None
+    """None: all local cores."""
+    spark_config: Mapping[str, str] = field(default_factory=dict)
+    schema_path: Path | None = None
+    """The schema in YAML, for the first start; from then on the store has it."""
+    unknown_attributes: Literal["ignore", "refuse"] = "ignore"
+    default_validity: Duration = timedelta(days=1)
+    max_validity: Duration = timedelta(days=366)
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses whose X-Forwarded-For is believed."""
+    access: AccessSettings = AccessSettings()
+    limits: LimitSettings = LimitSettings()
+    delivery: DeliverySettings = DeliverySettings()
+    retention: RetentionSettings = RetentionSettings()
+
+    def __post_init__(self) -> None:
+        if self.default_validity > self.max_validity:
+            raise ValueError("default_validity is longer than max_validity")
+
+    @property
+    def store(self) -> str:
+        """The store's URL, the embedded one included."""
+        return self.store_url or f"sqlite:///{self.state.absolute() / 'store.sqlite'}"
+
+    @property
+    def log(self) -> str:
+        """The event log's URL, the embedded one included."""
+        return self.log_url or f"spool://{self.state.absolute() / 'spool'}"
+
+    def to_json(self) -> str:
+        """One line of JSON, secrets in URLs included: for the pipeline process only."""
+        return _SETTINGS.dump_json(self).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """The settings that `to_json` wrote."""
+        return _SETTINGS.validate_json(text)
+
+
+_SETTINGS: Final = TypeAdapter(Settings)
+
+
+def read_settings(
+    options: Mapping[str, object], file: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Settings:
+    """The settings of a file, the environment and options (by field name; None: not given)."""
+    given = _from_file(file) if file is not None else {}
+    for path in _setting_paths(Settings):
+        text = environment.get("_".join((_PREFIX, *path)).upper())
+        if text is not None:
+            _put(given, path, text)
+    for name, value in options.items():
+        if value is not None:
+            _put(given, tuple(name.split(".")), value)
+    try:
+        return _SETTINGS.validate_python(given)
+    except ValidationError as error:
+        raise ConfigurationError("; ".join(_shown(dict(one)) for one in error.errors()[:5])) from None
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    try:
+        read = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"cannot read the settings in {file}: {error}") from error
+    if read is None:
+        return {}
+    if not isinstance(read, dict):
+        raise ConfigurationError(f"{file}: settings are a mapping from names to values")
+    return read
+
+
+def _setting_paths(cls: type[Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of every setting that one text can give."""
+    for one in fields(cls):
+        nested = type(one.default)
+        if is_dataclass(nested):
+            yield from _setting_paths(nested, (*above, one.name))
+        elif one.name not in ("spark_config", "trusted_proxies"):
+            yield (*above, one.name)
+
+
+def _put(given: dict[str, Any], path: tuple[str, ...], value: object) -> None:
+    for name in path[:-1]:
+        inner = given.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise ConfigurationError(f"the setting {name} is a mapping, not {inner!r}")
+        given = inner
+    given[path[-1]] = value
+
+
+def _shown(error: Mapping[str, Any]) -> str:
+    place = ".".join(map(str, error["loc"])) or "settings"
+    if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        return f"there is no setting {place}"
+    return f"{place}: {error['msg']}, not {error['input']!r}" if error["loc"] else str(error["msg"])

@@ -1,0 +1,83 @@
+/** Runs the filter over the stored events: progress first, then what it would have matched, over time. */
+
+import { isLeaving } from "../api.js";
+import { barChart } from "../charts/bars.js";
+import { h, put } from "../dom.js";
+import { count } from "../format.js";
+import { announce } from "../parts/announcer.js";
+import { eventSummary, eventText } from "../parts/matches.js";
+import { empty, failure, loading } from "../parts/states.js";
+import { pause } from "../pause.js";
+import { backtest, startBacktest } from "../service.js";
+
+const ASKED_EVERY = 700;
+
+export class Backtest {
+  #results = h("div", {}); #button; #text; #leaving; #running = null;
+
+  /** `leaving`: the page's signal, with which a run that is waited for ends. */
+  constructor(leaving) {
+    this.#leaving = leaving;
+    this.#button = h("button", { type: "button", disabled: true, onclick: () => this.run() }, "Backtest");
+    this.element = h("section", { class: "card", "aria-labelledby": "backtest-title" },
+      h("div", { class: "card-head" }, h("h2", { id: "backtest-title" }, "Backtest"), this.#button), this.#results);
+    this.offer(null);
+  }
+
+  offer(text) {
+    this.#button.disabled = text === null;
+    if (text === this.#text) return;
+    this.#text = text;
+    this.#running?.abort();
+    put(this.#results, empty("See what it would have matched in the stored events, before it is switched on."));
+  }
+
+  async run() {
+    this.#running?.abort();
+    this.#running = new AbortController();
+    const signal = AbortSignal.any([this.#running.signal, this.#leaving]);
+    put(this.#results, loading("Starting …"));
+    try {
+      const job = await startBacktest(this.#text, signal);
+      await this.#wait(job.id, signal);
+    } catch (error) {
+      if (!isLeaving(error) && !signal.aborted) put(this.#results, failure(error, () => this.run()));
+    }
+  }
+
+  async #wait(id, signal) {
+    const bar = h("progress", { "aria-label": "Progress of the backtest" });
+    const words = h("span", { class: "muted" });
+    put(this.#results, h("div", { class: "progress" }, bar, words));
+    while (!signal.aborted) {
+      const job = await backtest(id, signal);
+      if (job.error) throw new Error(job.error);
+      if (job.result) {
+        this.#show(job.result);
+        return;
+      }
+      const known = job.total > 0;
+      if (known) {
+        bar.max = job.total;
+        bar.value = job.done;
+      }
+      put(words, known ? `${count(job.done)} of ${count(job.total)} events` : "Waiting for its turn …");
+      await pause(ASKED_EVERY, signal);
+    }
+  }
+
+  #show(result) {
+    const step = (result.window_seconds ?? 0) * 1000 || undefined;
+    const illegible = result.illegible ? ` ${count(result.illegible)} could not be read.` : "";
+    const said = `${count(result.total)} of ${count(result.events)} stored events would have matched.${illegible}`;
+    const samples = (result.samples ?? []).slice(0, 5);
+    put(this.#results, h("p", { class: "lead" }, said),
+      (result.errors ?? []).map((error) => h("p", { class: "notice bad" }, error.message ?? String(error))),
+      result.counts?.length ? barChart("Matches over time", result.counts, { width: step }) : null,
+      result.volume?.length
+        ? barChart("All events", result.volume, { width: step, kind: "plain", height: 110, unit: "events" }) : null,
+      samples.length ? h("section", {}, h("h3", {}, "Some of them"), h("ul", { class: "tried" }, samples.map((event) =>
+        h("li", {}, h("details", {}, h("summary", {}, eventSummary(event)), eventText(event)))))) : null);
+    announce(said);
+  }
+}

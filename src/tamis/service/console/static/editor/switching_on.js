@@ -1,0 +1,119 @@
+/** The last step: how matches are delivered, for how long, and the ticket that is shown once. */
+
+import { h, put } from "../dom.js";
+import { moment } from "../format.js";
+import { announce } from "../parts/announcer.js";
+import { copyable } from "../parts/copying.js";
+import { addressOf } from "../places.js";
+import { subscribe } from "../service.js";
+
+export const VALIDITIES = [["3600", "1 hour"], ["86400", "1 day"], ["604800", "1 week"], ["2592000", "30 days"]];
+
+const MODES = [
+  ["pull", "Pull", "Read them by polling, server-sent events or WebSocket."],
+  ["webhook", "Webhook", "Each is sent to an address of yours, signed."],
+  ["kafka", "Kafka", "Each is written to a topic."],
+];
+
+export class SwitchingOn {
+  #text = null; #kind = null; #mode = "pull"; #form; #trouble = h("div", { "aria-live": "assertive" }); #extra = h("div", {}); #missing;
+
+  /** `missing()` is called when there is no valid filter to switch on. */
+  constructor(missing) {
+    this.#missing = missing;
+    this.#form = this.#build();
+    this.element = h("section", { class: "card", "aria-labelledby": "switch-title" },
+      h("h2", { id: "switch-title" }, "Switch on"), this.#form);
+  }
+
+  /** The text to switch on and its kind (filter, operator, join), as the check said; null while it is not valid. */
+  offer(text, kind) {
+    this.#text = text;
+    this.#kind = kind;
+  }
+
+  #build() {
+    const choose = (mode) => () => {
+      this.#mode = mode;
+      put(this.#extra, this.#fields());
+    };
+    return h("form", { onsubmit: (event) => this.#submit(event), novalidate: true },
+      h("div", { class: "field" }, h("label", { for: "label" }, "Name"),
+        h("input", { id: "label", maxlength: 200, autocomplete: "off", placeholder: "What you will know it by" })),
+      h("fieldset", {}, h("legend", {}, "Delivery"), MODES.map(([mode, name, note]) =>
+        h("label", { class: "choice" },
+          h("input", { type: "radio", name: "mode", value: mode, checked: mode === "pull", onchange: choose(mode) }),
+          h("span", {}, h("strong", {}, name), h("span", { class: "muted" }, note))))),
+      this.#extra,
+      h("div", { class: "field" }, h("label", { for: "validity" }, "Valid for"),
+        h("select", { id: "validity" }, VALIDITIES.map(([seconds, name]) =>
+          h("option", { value: seconds, selected: seconds === "86400" }, name)))),
+      this.#trouble,
+      h("div", { class: "buttons" }, h("button", { type: "submit", class: "main" }, "Switch on")));
+  }
+
+  #fields() {
+    const field = (id, label, attributes) =>
+      h("div", { class: "field" }, h("label", { for: id }, label), h("input", { id, autocomplete: "off", ...attributes }));
+    if (this.#mode === "webhook") return field("url", "Address", { type: "url", placeholder: "https://example.org/hook" });
+    if (this.#mode === "kafka") return field("topic", "Topic", { maxlength: 249 });
+    return [];
+  }
+
+  #delivery() {
+    const given = (id) => document.getElementById(id).value.trim();
+    if (this.#mode === "webhook") return { mode: "webhook", url: given("url") };
+    if (this.#mode === "kafka") return { mode: "kafka", topic: given("topic") };
+    return { mode: "pull" };
+  }
+
+  async #submit(event) {
+    event.preventDefault();
+    if (this.#text === null) {
+      this.#complain("There is no valid filter to switch on.");
+      this.#missing();
+      return;
+    }
+    const button = this.#form.querySelector("button[type=submit]");
+    button.disabled = true;
+    put(this.#trouble);
+    try {
+      this.#show(await subscribe({
+        kind: this.#kind, filter: this.#text, label: document.getElementById("label").value.trim(),
+        delivery: this.#delivery(), validity: Number(document.getElementById("validity").value),
+      }));
+    } catch (error) {
+      this.#complain(error.message);
+      button.disabled = false;
+    }
+  }
+
+  #complain(message) {
+    put(this.#trouble, h("p", { class: "notice bad" }, message));
+  }
+
+  #show(made) {
+    const { secret } = made.delivery;
+    const done = h("div", { class: "done", tabindex: "-1" },
+      h("p", { class: "lead" }, "It is on, until ", moment(made.expires), "."),
+      h("p", {}, "This ticket renews, pauses and cancels it. It is shown this once; keep it."),
+      copyable(made.ticket, "Ticket"),
+      secret ? [h("p", {}, "The secret with which the webhook's calls are signed:"), copyable(secret, "Signing secret")] : null,
+      h("div", { class: "buttons" },
+        h("button", { type: "button", onclick: () => this.#again() }, "Another one"),
+        h("a", { class: "button main", href: addressOf("subscriptions", [made.id]) }, "See it work")));
+    this.#form.replaceWith(done);
+    this.#form = done;
+    done.focus();
+    announce("Switched on. The ticket is shown once: copy it.");
+  }
+
+  #again() {
+    this.#mode = "pull";
+    put(this.#extra);
+    const form = this.#build();
+    this.#form.replaceWith(form);
+    this.#form = form;
+    form.querySelector("input").focus();
+  }
+}

@@ -1,0 +1,43 @@
+/** Renew, pause, go on, cancel: each asks for the ticket, for whoever holds it decides. */
+
+import { h } from "../dom.js";
+import { VALIDITIES } from "../editor/switching_on.js";
+import { ask } from "../parts/dialogs.js";
+import { addressOf } from "../places.js";
+import { cancel, change, renew } from "../service.js";
+
+const TICKET = { name: "ticket", label: "Ticket", type: "password", note: "It was shown when the subscription was made." };
+
+/** `changed(text)` is called after each, with what to say. */
+export function actions(found, changed) {
+  const { id, state } = found;
+  const ended = state === "cancelled";
+  const button = (name, question, danger = false) =>
+    h("button", { type: "button", class: danger ? "danger" : undefined, onclick: () => ask({ ...question, danger }) }, name);
+  const pausing = state === "paused" ? ["Go on", "active"] : ["Pause", "paused"];
+  return h("div", { class: "buttons start" },
+    ended ? null : button("Renew", {
+      title: "Renew", text: "It stays on for so long from now.", confirm: "Renew",
+      fields: [{ name: "validity", label: "Valid for", options: VALIDITIES }, TICKET],
+      async act({ validity, ticket }) {
+        await renew(id, ticket, { validity: Number(validity) });
+        changed("Renewed");
+      },
+    }),
+    ["active", "paused"].includes(state) ? button(pausing[0], {
+      title: pausing[0], confirm: pausing[0], fields: [TICKET],
+      text: state === "paused" ? "Events are matched again from now on." : "Events are not matched until it goes on.",
+      async act({ ticket }) {
+        await change(id, ticket, { state: pausing[1] });
+        changed(state === "paused" ? "It goes on" : "Paused");
+      },
+    }) : null,
+    ended ? null : button("Cancel", {
+      title: "Cancel this subscription?", text: "This cannot be undone.", confirm: "Cancel it", fields: [TICKET],
+      async act({ ticket }) {
+        await cancel(id, ticket);
+        changed("Cancelled");
+      },
+    }, true),
+    h("a", { class: "button", href: addressOf("editor", [], { from: id }) }, "Write one like it"));
+}

@@ -1,0 +1,37 @@
+/** The notifications that are stored, the oldest first, a page at a time: read when asked for. */
+
+import { isLeaving } from "../api.js";
+import { h, put } from "../dom.js";
+import { announce } from "../parts/announcer.js";
+import { matchItem } from "../parts/matches.js";
+import { empty, failure, loading } from "../parts/states.js";
+import { notifications } from "../service.js";
+
+const PAGE = 20;
+
+export function pastNotifications(id, ticket, signal) {
+  const shown = h("div", {});
+  const details = h("details", { class: "past", ontoggle: () => { if (details.open && !shown.hasChildNodes()) ask(); } },
+    h("summary", {}, "Stored ones, the oldest first"), shown);
+
+  async function ask(cursor = "") {
+    if (cursor === "") put(shown, loading());
+    try {
+      const answer = await notifications(id, ticket, { cursor, limit: PAGE }, signal);
+      draw(answer);
+    } catch (error) {
+      if (!isLeaving(error)) put(shown, failure(error, () => ask(cursor)));
+    }
+  }
+
+  function draw({ notifications: found, cursor, more }) {
+    if (found.length === 0) {
+      put(shown, empty("There are none to show."));
+      return;
+    }
+    put(shown, h("ol", { class: "matches" }, found.map((each) => matchItem(each, false))),
+      more ? h("div", { class: "paging" }, h("button", { type: "button", onclick: () => ask(cursor) }, "Next")) : null);
+    announce(`${found.length} notifications shown`);
+  }
+  return details;
+}

@@ -1,0 +1,128 @@
+"""Where webhooks may go: public addresses only, unless private ones are allowed.
+
+A URL is checked when it is given, as far as it can be without asking anyone. What its name stands for is checked on
+every connection, and the connection goes to the address that was checked (`pinned.py`): a name that is answered
+differently the second time gains nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final
+
+import httpx
+
+from tamis.errors import TamisError
+
+_LONGEST_URL: Final = 2_000
+# What is written like a number is read as an IPv4 address by some and as a name by others, in octal, hex or one piece.
+_NUMERIC: Final = re.compile(r"(?:.*\.)?(?:0[xX][0-9A-Fa-f]*|[0-9]+)\.?")
+_DOTTED: Final = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
+_LOCAL_NAMES: Final = ("localhost", "local", "internal", "home.arpa")
+
+# What Python's tables do not tell, or not in all versions: relays, benchmarks, reserved blocks, and public addresses by
+# which clouds answer their own machines.
+_REFUSED_4: Final = [
+    IPv4Network(block)
+    for block in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16",
+        "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+        "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    )
+]  # fmt: skip
+_GLOBAL_6: Final = IPv6Network("2000::/3")
+
+
+class AddressRefused(TamisError):  # noqa: N818 - reads as what happened
+    """A place where webhooks may not go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One server: what a breaker and a limit on connections are about."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+async def check_url(url: str, *, allow_private: bool = False) -> Endpoint:
+    """For the door: the server that a webhook's URL names; `AddressRefused` says why it may not be one.
+
+    Names are not looked up here: the answer would tell strangers what they stand for inside this network.
+    """
+    return endpoint_of(url, allow_private=allow_private)
+
+
+def endpoint_of(url: str, *, allow_private: bool = False) -> Endpoint:
+    """The same, for whoever is about to call it."""
+    if len(url) > _LONGEST_URL:
+        raise AddressRefused(f"the URL has more than {_LONGEST_URL} characters")
+    if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        raise AddressRefused("the URL has characters that must be escaped, such as blanks or backslashes")
+    try:
+        parsed = httpx.URL(url)
+        host, port = parsed.host, parsed.port
+    except (httpx.InvalidURL, ValueError) as error:
+        raise AddressRefused(f"this is no URL: {error}") from error
+    if parsed.scheme not in ("http", "https"):
+        raise AddressRefused("a webhook's URL begins with https:// or http://")
+    if parsed.userinfo:
+        raise AddressRefused("the URL may not hold a name or password; use the headers of the delivery")
+    if parsed.fragment:
+        raise AddressRefused("the URL may not have a fragment (#…)")
+    _check_host(host, allow_private)
+    if port is not None and not 0 < port < 1 << 16:
+        raise AddressRefused(f"there is no port {port}")
+    return Endpoint(parsed.scheme, host, port or (443 if parsed.scheme == "https" else 80))
+
+
+def _check_host(host: str, allow_private: bool) -> None:
+    if not host or "%" in host:
+        raise AddressRefused("the URL names no host")
+    if ":" in host:
+        check_address(host, allow_private=allow_private)
+        return
+    if _NUMERIC.fullmatch(host):
+        if not _DOTTED.fullmatch(host):
+            raise AddressRefused(f"{host} is not how an address is written; use four decimal numbers")
+        check_address(host, allow_private=allow_private)
+        return
+    name = host.rstrip(".").lower()
+    if not allow_private and any(name == local or name.endswith(f".{local}") for local in _LOCAL_NAMES):
+        raise AddressRefused(f"{host} is a private name, and webhooks may not go there")
+
+
+def check_address(text: str, *, allow_private: bool = False) -> str:
+    """The address, if connections may go there. Multicast and unspecified ones are never allowed."""
+    try:
+        address = ip_address(text)
+    except ValueError as error:
+        raise AddressRefused(f"{text} is no address") from error
+    inner = _inside(address)
+    if inner.is_multicast or inner.is_unspecified or getattr(address, "scope_id", None):
+        raise AddressRefused(f"{address} is not the address of a server")
+    if not allow_private and not _is_public(address):
+        raise AddressRefused(f"{address} is in a private or reserved network, and webhooks may not go there")
+    return str(address)
+
+
+def _inside(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 address is another way to write, or itself."""
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    address = _inside(address)
+    if isinstance(address, IPv4Address):
+        return address.is_global and not any(address in block for block in _REFUSED_4)
+    # Addresses that tunnel to an IPv4 address, and the translators' blocks, are no better than what is in them.
+    return address in _GLOBAL_6 and address.is_global and address.sixtofour is None and address.teredo is None

@@ -1,0 +1,249 @@
+"""Delivery as a whole: what matched goes to readers, webhooks and topics."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from tamis.errors import TamisError
+from tamis.service.configuration import Settings
+from tamis.service.delivery.backoff import Backoff
+from tamis.service.delivery.changes import Changes
+from tamis.service.delivery.channel import Channel
+from tamis.service.delivery.clock import Clock, SystemClock
+from tamis.service.delivery.cursors import Cursors
+from tamis.service.delivery.fanout import Fanout
+from tamis.service.delivery.feeds import FeedEnded, LiveFeed, WideFeed
+from tamis.service.delivery.kafka import KafkaChannel
+from tamis.service.delivery.matched import Matched
+from tamis.service.delivery.outlets import Outlets
+from tamis.service.delivery.reading import Reading
+from tamis.service.delivery.rendering import Renderer
+from tamis.service.delivery.replaying import notification_of
+from tamis.service.delivery.sending import Outcome, Sending
+from tamis.service.delivery.serving import ServedSchema
+from tamis.service.delivery.standing import Standing
+from tamis.service.delivery.webhook import WebhookChannel
+from tamis.service.notification import BEGINNING, Cursor, Notification
+from tamis.service.store import DeadLetter, DeliveryState, Store
+
+CHANGES_SECONDS: Final = 0.25
+_READERS: Final = 4
+_LATEST: Final = "latest"
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class TooManyListeners(TamisError):  # noqa: N818 - reads as what happened
+    """There are as many live readers as the server allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """An answer to a poll: `cursor` is where the next one goes on."""
+
+    notifications: list[Notification]
+    cursor: Cursor
+    standing: Standing
+    more: bool
+
+
+class Delivery:
+    """Hands out what the store says has matched. Belongs to the event loop; the store is asked in threads.
+
+    `channels` and `clock` are for tests. Only one process at a time should push (`push`): several would send each
+    notification several times, under the same id.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        *,
+        push: bool = True,
+        clock: Clock | None = None,
+        channels: Mapping[str, Channel] | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._push = push
+        self._clock = clock or SystemClock()
+        self._channels = channels
+        self._backoff = backoff
+        self._handed_out = 0
+        self._feeds: set[LiveFeed | WideFeed] = set()
+        self._loops: list[asyncio.Task[None]] = []
+        matched = Matched(ServedSchema(store), settings.limits.filter)
+        self._reading = Reading(store, Renderer(matched), self._clock)
+        self._changes = Changes(store)
+
+    async def start(self) -> None:
+        """Begins to follow the store; subscriptions that are pushed to go on from where they were left."""
+        delivery = self._settings.delivery
+        self._follower = ThreadPoolExecutor(1, "tamis-fanout")
+        self._readers = ThreadPoolExecutor(_READERS, "tamis-reading")
+        self._writer = ThreadPoolExecutor(1, "tamis-deliveries")
+        self._fanout = Fanout(self._reading, self._follower, self._readers)
+        if self._channels is None:
+            self._channels = {"webhook": WebhookChannel(delivery, self._clock), "kafka": KafkaChannel(delivery)}
+        backoff = self._backoff or Backoff(delivery.first_delay, delivery.longest_delay)
+        # What retention would sweep away soon is given up before, so that it becomes a dead letter.
+        age = self._settings.retention.notifications * 0.9
+        self._sending = Sending(self._channels, delivery, age, self._clock, backoff)
+        self._cursors = Cursors(self._store, self._clock, self._writer)
+        self._outlets = Outlets(
+            self._store, self._fanout, self._sending, self._cursors, self._clock, self._writer, delivery.queue
+        )
+        await self._fanout.start()
+        await self._in_thread(self._changes.start)
+        loops = [self._fanout.follow(), self._cursors.follow(), self._follow_changes()]
+        self._loops = [asyncio.create_task(loop) for loop in loops]
+
+    async def stop(self) -> None:
+        """Ends all readers, lets webhooks that are under way end, and saves how far everybody has come."""
+        for feed in tuple(self._feeds):
+            feed.stop()
+        await self._outlets.stop()
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        await self._cursors.save()
+        for channel in (self._channels or {}).values():
+            await channel.close()
+        for executor in (self._follower, self._readers, self._writer):
+            executor.shutdown(wait=False)
+
+    def wake(self, head: int) -> None:
+        """Something new was recorded, up to position `head`."""
+        self._fanout.wake(head)
+
+    @asynccontextmanager
+    async def listen(self, number: int, cursor: str | None) -> AsyncIterator[LiveFeed]:
+        """A feed of one subscription; without a cursor from its beginning, from `latest` with what is new."""
+        feed = LiveFeed(self._fanout, number, self._place(number, cursor), self._settings.delivery.queue)
+        async with self._listening(feed):
+            yield feed
+
+    @asynccontextmanager
+    async def listen_to_all(self, owner: str | None, cursor: str | None) -> AsyncIterator[WideFeed]:
+        """A feed of all of an owner's subscriptions, or everybody's; without a cursor, of what is new."""
+        feed = self._fanout.open(owner, self._cursor(cursor))
+        async with self._listening(feed):
+            yield feed
+
+    @asynccontextmanager
+    async def _listening(self, feed: LiveFeed | WideFeed) -> AsyncIterator[None]:
+        try:
+            if len(self._feeds) >= self._settings.limits.listeners:
+                raise TooManyListeners(f"there are {len(self._feeds)} readers already; try again later, or poll")
+            self._feeds.add(feed)
+            yield
+        finally:
+            self._feeds.discard(feed)
+            feed.close()
+
+    async def poll(self, number: int, cursor: str | None, limit: int, wait: float) -> Polled:
+        """What a subscription has after a cursor, or else what comes within `wait` seconds.
+
+        This is the one way to read a subscription that has expired; one that is paused or cancelled has nothing.
+        """
+        start = self._place(number, cursor)
+        page = await self._in_thread(partial(self._reading.poll, number, start.position, limit))
+        found, more = list(page.notifications), not page.complete
+        if not found and page.standing == "active" and wait > 0:
+            come = await self._wait_for(number, start, wait)
+            found, more = come[:limit], len(come) > limit
+        return Polled(found, Cursor(found[-1].position) if found else start, page.standing, more)
+
+    async def _wait_for(self, number: int, start: Cursor, seconds: float) -> list[Notification]:
+        async with self.listen(number, str(start)) as feed:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await feed.take()
+            except (TimeoutError, FeedEnded):
+                return []
+
+    async def replay(self, letter: DeadLetter) -> Outcome:
+        """Sends a notification that was given up once more; it stays a dead letter unless it is acknowledged."""
+        subscription = await self._in_thread(partial(self._store.subscriptions.get, letter.subject))
+        notification = notification_of(letter, subscription, self._clock.now())
+        outcome = await self._sending.attempt(notification, 0)
+        if outcome.kind == "delivered":
+            await self._in_thread(partial(self._store.dead_letters.remove, [letter.id]))
+        return outcome
+
+    async def begin_from_now(self, number: int) -> None:
+        """For a subscription that is about to be given a webhook or topic: what matched before is not sent."""
+        head = await self._in_thread(self._reading.head)
+        await self._in_thread(partial(self._store.deliveries.save, [DeliveryState(number, head)]))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more may listen."""
+        return len(self._feeds) < self._settings.limits.listeners
+
+    def count_handed_out(self, count: int) -> None:
+        """So many more have gone to readers."""
+        self._handed_out += count
+
+    def status(self) -> dict[str, int]:
+        """Numbers for people and for Prometheus, counted since the start. They name nobody.
+
+        `handed_out` went to readers, `delivered` was acknowledged by webhooks and topics.
+        """
+        return {
+            "position": self._fanout.done,
+            "listeners": len(self._feeds),
+            "handed_out": self._handed_out,
+            "delivered": self._sending.delivered,
+            "failed": self._sending.failed,
+            "breakers_open": self._sending.breakers.open_count,
+            **self._outlets.health,
+        }
+
+    def endpoints(self) -> list[dict[str, Any]]:
+        """The endpoints that have failed of late, for administrators: their names are their owners' business."""
+        return self._sending.breakers.shown()
+
+    async def _follow_changes(self) -> None:
+        while True:
+            try:
+                await self.notice_changes()
+            except TamisError as error:
+                _log.warning("changes of subscriptions could not be read, trying again: %s", error)
+            await self._clock.sleep(CHANGES_SECONDS)
+
+    async def notice_changes(self) -> None:
+        """Looks for subscriptions that are new or have changed since the last time."""
+        while self._push and (new := await self._in_thread(self._changes.pushed)):
+            await self._outlets.add(new)
+            await self._outlets.settle()
+        numbers = await self._in_thread(self._changes.changed)
+        if numbers:
+            self._fanout.changed(numbers)
+            if self._push:
+                now = await self._in_thread(partial(self._reading.subscriptions, numbers))
+                await self._outlets.changed(list(now.values()))
+
+    def _cursor(self, text: str | None) -> Cursor | None:
+        if text is None or text == _LATEST:
+            return None
+        return Cursor.parse(text)
+
+    def _place(self, number: int, text: str | None) -> Cursor:
+        """Where a reader of one subscription stands; its cursor may be from a reader of many."""
+        if text is None:
+            return BEGINNING
+        cursor = self._cursor(text) or Cursor(self._fanout.done)
+        return Cursor(cursor.position if number <= cursor.number else cursor.position - 1)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work)

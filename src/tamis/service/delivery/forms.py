@@ -1,0 +1,66 @@
+"""What the routes of delivery answer, for the description of the API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_EXAMPLE: dict[str, Any] = {
+    "id": "ntf_0f3c6f6f0b7c4b1f9a3e5d2c1b0a9f8e",
+    "subscription": "sub_3q2-8xYhT0m5nKc7vZJdQw",
+    "time": "2026-05-01T10:00:00.123456Z",
+    "event_id": "evt_1f0c",
+    "event": {"event_type": ["antiques"], "price": 9.5},
+    "matched": [{"condition": "price < 10", "values": {"price": [9.5]}}],
+    "cursor": "3355443201",
+}
+
+
+class NotificationForm(BaseModel):
+    """One event for one subscription; the same in a poll, a stream, a socket, a webhook and a topic."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    id: str = Field(description="The same however often it is sent: what was seen before can be passed over")
+    subscription: str
+    time: datetime = Field(description="When the event was received")
+    event_id: str
+    event: Any = Field(description="The event as it was published")
+    matched: list[Any] = Field(description="The conditions that held, with the event's values")
+    cursor: str = Field(description="Where to go on after this one")
+
+
+class NotificationPage(BaseModel):
+    """Notifications, oldest first. `cursor` is where the next poll goes on; `more`: there may be some already."""
+
+    notifications: list[NotificationForm]
+    cursor: str
+    state: Literal["active", "paused", "expired", "cancelled"]
+    more: bool
+
+
+class DeadLetterForm(BaseModel):
+    """An event that could not be read, or a notification that could not be delivered."""
+
+    id: int
+    kind: Literal["event", "delivery"]
+    subject: str = Field(description="The event's id, or the subscription's")
+    reason: str
+    body: str
+    detail: dict[str, Any]
+    time: datetime
+
+
+class DeadLetterPage(BaseModel):
+    """Dead letters, oldest first; `next` is the `after` of the page after this one."""
+
+    dead_letters: list[DeadLetterForm]
+    next: int | None
+
+
+class Replayed(BaseModel):
+    """What became of a dead letter that was sent again."""
+
+    delivered: Literal[True]

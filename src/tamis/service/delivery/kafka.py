@@ -1,0 +1,75 @@
+"""Notifications as messages on Kafka topics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tamis.service.configuration import DeliverySettings
+from tamis.service.delivery.channel import Undelivered
+from tamis.service.notification import Notification
+from tamis.service.store import Subscription
+
+
+class Producer(Protocol):
+    """What is needed of aiokafka's producer."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def send_and_wait(self, topic: str, value: bytes, key: bytes, headers: Any = None) -> Any: ...
+
+
+class KafkaChannel:
+    """Sends each notification under its subscription's id as key, and waits for all replicas to have it."""
+
+    most_at_once = 32
+
+    def __init__(self, settings: DeliverySettings, make: Callable[[], Producer] | None = None) -> None:
+        self._servers = settings.kafka
+        self._timeout = settings.timeout
+        self._make = make or self._producer
+        self._started: Producer | None = None
+        self._starting = asyncio.Lock()
+
+    def endpoint(self, subscription: Subscription) -> str:
+        return "kafka"
+
+    async def send(self, notification: Notification) -> None:
+        if not self._servers:
+            raise Undelivered("this server has no Kafka to deliver to (delivery.kafka)", fault=False)
+        from aiokafka.errors import KafkaError
+
+        topic = str(notification.subscription.delivery["topic"])
+        try:
+            async with asyncio.timeout(self._timeout):
+                producer = await self._ready()
+                key = notification.subscription.id.encode()
+                headers = [("id", notification.id.encode())]
+                await producer.send_and_wait(topic, notification.body, key=key, headers=headers)
+        except TimeoutError as error:
+            raise Undelivered(f"no acknowledgement within {self._timeout:g} seconds") from error
+        except (KafkaError, OSError) as error:
+            raise Undelivered(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+
+    async def _ready(self) -> Producer:
+        async with self._starting:
+            if self._started is None:
+                producer = self._make()
+                try:
+                    await producer.start()
+                except BaseException:
+                    await producer.stop()
+                    raise
+                self._started = producer
+            return self._started
+
+    def _producer(self) -> Producer:
+        from aiokafka import AIOKafkaProducer
+
+        producer: Producer = AIOKafkaProducer(bootstrap_servers=self._servers, acks="all", enable_idempotence=True)
+        return producer
+
+    async def close(self) -> None:
+        if self._started is not None:
+            await self._started.stop()

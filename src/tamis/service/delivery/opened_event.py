@@ -1,0 +1,78 @@
+"""A stored event, opened: parsed once, however many subscriptions it is shown to."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from tamis.schema import EVENT_TYPE, Schema
+from tamis.schema.reading import flatten
+from tamis.schema.values import InadmissibleError, read_value
+
+
+def _nothing(_: str) -> None:
+    return None
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+class OpenedEvent:
+    """One event of the store. Made, used and dropped by one thread.
+
+    `written` is what goes into a notification: the stored text as it stands, where it is JSON in the strict sense.
+    `values(name, schema)` are an attribute's values as the language sees them; they are read when first asked for.
+    """
+
+    def __init__(self, position: int, id: str, time: datetime, body: str) -> None:
+        self.position = position
+        self.id = id
+        self.time = time
+        self.body = body
+        self.written: Any = orjson.Fragment(body)
+        self._values: dict[str, list[Any]] = {}
+        self._schema: Schema | None = None
+        self._given: dict[str, object] = {}
+        members = self._parse(body)
+        if isinstance(members, Mapping):
+            self._given = dict(flatten(members))
+
+    def _parse(self, body: str) -> object:
+        try:
+            return orjson.loads(body)
+        except orjson.JSONDecodeError:
+            # Python's reader takes NaN and numbers beyond all floats, which others choke on: they become null.
+            try:
+                members = json.loads(body, parse_constant=_nothing, parse_float=_finite)
+                self.written = orjson.Fragment(json.dumps(members, separators=(",", ":")))
+            except (ValueError, RecursionError):
+                self.written, members = body, None
+            return members
+
+    def values(self, name: str, schema: Schema) -> list[Any]:
+        """The attribute's values in canonical form; empty where the event has none that the schema knows."""
+        if schema is not self._schema:
+            self._schema, self._values = schema, {}
+        found = self._values.get(name)
+        if found is None:
+            found = self._values[name] = self._read(name, schema)
+        return found
+
+    def _read(self, name: str, schema: Schema) -> list[Any]:
+        value = self._given.get(name)
+        items = [item for item in value if item is not None] if isinstance(value, list) else [value]
+        if value is None or not items:
+            default = schema.default_event_type
+            return [default] if name == EVENT_TYPE and default is not None else []
+        domain = schema.attributes[name].domain
+        try:
+            return [read_value(domain, item) for item in items]
+        except InadmissibleError:
+            return []

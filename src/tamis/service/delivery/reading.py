@@ -1,0 +1,153 @@
+"""What delivery reads from the store, and makes into notifications. Everything here runs off the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tamis.service.delivery.clock import Clock
+from tamis.service.delivery.opened_event import OpenedEvent
+from tamis.service.delivery.rendering import Renderer
+from tamis.service.delivery.standing import Standing, standing
+from tamis.service.notification import LAST, Cursor, Notification
+from tamis.service.store import Store, Subscription
+
+_MOST_OWNERS: Final = 1_000_000
+_AT_ONCE: Final = 100
+_POLLED_BYTES: Final = 8 << 20
+_LIVE: Final[tuple[Standing, ...]] = ("active",)
+_POLLED: Final[tuple[Standing, ...]] = ("active", "expired")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some notifications of one subscription, in order; `complete` if there are no more up to where it was read.
+
+    A subscription that is not active has none: `standing` says what it is instead.
+    """
+
+    notifications: Sequence[Notification]
+    complete: bool
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class WidePage:
+    """Some notifications of many subscriptions, in order, and how far this got; `complete` as above."""
+
+    notifications: Sequence[Notification]
+    cursor: Cursor
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What is new up to position `upto`: for live subscriptions, and whom else it concerns.
+
+    `inactive`: live subscriptions with something new that may not have it. `owners`: whose subscriptions matched.
+    """
+
+    upto: int
+    notifications: list[Notification] = field(default_factory=list)
+    inactive: set[int] = field(default_factory=set)
+    owners: set[str] = field(default_factory=set)
+    any: bool = False
+
+
+class Reading:
+    """Reads the store and renders. Safe from any thread."""
+
+    def __init__(self, store: Store, renderer: Renderer, clock: Clock) -> None:
+        self._store = store
+        self._renderer = renderer
+        self._clock = clock
+        self._owners: dict[int, str] = {}
+
+    def head(self) -> int:
+        """Everything up to here is final."""
+        return self._store.notifications.head()
+
+    def page(self, number: int, after: int, upto: int, limit: int) -> Page:
+        """What a subscription has after one position, up to another, while it is active."""
+        return self._page(number, after, upto, limit, _LIVE)
+
+    def poll(self, number: int, after: int, limit: int) -> Page:
+        """What a subscription has after a position, also if it has expired; no more bytes at once than a few bodies."""
+        found: list[Notification] = []
+        size = 0
+        while True:
+            page = self._page(number, after, LAST, min(_AT_ONCE, limit - len(found)), _POLLED)
+            found += page.notifications
+            size += sum(len(one.body) for one in page.notifications)
+            if page.complete or not page.notifications or len(found) >= limit or size > _POLLED_BYTES:
+                return Page(found, page.complete or not page.notifications, page.standing)
+            after = found[-1].position
+
+    def _page(self, number: int, after: int, upto: int, limit: int, allowed: Collection[Standing]) -> Page:
+        subscription = self._store.subscriptions.by_number([number]).get(number)
+        now = standing(subscription, self._clock.now())
+        if subscription is None or now not in allowed:
+            return Page((), False, now)
+        rows = self._store.notifications.after(number, after, limit)
+        within = [row for row in rows if row.position <= upto]
+        rendered = [
+            self._renderer.render(subscription, OpenedEvent(row.position, row.event_id, row.time, row.body))
+            for row in within
+        ]
+        return Page(rendered, len(rows) < limit or len(within) < len(rows), now)
+
+    def wide_page(self, owner: str | None, cursor: Cursor, upto: int, limit: int) -> WidePage:
+        """What all subscriptions of an owner (None: everybody) have after a cursor; inactive ones are passed over."""
+        pairs = self._pairs(owner, cursor, upto, limit)
+        if not pairs:
+            return WidePage((), max(cursor, Cursor(upto)), True)
+        notifications, _ = self._render([pair for pair in pairs if pair > cursor])
+        # The store does not part the pairs of one event: everything at the last position is here.
+        reached = max(cursor, Cursor(pairs[-1][0]))
+        return WidePage(notifications, reached, reached.position >= upto)
+
+    def _pairs(self, owner: str | None, cursor: Cursor, upto: int, limit: int) -> list[tuple[int, int]]:
+        if owner is None:
+            return self._store.notifications.since(cursor.whole, upto, limit)
+        rows = self._store.notifications.of_owner_after(owner, cursor.whole, limit)
+        return [(row.position, row.subscription) for row in rows if row.position <= upto]
+
+    def gather(self, after: int, upto: int, limit: int, live: Callable[[int], bool], by_owner: bool) -> Gathered:
+        """What is new for the live subscriptions, up to `upto` or as far as about `limit` pairs go."""
+        pairs = self._store.notifications.since(after, upto, limit)
+        reached = pairs[-1][0] if pairs else upto
+        notifications, inactive = self._render([pair for pair in pairs if live(pair[1])])
+        owners = self._owners_of({number for _, number in pairs}) if by_owner else set()
+        return Gathered(reached, notifications, inactive, owners, bool(pairs))
+
+    def _render(self, pairs: Sequence[tuple[int, int]]) -> tuple[list[Notification], set[int]]:
+        if not pairs:
+            return [], set()
+        subscriptions = self.subscriptions({number for _, number in pairs})
+        now = self._clock.now()
+        active = {number for number, one in subscriptions.items() if standing(one, now) == "active"}
+        kept = [pair for pair in pairs if pair[1] in active]
+        stored = self._store.notifications.events(sorted({position for position, _ in kept}))
+        opened = {at: OpenedEvent(at, event.id, event.time, event.body) for at, event in stored.items()}
+        # An event that retention has just swept away has no notifications either.
+        rendered = [
+            self._renderer.render(subscriptions[number], opened[position])
+            for position, number in kept
+            if position in opened
+        ]
+        return rendered, {number for _, number in pairs} - active
+
+    def subscriptions(self, numbers: Collection[int]) -> dict[int, Subscription]:
+        """The subscriptions as they are now."""
+        return self._store.subscriptions.by_number(sorted(numbers)) if numbers else {}
+
+    def _owners_of(self, numbers: set[int]) -> set[str]:
+        """Whose they are. An owner never changes, so it is asked for once."""
+        unknown = [number for number in numbers if number not in self._owners]
+        if unknown:
+            if len(self._owners) > _MOST_OWNERS:
+                self._owners.clear()
+            for number, subscription in self.subscriptions(unknown).items():
+                self._owners[number] = subscription.owner
+        return {self._owners[number] for number in numbers if number in self._owners}

@@ -1,0 +1,36 @@
+"""Notifications as JSON: each made once, off the event loop."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from tamis.service.delivery.matched import Matched
+from tamis.service.delivery.opened_event import OpenedEvent
+from tamis.service.notification import Notification, notification_id
+from tamis.service.store import Subscription
+
+_OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
+
+
+class Renderer:
+    """Makes notifications. Safe from any thread."""
+
+    def __init__(self, matched: Matched) -> None:
+        self._matched = matched
+
+    def render(self, subscription: Subscription, event: OpenedEvent) -> Notification:
+        """The notification of one subscription of one event."""
+        id = notification_id(event.id, subscription.id)
+        form = {
+            "id": id,
+            "subscription": subscription.id,
+            "time": event.time,
+            "event_id": event.id,
+            "event": event.written,
+            "matched": self._matched.conditions(subscription, event),
+            "cursor": str(event.position),
+        }
+        body = orjson.dumps(form, option=_OPTIONS)
+        return Notification(id, subscription, event.position, event.id, event.time, event.body, body)

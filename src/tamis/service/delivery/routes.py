@@ -1,0 +1,176 @@
+"""The ways to read notifications: polling, server-sent events, WebSocket."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import orjson
+from fastapi import APIRouter, Header, Query, Response, WebSocket
+from starlette.responses import StreamingResponse
+
+from tamis.service.api.access import Asking, Caller, Owned
+from tamis.service.api.problems import Problem, responses
+from tamis.service.api.service import Service, Serving
+from tamis.service.delivery import dead_letter_routes
+from tamis.service.delivery.delivery import TooManyListeners
+from tamis.service.delivery.event_stream import MEDIA_TYPE, EventStream
+from tamis.service.delivery.forms import NotificationPage
+from tamis.service.delivery.sockets import refuse_socket, serve_socket
+from tamis.service.notification import Cursor, CursorError
+from tamis.service.store import Subscription
+
+router = APIRouter(prefix="/v1", tags=["notifications"])
+router.include_router(dead_letter_routes.router)
+
+_LONGEST_WAIT: Final = 60.0
+_STREAM: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}, "description": "Events, as they come"}
+}
+
+AfterCursor = Annotated[
+    str | None,
+    Query(
+        alias="cursor",
+        max_length=40,
+        description="`cursor` of the last notification seen; left out: from the first, or `latest`: only new ones",
+        examples=["3355443201"],
+    ),
+]
+LastEventId = Annotated[str | None, Header(max_length=40, description="The same, as browsers send it again")]
+
+
+@router.get(
+    "/subscriptions/{id}/notifications",
+    operation_id="poll_notifications",
+    summary="Poll a subscription's notifications",
+    response_model=NotificationPage,
+    responses=responses(401, 404, 410, 422, 503),
+)
+async def poll_notifications(
+    found: Owned,
+    service: Serving,
+    cursor: AfterCursor = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for the first one")] = 0.0,
+) -> Response:
+    """Those after the cursor, oldest first. A subscription that has expired can be read until they are swept away."""
+    if found.state == "cancelled":
+        raise _ended("cancelled")
+    place = _checked(cursor)
+    if wait > 0:
+        _require_room(service)
+    try:
+        polled = await service.delivery.poll(found.number, place, limit, wait)
+    except TooManyListeners as error:
+        raise _no_room(str(error)) from None
+    service.delivery.count_handed_out(len(polled.notifications))
+    listed = b",".join(one.body for one in polled.notifications)
+    about = orjson.dumps({"cursor": str(polled.cursor), "state": polled.standing, "more": polled.more})
+    return Response(b'{"notifications":[%b],%b' % (listed, about[1:]), media_type="application/json")
+
+
+@router.get(
+    "/subscriptions/{id}/stream",
+    operation_id="stream_notifications",
+    summary="Follow a subscription by server-sent events",
+    response_class=StreamingResponse,
+    responses={**_STREAM, **responses(401, 404, 410, 422, 503)},
+)
+async def stream_notifications(
+    found: Owned, service: Serving, cursor: AfterCursor = None, last_event_id: LastEventId = None
+) -> EventStream:
+    """Notifications as they come. The id of an event is its cursor: a lost connection goes on with Last-Event-ID."""
+    _require_listenable(found)
+    return _stream(service, found.number, _checked(last_event_id or cursor))
+
+
+@router.get(
+    "/stream",
+    operation_id="stream_all",
+    summary="Follow all of a key's subscriptions by server-sent events",
+    response_class=StreamingResponse,
+    responses={**_STREAM, **responses(401, 422, 503)},
+)
+async def stream_all(
+    caller: Asking,
+    service: Serving,
+    cursor: AfterCursor = None,
+    last_event_id: LastEventId = None,
+    mine: Annotated[bool, Query(description="For administrators: only the key's own, not everybody's")] = False,
+) -> EventStream:
+    """Notifications of every subscription of the key, or of everybody's for an administrator, from now on."""
+    place = _checked(last_event_id or cursor)
+    _require_room(service)
+    delivery = service.delivery
+    listening = delivery.listen_to_all(_whose(caller, mine), place)
+    return EventStream(listening, service.settings.delivery.heartbeat, delivery.count_handed_out)
+
+
+@router.websocket("/subscriptions/{id}/socket")
+async def socket_notifications(socket: WebSocket, found: Owned, service: Serving, cursor: AfterCursor = None) -> None:
+    """The same over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
+    _require_listenable(found)
+    place, delivery = _checked(cursor), service.delivery
+    try:
+        await serve_socket(socket, place, lambda after: delivery.listen(found.number, after), delivery.count_handed_out)
+    except TooManyListeners as error:
+        await refuse_socket(socket, str(error))
+
+
+@router.websocket("/socket")
+async def socket_all(
+    socket: WebSocket, caller: Asking, service: Serving, cursor: AfterCursor = None, mine: bool = False
+) -> None:
+    """All of the key's subscriptions over a WebSocket."""
+    owner, place, delivery = _whose(caller, mine), _checked(cursor), service.delivery
+    try:
+        await serve_socket(socket, place, lambda after: delivery.listen_to_all(owner, after), delivery.count_handed_out)
+    except TooManyListeners as error:
+        await refuse_socket(socket, str(error))
+
+
+def _stream(service: Service, number: int, cursor: str | None) -> EventStream:
+    _require_room(service)
+    delivery = service.delivery
+    return EventStream(delivery.listen(number, cursor), service.settings.delivery.heartbeat, delivery.count_handed_out)
+
+
+def _checked(cursor: str | None) -> str | None:
+    """The cursor, if it is one; an empty one is none."""
+    if not cursor:
+        return None
+    if cursor != "latest":
+        try:
+            Cursor.parse(cursor)
+        except CursorError as error:
+            raise Problem(422, "cursor", str(error)) from None
+    return cursor
+
+
+def _whose(caller: Caller, mine: bool) -> str | None:
+    """Whose subscriptions are followed: the key's, or everybody's (None) for an administrator."""
+    if caller.key is None:
+        detail = "following all subscriptions needs an API key; one made without a key is followed by its ticket"
+        raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
+    if caller.administers and not mine:
+        return None
+    return caller.owner
+
+
+def _require_listenable(found: Subscription) -> None:
+    if found.state in ("expired", "cancelled"):
+        # Browsers that come back after the end are told so, and stay away.
+        raise _ended(found.state)
+
+
+def _require_room(service: Service) -> None:
+    if not service.delivery.has_room:
+        raise _no_room("there are as many readers as this server takes; try again later, or poll")
+
+
+def _no_room(detail: str) -> Problem:
+    return Problem(503, "readers", detail, headers={"Retry-After": "5"})
+
+
+def _ended(state: str) -> Problem:
+    return Problem(410, "ended", f"the subscription is {state}; there is nothing more to come")

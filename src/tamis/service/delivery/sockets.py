@@ -1,0 +1,97 @@
+"""Notifications over a WebSocket: one message each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+import orjson
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from tamis.service.delivery.feeds import Feed, FeedEnded
+from tamis.service.notification import CursorError
+
+HELLO_SECONDS: Final = 2.0
+_LONGEST_HELLO: Final = 200
+_NORMAL, _GOING, _REFUSED, _LATER = 1000, 1001, 1008, 1013
+
+Listen = Callable[[str | None], AbstractAsyncContextManager[Feed]]
+
+
+async def serve_socket(socket: WebSocket, cursor: str | None, listen: Listen, delivered: Callable[[int], None]) -> None:
+    """Sends what a feed has to say until either side ends.
+
+    Without a cursor in the address, the first message may be `{"cursor": "…"}`; if none comes soon, the feed begins
+    where it does by itself. What else the other side says is not listened to.
+    """
+    await socket.accept()
+    try:
+        if cursor is None:
+            cursor = await _hello(socket)
+        async with listen(cursor) as feed:
+            await _until_either_ends(_send(socket, feed, delivered), _drain(socket))
+    except CursorError as error:
+        await _close(socket, _REFUSED, str(error))
+    except FeedEnded as ended:
+        code = _GOING if ended.standing == "stopping" else _NORMAL
+        await _close(socket, code, f"the subscription is {ended.standing}" if code == _NORMAL else "restarting")
+    except WebSocketDisconnect:
+        return
+
+
+async def refuse_socket(socket: WebSocket, reason: str) -> None:
+    """There is no room for one more."""
+    await socket.accept()
+    await _close(socket, _LATER, reason)
+
+
+async def _hello(socket: WebSocket) -> str | None:
+    try:
+        async with asyncio.timeout(HELLO_SECONDS):
+            message = await socket.receive()
+    except TimeoutError:
+        return None
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", _NORMAL))
+    text = message.get("text") or (message.get("bytes") or b"").decode(errors="replace")
+    try:
+        hello = orjson.loads(text) if len(text) <= _LONGEST_HELLO else None
+    except orjson.JSONDecodeError:
+        hello = None
+    if not isinstance(hello, dict) or not isinstance(hello.get("cursor", ""), str):
+        raise CursorError('the first message is {"cursor": "…"}, or {} to begin without one')
+    given = hello.get("cursor")
+    return given if given else None
+
+
+async def _until_either_ends(*works: Coroutine[None, None, None]) -> None:
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _send(socket: WebSocket, feed: Feed, delivered: Callable[[int], None]) -> None:
+    while True:
+        found = await feed.take()
+        for notification in found:
+            body = notification.wide if feed.wide else notification.body
+            await socket.send({"type": "websocket.send", "text": body.decode()})
+        delivered(len(found))
+
+
+async def _drain(socket: WebSocket) -> None:
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
+
+
+async def _close(socket: WebSocket, code: int, reason: str) -> None:
+    if socket.application_state == WebSocketState.CONNECTED and socket.client_state == WebSocketState.CONNECTED:
+        await socket.close(code, reason.encode()[:120].decode(errors="ignore"))

@@ -1,0 +1,37 @@
+"""A notification's event as a CloudEvent in structured mode, as it was published or as if it had been."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from tamis.service.cloudevents.body import CONTEXT, to_structured
+from tamis.service.notification import Notification
+
+_SOURCE: Final = "urn:tamis"
+_TYPE: Final = "tamis.event"
+
+
+def structured_event(notification: Notification) -> bytes:
+    """The CloudEvent as JSON. An event that was published as another thing gets the attributes it needs."""
+    try:
+        body = orjson.loads(notification.event)
+    except orjson.JSONDecodeError:
+        body = notification.event
+    if isinstance(body, dict) and isinstance(body.get(CONTEXT), dict):
+        return orjson.dumps(to_structured(body))
+    return orjson.dumps({**_made_up(notification, body), "data": body})
+
+
+def _made_up(notification: Notification, body: object) -> dict[str, Any]:
+    types = body.get("event_type") if isinstance(body, dict) else None
+    first = types[0] if isinstance(types, list) and types else types
+    return {
+        "specversion": "1.0",
+        "id": notification.event_id,
+        "source": _SOURCE,
+        "type": first if isinstance(first, str) and first else _TYPE,
+        "time": notification.time.isoformat().replace("+00:00", "Z"),
+        "datacontenttype": "application/json",
+    }

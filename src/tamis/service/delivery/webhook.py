@@ -1,0 +1,102 @@
+"""Notifications as HTTP calls, signed by Standard Webhooks."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Final
+
+import httpcore
+import httpx
+
+from tamis.service.configuration import DeliverySettings
+from tamis.service.delivery.addresses import AddressRefused, Endpoint, endpoint_of
+from tamis.service.delivery.backoff import retry_after
+from tamis.service.delivery.channel import Undelivered
+from tamis.service.delivery.clock import Clock
+from tamis.service.delivery.pinned import CheckedTransport, Resolve, Resolver
+from tamis.service.delivery.signing import SecretError, signed_headers
+from tamis.service.delivery.structured import structured_event
+from tamis.service.notification import Notification
+from tamis.service.store import Subscription
+
+_READ_BYTES: Final = 16 << 10
+_AGENT: Final = "Tamis (Standard Webhooks)"
+_OWN: Final = ("content-length", "content-type", "host", "connection", "transfer-encoding", "user-agent")
+
+
+class WebhookChannel:
+    """Posts each notification to its subscription's URL. No redirects, no proxies, answers hardly read."""
+
+    most_at_once = 8
+
+    def __init__(
+        self,
+        settings: DeliverySettings,
+        clock: Clock,
+        resolve: Resolve | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._resolver = Resolver()
+        transport = CheckedTransport(resolve or self._resolver, settings.allow_private, 2 * settings.concurrency, tls)
+        timeout = httpx.Timeout(settings.timeout, connect=settings.connect_timeout)
+        self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=False, follow_redirects=False)
+
+    def endpoint(self, subscription: Subscription) -> Endpoint:
+        """The server; of a URL that may not be called, one that never answers."""
+        try:
+            return endpoint_of(str(subscription.delivery["url"]), allow_private=self._settings.allow_private)
+        except AddressRefused:
+            return Endpoint("refused", str(subscription.number), 0)
+
+    async def send(self, notification: Notification) -> None:
+        delivery = notification.subscription.delivery
+        try:
+            endpoint_of(str(delivery["url"]), allow_private=self._settings.allow_private)
+            content, headers = self._content(notification)
+        except (AddressRefused, SecretError) as error:
+            raise Undelivered(str(error), fault=False) from error
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                status, wait = await self._post(str(delivery["url"]), content, headers)
+        except TimeoutError as error:
+            raise Undelivered(f"no answer within {self._settings.timeout:g} seconds") from error
+        except AddressRefused as error:
+            raise Undelivered(str(error), fault=False) from error
+        except (
+            httpx.TransportError,
+            httpcore.NetworkError,
+            httpcore.TimeoutException,
+            httpcore.ProtocolError,
+        ) as error:
+            raise Undelivered(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+        if not 200 <= status < 300:
+            # Below 500 the endpoint works, and does not like what it was sent.
+            raise Undelivered(f"answered {status}", fault=status >= 500, gone=status == 410, retry_after=wait)
+
+    def _content(self, notification: Notification) -> tuple[bytes, dict[str, str]]:
+        delivery = notification.subscription.delivery
+        content, kind = notification.body, "application/json"
+        if delivery.get("format") == "cloudevents":
+            content, kind = structured_event(notification), "application/cloudevents+json; charset=UTF-8"
+        given = {str(name): str(value) for name, value in (delivery.get("headers") or {}).items()}
+        headers = {name: value for name, value in given.items() if name.lower() not in _OWN}
+        timestamp = int(self._clock.now().timestamp())
+        headers |= {"content-type": kind, "user-agent": _AGENT}
+        return content, headers | signed_headers(delivery.get("secret"), notification.id, timestamp, content)
+
+    async def _post(self, url: str, content: bytes, headers: dict[str, str]) -> tuple[int, float]:
+        async with self._client.stream("POST", url, content=content, headers=headers) as answer:
+            read = 0
+            # A short answer is read so that the connection can be used again; a long one costs its connection.
+            async for part in answer.aiter_raw():
+                read += len(part)
+                if read > _READ_BYTES:
+                    break
+            return answer.status_code, retry_after(answer.headers.get("retry-after"), self._clock.now())
+
+    async def close(self) -> None:
+        await self._client.aclose()
+        self._resolver.close()

@@ -1,0 +1,115 @@
+"""What Spark notes of a stream's progress, made as durable as the store that it has to agree with.
+
+Spark's checkpoint is safe against the death of a process, not against that of the machine: its files are not flushed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tamis.pipeline.table.durable import flush_folder, replace_durably
+
+_STREAM: Final = "stream.json"
+_METADATA: Final = "metadata"
+_LOGS: Final = ("offsets", "commits")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Where a batch begins and ends, summed over the log's partitions."""
+
+    start: int
+    end: int
+
+
+class Checkpoint:
+    """The folder that a query is resumed from, and the name under which the store knows its batches.
+
+    Spark numbers the batches of a checkpoint from 0; in the store they go on from `first`, so that positions grow even
+    if the checkpoint was deleted and everything is read again.
+
+    A batch is written to the store only after its plan in `offsets`, and the query's `metadata`, were flushed. So where
+    one of these is lost or cut off, the store has nothing of the batch, and it may be planned anew.
+    """
+
+    def __init__(self, folder: Path, head_batch: int) -> None:
+        """`head_batch` is one more than the last batch that the store may have."""
+        self.folder = folder
+        self._offsets = folder / "offsets"
+        self._secured = False
+        self._mend()
+        note = folder / _STREAM
+        if not note.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            told = {"stream": uuid.uuid4().hex, "first": head_batch}
+            replace_durably(note, json.dumps(told).encode())
+            flush_folder(folder.parent)
+        noted = json.loads(note.read_bytes())
+        self.stream: str = noted["stream"]
+        self.first: int = noted["first"]
+
+    def secure(self, batch: int) -> None:
+        """Makes the plan of a batch survive a crash of the machine."""
+        if not self._secured:
+            _flush(self.folder / _METADATA)
+            flush_folder(self.folder)
+            self._secured = True
+        _flush(self._offsets / str(batch))
+        flush_folder(self._offsets)
+
+    def range(self, batch: int) -> Range:
+        """The events of a batch, as far as the log counts them by number."""
+        return Range(self._end(batch - 1) if batch else 0, self._end(batch))
+
+    def _end(self, batch: int) -> int:
+        try:
+            return _sum(json.loads(_last_line(self._offsets / str(batch))))
+        except (OSError, ValueError):
+            return 0
+
+    def _mend(self) -> None:
+        """Removes what a crash left behind: files of the machine's that are empty or cut off, and a process's drafts.
+
+        Spark refuses to begin where there is even a draft of the first batch.
+        """
+        metadata = self.folder / _METADATA
+        begun = metadata.exists() and _whole(metadata)
+        for path in (*self.folder.glob(".*.tmp"), *(() if begun else (metadata,))):
+            path.unlink(missing_ok=True)
+        for name in _LOGS:
+            for path in (self.folder / name).glob("*"):
+                if not (begun and path.name.isdecimal() and _whole(path)):
+                    path.unlink()
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _whole(path: Path) -> bool:
+    try:
+        json.loads(_last_line(path))
+    except ValueError:
+        return False
+    return True
+
+
+def _last_line(path: Path) -> bytes:
+    """Spark's logs have a line for the format, one for the batch, and one a source; the query has one source."""
+    return path.read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def _sum(offsets: Any) -> int:
+    """The spool's offset has one number under that name; Kafka's have one a partition, under the topic."""
+    if isinstance(offsets, dict):
+        return _sum(offsets["event"]) if "event" in offsets else sum(map(_sum, offsets.values()))
+    return offsets if isinstance(offsets, int) else 0

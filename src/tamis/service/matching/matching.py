@@ -1,0 +1,109 @@
+"""The query that matches the event log, put together: log, table, Spark, store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from tamis.errors import PipelineError
+from tamis.pipeline.sift import sift
+from tamis.pipeline.snapshot import Snapshot
+from tamis.service.log import RECORDS, EventLog
+from tamis.service.log.spool_log import SpoolLog
+from tamis.service.matching.checkpoint import Checkpoint
+from tamis.service.matching.following import FollowingTable
+from tamis.service.matching.messages import Batch
+from tamis.service.matching.recording import RANK_BITS, Recorder
+from tamis.service.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_COLUMNS: Final = ("offset", "partition", "id", "time", "body")
+
+
+class Matching:
+    """A running query over the log. A batch is in the store, whole and once, before Spark goes on to the next one.
+
+    Spark calls `_snapshot` and `_record` by turns, from a thread of its own. Whatever dies in between, Spark plans the
+    same batch again, and the store knows whether it has it.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        log: EventLog,
+        store: Store,
+        table: FollowingTable,
+        checkpoint: Path,
+        told: Callable[[Batch], None],
+        *,
+        ignore_unknown: bool = True,
+    ) -> None:
+        self._log = log
+        self._table = table
+        self._told = told
+        self._recorder = Recorder(store, table.residuals)
+        self._checkpoint = Checkpoint(checkpoint, (store.notifications.head() >> RANK_BITS) + 1)
+        self._flusher = ThreadPoolExecutor(1, "checkpoint")
+        self._secured: Future[None] | None = None
+        self._began = 0.0
+        self._query = sift(
+            log.frame(spark, stream=True),
+            self._snapshot,
+            sink=self._record,
+            checkpoint=self._checkpoint.folder,
+            json="body",
+            keep=_COLUMNS,
+            ignore_unknown=ignore_unknown,
+            name="matching",
+        )
+
+    def check(self) -> None:
+        """Complains if the query has ended."""
+        if not self._query.isActive:
+            raise PipelineError(f"the query ended: {self._query.exception() or 'it was stopped'}")
+
+    def stop(self) -> None:
+        self._query.stop()
+        self._flusher.shutdown()
+
+    def wait_for_all(self) -> None:
+        """Returns when everything that is in the log now has been matched."""
+        self._query.processAllAvailable()
+
+    def _snapshot(self, query: str, number: int) -> Snapshot:
+        self._began = time.perf_counter()
+        # Flushing takes about as long as everything before the workers begin: it is done beside it.
+        self._secured = self._flusher.submit(self._checkpoint.secure, number)
+        return self._table.for_batch(query, number)
+
+    def _record(self, answer: pa.Table, number: int) -> None:
+        if self._secured is not None:
+            self._secured.result()
+        batch = self._checkpoint.first + number
+        recorded = self._recorder.record(self._checkpoint.stream, batch, answer)
+        planned = self._checkpoint.range(number)
+        self._told(
+            Batch(
+                batch,
+                recorded.head,
+                events=planned.end - planned.start,
+                matches=recorded.matches,
+                dead=recorded.dead,
+                ms=round(1_000 * (time.perf_counter() - self._began), 1),
+                revision=self._table.applied,
+                processed=planned.start,
+                lag_events=self._lag(planned.end),
+            )
+        )
+
+    def _lag(self, end: int) -> int:
+        """How many events of the log are still to be matched; -1 if its partitions are numbered apart."""
+        newest = self._log.recent(1) if isinstance(self._log, SpoolLog) else RECORDS.empty_table()
+        return newest["offset"][0].as_py() + 1 - end if newest.num_rows else -1

@@ -1,0 +1,81 @@
+"""What the pipeline process says to the service: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Final, Literal, TypeAlias
+
+State = Literal["starting", "waiting", "building", "running", "stopped", "failed", "restarting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A micro-batch that is in the store for good.
+
+    Every position up to `head` is final. `revision` is the store's that the subscriptions were matched at. The log's
+    events before `processed` are done with, whatever fails now; `lag_events` were waiting when the batch was done.
+    -1: it cannot be told.
+    """
+
+    batch: int
+    head: int
+    events: int = 0
+    matches: int = 0
+    dead: int = 0
+    ms: float = 0.0
+    revision: int = -1
+    processed: int = -1
+    lag_events: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The process is in another state; with `head`, positions up to there are final. `error` says why it failed."""
+
+    state: State
+    head: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A subscription that the table did not take, though the store has it: it matches nothing."""
+
+    subscription: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The table has all changes of the store up to a revision."""
+
+    followed: int
+
+
+Message: TypeAlias = Batch | Turn | Refusal | Followed
+
+_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed)
+
+
+def written(message: Message) -> bytes:
+    """A message as a line."""
+    told = {name: value for name, value in asdict(message).items() if value is not None}
+    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+
+
+def read(line: bytes) -> Message | None:
+    """The message in a line; None if it is none, for libraries too write where they please."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(told, dict):
+        return None
+    for kind in _KINDS:
+        if fields(kind)[0].name in told:
+            try:
+                return kind(**told)
+            except TypeError:
+                return None
+    return None

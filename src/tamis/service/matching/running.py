@@ -1,0 +1,54 @@
+"""What the pipeline process holds while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from tamis.service.configuration import Settings
+from tamis.service.log import open_log
+from tamis.service.matching.backtests import BacktestRunner
+from tamis.service.matching.following import FollowingTable
+from tamis.service.matching.lifeline import Lock
+from tamis.service.matching.matching import Matching
+from tamis.service.matching.messages import Followed, Message, Turn
+from tamis.service.matching.spark import start_session, warm
+from tamis.service.store import Store
+
+
+class Running:
+    """Store, table, Spark, the query and the backtests, under the lock of the state folder: up when it is made."""
+
+    def __init__(self, settings: Settings, lock: Lock, say: Callable[[Message], None]) -> None:
+        self._say = say
+        say(Turn("building"))
+        self._store = Store.open(settings.store)
+        log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
+        # Each of these takes seconds: a large table, Spark, its workers.
+        with ThreadPoolExecutor(2, "starting") as others:
+            table = others.submit(FollowingTable, state / "table", self._store, say)
+            self._spark = start_session(settings)
+            lock.note_jvm(self._spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
+            others.submit(warm, self._spark)
+            self._table = table.result()
+            self._matching = Matching(
+                self._spark, log, self._store, self._table, state / "checkpoint", say, ignore_unknown=ignore
+            )
+        self._backtests = BacktestRunner(self._spark, log, self._store, ignore_unknown=ignore)
+        say(Turn("running", head=self._store.notifications.head()))
+        say(Followed(self._table.applied))
+
+    def look_after(self) -> None:
+        """Now and then: complains if something has ended, and applies changes that no batch has asked for yet."""
+        self._matching.check()
+        self._backtests.check()
+        before = self._table.applied
+        self._table.catch_up()
+        if self._table.applied != before:
+            self._say(Followed(self._table.applied))
+
+    def stop(self) -> None:
+        self._backtests.stop()
+        self._matching.stop()
+        self._spark.stop()
+        self._store.close()

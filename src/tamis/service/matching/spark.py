@@ -1,0 +1,63 @@
+"""The Spark session of the pipeline process, set for short micro-batches."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tamis import pipeline
+from tamis.service.configuration import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CHECKPOINTING: Final = "org.apache.spark.sql.execution.streaming.checkpointing"
+_BRISK: Final = {
+    "spark.driver.memory": "1g",
+    # A micro-batch is a handful of tasks on one machine: waiting for a better place, adapting plans and keeping
+    # statistics for a user interface that is off cost more than the tasks.
+    "spark.locality.wait": "0s",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    # The checkpoint is on this machine. By default Spark writes it through an interface that starts a process for every
+    # file (chmod, readlink), and two files of checksums beside each: that would be a third of a batch's time.
+    "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # Backtests take turns with the stream, task by task.
+    "spark.scheduler.mode": "FAIR",
+    # Workers are forked from a process that has all of Tamis loaded.
+    "spark.python.daemon.module": "tamis.pipeline.workers.daemon",
+}
+
+
+def start_session(settings: Settings) -> SparkSession:
+    """The session. What a killed one left in the state folder is cleared away first."""
+    folder = settings.state.absolute() / "spark"
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("local", "tmp"):
+        (folder / name).mkdir(parents=True)
+    config = {
+        **_BRISK,
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.extraJavaOptions": _java_options(folder / "tmp"),
+        **settings.spark_config,
+    }
+    return pipeline.session(
+        settings.spark_master, name="tamis serve", kafka=settings.log.startswith("kafka:"), config=config
+    )
+
+
+def warm(spark: SparkSession) -> None:
+    """Has Spark start the daemon that workers are forked from, which takes it seconds."""
+    spark.range(1).mapInArrow(iter, "id long").toArrow()
+
+
+def _java_options(temporary: Path) -> str:
+    """A batch is short and its code runs seldom: what the second compiler spends on it is never earned back."""
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+    return f"{quick} -Djava.io.tmpdir={temporary} -Dderby.system.home={temporary}"

@@ -1,0 +1,156 @@
+"""One server process: its parts put together, run until it is told to stop, and ended in order."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+
+from tamis.pipeline.session import require_spark
+from tamis.service.api import create_app
+from tamis.service.api.schema_file import settle_schema
+from tamis.service.api.service import Service
+from tamis.service.configuration import ConfigurationError, Settings
+from tamis.service.delivery import Delivery
+from tamis.service.log import open_log
+from tamis.service.matching import Supervisor
+from tamis.service.store import Store
+
+Announce = Callable[[str], None]
+
+_GRACE: Final = 20  # seconds that requests under way have when the server ends
+_POLL: Final = 0.2
+_BACKLOG: Final = 2048
+
+
+def serve(settings: Settings, announce: Announce) -> None:
+    """Serves until SIGINT or SIGTERM. `announce` is given the lines a person should read."""
+    require_spark()
+    listening = _listen(settings.host, settings.port)
+    try:
+        service = assemble(settings)
+        key = administrator_key(service.store, settings.state)
+        host, port = listening.getsockname()[:2]
+        announce(f"console  http://{_in_url(host)}:{port}/console/#key={key}")
+        announce(f"API      http://{_in_url(host)}:{port}/v1   (described at /openapi.json)")
+        announce(f"state    {settings.state.absolute()}")
+        app = create_app(service)
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="websockets-sansio",
+            lifespan="on",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+            timeout_graceful_shutdown=_GRACE,
+            backlog=_BACKLOG,
+        )
+        server = _Server(config, app.state.running.finish)
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            runner.run(_run(server, service, listening, announce))
+    finally:
+        listening.close()
+
+
+def assemble(settings: Settings) -> Service:
+    """The parts of a server over its state folder; errors say what cannot be opened."""
+    settings.state.mkdir(parents=True, exist_ok=True)
+    store = Store.open(settings.store)
+    try:
+        version, schema = settle_schema(store, settings.schema_path)
+        log = open_log(settings.log, write=True)
+    except BaseException:
+        store.close()
+        raise
+    return Service(settings, store, log, Delivery(store, settings), Supervisor(settings), schema, version)
+
+
+def administrator_key(store: Store, state: Path) -> str:
+    """The secret of this server's own key, made at the first start and kept where only its user can read."""
+    file = state / "admin.key"
+    try:
+        secret = file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        secret = ""
+    if store.keys.find(secret) is not None:
+        return secret
+    _, secret = store.keys.create("administrator", ["administer"])
+    made = file.with_name("admin.key.new")
+    made.unlink(missing_ok=True)
+    with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as writing:
+        writing.write(secret + "\n")
+        writing.flush()
+        os.fsync(writing.fileno())
+    made.replace(file)
+    return secret
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens already, so that a port that is taken is noticed before anything is started."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (socket.gaierror, UnicodeError) as error:
+        raise ConfigurationError(f"{host} is no address of this machine: {error}") from error
+    listening = socket.socket(family, kind, protocol)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigurationError(f"port {port} of {host} is taken; choose another with --port") from error
+        raise ConfigurationError(f"cannot listen at {host}, port {port}: {error.strerror}") from error
+    return listening
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, which waits for its connections to end; readers hold theirs until `finish` has ended delivery."""
+
+    def __init__(self, config: uvicorn.Config, finish: Callable[[], Coroutine[None, None, None]]) -> None:
+        super().__init__(config)
+        self._finish = finish
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # It begins when the sockets are closed: uvicorn does that before it first waits.
+        finishing = asyncio.create_task(self._finish())
+        await super().shutdown(sockets)
+        await finishing
+
+
+async def _run(server: _Server, service: Service, listening: socket.socket, announce: Announce) -> None:
+    # Uvicorn takes the signals while it serves, and sends them again when it is done: that is the time to return.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    telling = asyncio.create_task(_tell(service, announce))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        telling.cancel()
+    announce("stopped")
+
+
+async def _tell(service: Service, announce: Announce) -> None:
+    """A line each time the pipeline comes up or fails."""
+    told = ""
+    while True:
+        status = service.supervisor.status()
+        if status.state != told and status.state in ("starting", "running", "failed", "restarting"):
+            words = {"starting": "Spark is starting", "running": "Spark is running: events are matched from now on"}
+            announce(words.get(status.state, f"the pipeline failed and is started again: {status.error}"))
+            told = status.state
+        await asyncio.sleep(_POLL)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

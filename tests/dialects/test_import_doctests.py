@@ -1,0 +1,21 @@
+"""The examples in the docstrings of the converters run."""
+
+from __future__ import annotations
+
+import doctest
+from types import ModuleType
+
+import pytest
+
+from tamis.dialects import addresses, complement, writing
+from tamis.dialects.eventbridge import converting as eventbridge
+from tamis.dialects.jms import converting as jms
+
+
+@pytest.mark.parametrize(
+    "module", [addresses, complement, writing, eventbridge, jms], ids=lambda module: module.__name__
+)
+def test_the_examples_of_a_module_run(module: ModuleType) -> None:
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

@@ -1,0 +1,49 @@
+"""Servers for the tests of the API."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tamis.service.api import create_app
+from tamis.service.configuration import DeliverySettings, Settings
+from tests.service.api.server import PlayedPipeline, Server, make_service
+
+
+def _started(folder: Path, settings: Settings | None) -> Server:
+    pipeline = PlayedPipeline()
+    service = make_service(folder, pipeline, settings or Settings(delivery=DeliverySettings(allow_private=True)))
+    # A fault must be an answer, as it is for everybody else.
+    return Server(service, pipeline, TestClient(create_app(service), raise_server_exceptions=False))
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts servers, each over a folder of its own; they end with the test."""
+    with ExitStack() as running:
+
+        def starting(settings: Settings | None = None) -> Server:
+            server = _started(tmp_path / secrets.token_hex(4), settings)
+            running.enter_context(server.client)
+            return server
+
+        yield starting
+
+
+@pytest.fixture
+def server(start: Callable[..., Server]) -> Server:
+    """A server with the usual settings."""
+    return start()
+
+
+@pytest.fixture(scope="module")
+def server_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server for all tests of a file that leave it as it was."""
+    server = _started(tmp_path_factory.mktemp("server") / "state", None)
+    with server.client:
+        yield server

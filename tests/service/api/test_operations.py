@@ -1,0 +1,176 @@
+"""The server watched, and what it does beside its requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from fastapi.testclient import TestClient
+
+from tamis.service.api import create_app
+from tamis.service.api.background import expire, let_go
+from tamis.service.api.meter import Meter
+from tamis.service.api.service import Service
+from tamis.service.configuration import Settings
+from tamis.service.log import open_log
+from tamis.service.matching import Batch
+from tamis.service.store import NewSubscription
+from tests.service.api.server import CHEAP, PlayedPipeline, Server, make_service
+
+
+def test_the_server_is_ready_when_all_its_parts_are(server: Server) -> None:
+    assert server.client.get("/health").json() == {"status": "alive"}
+    assert server.client.get("/ready").json() == {"ready": True, "store": "ok", "log": "ok", "pipeline": "ok"}
+    server.pipeline.become(state="restarting")
+    answer = server.client.get("/ready")
+    assert (answer.status_code, answer.json()["pipeline"]) == (503, "restarting")
+
+
+def test_a_store_that_is_gone_is_told_and_is_no_fault(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tamis.service.store import StoreError
+
+    def gone() -> int:
+        raise StoreError("the database cannot be reached")
+
+    monkeypatch.setattr(server.service.store.notifications, "head", gone)
+    answer = server.client.get("/ready")
+    assert answer.status_code == 503
+    assert answer.json()["store"].startswith("does not answer")
+
+
+def test_a_batch_wakes_delivery_and_is_counted(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    heads: list[int] = []
+    monkeypatch.setattr(server.service.delivery, "wake", heads.append)
+    server.publish([CHEAP] * 3)
+    server.pipeline.tell(Batch(1, head=99, events=3, matches=5, dead=1, ms=250.0, processed=0, lag_events=0))
+    assert heads == [99]
+    status = server.client.get("/v1/status").json()
+    assert status["totals"]["matched"] == 5
+    assert status["pipeline"]["last_batch"] == {"events": 3, "matches": 5, "dead": 1, "milliseconds": 250.0}
+    assert status["latency"]["p50"] >= 0
+    assert status["lag"] == {"events": 0}
+    metrics = server.client.get("/metrics").text
+    for line in ("tamis_batches_total 1.0", "tamis_matches_total 5.0", "tamis_events_accepted_total 3.0"):
+        assert line in metrics
+    assert 'tamis_http_requests_total{operation="publish",status="202"} 1.0' in metrics
+
+
+def test_a_process_that_comes_up_wakes_delivery_but_is_no_batch(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads: list[int] = []
+    monkeypatch.setattr(server.service.delivery, "wake", heads.append)
+    server.pipeline.tell(Batch(-1, head=7))
+    assert heads == [7]
+    assert "tamis_batches_total 0.0" in server.client.get("/metrics").text
+
+
+def test_paths_that_lead_nowhere_share_one_name_in_the_metrics(server: Server) -> None:
+    for number in range(5):
+        server.client.get(f"/nowhere/{number}")
+    metrics = server.client.get("/metrics").text
+    assert 'operation="unknown",status="404"} 5.0' in metrics
+    assert "nowhere" not in metrics
+
+
+def test_the_pipelines_error_is_for_administrators(server: Server) -> None:
+    server.pipeline.become(state="failed", error="cannot open /secret/place")
+    assert "secret" not in server.client.get("/v1/status").text
+    status = server.client.get("/v1/status", headers=server.key("administer")).json()
+    assert status["pipeline"]["error"] == "cannot open /secret/place"
+
+
+@pytest.fixture
+def resting(tmp_path: Path) -> Iterator[tuple[Service, PlayedPipeline]]:
+    """A service that does nothing by itself."""
+    pipeline = PlayedPipeline()
+    service = make_service(tmp_path / "state", pipeline, Settings())
+    yield service, pipeline
+    asyncio.run(service.log.close())
+    service.store.close()
+
+
+def test_a_subscription_ends_when_its_time_has_come(resting: tuple[Service, PlayedPipeline]) -> None:
+    service, _ = resting
+    subscriptions = service.store.subscriptions
+    now = datetime.now(UTC)
+    ended, _ = subscriptions.create(NewSubscription("", "TRUE", "TRUE", now - timedelta(seconds=1)))
+    other, _ = subscriptions.create(NewSubscription("", "TRUE", "TRUE", now + timedelta(hours=1)))
+    expire(service)
+    states = {number: found.state for number, found in subscriptions.by_number([ended.number, other.number]).items()}
+    assert states == {ended.number: "expired", other.number: "active"}
+
+
+def test_what_was_kept_long_enough_goes(resting: tuple[Service, PlayedPipeline]) -> None:
+    service, _ = resting
+    old = datetime.now(UTC) - timedelta(days=8)
+    found, _ = service.store.subscriptions.create(NewSubscription("", "TRUE", "TRUE", old + timedelta(days=30)))
+    for batch, time in ((1, old), (2, datetime.now(UTC))):
+        position = batch << 24
+        events = pa.table(
+            {
+                "position": [position],
+                "id": [f"e{batch}"],
+                "time": pa.array([time], pa.timestamp("us", "UTC")),
+                "body": ["{}"],
+            }
+        )
+        pairs = pa.table({"position": [position], "subscription": [found.number]})
+        service.store.notifications.record("s", batch, events, pairs)
+    let_go(service)
+    kept = service.store.notifications.after(found.number, 0)
+    assert [each.event_id for each in kept] == ["e2"]
+
+
+def test_the_log_is_swept_only_up_to_what_is_processed(
+    resting: tuple[Service, PlayedPipeline], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, pipeline = resting
+    swept: list[int] = []
+    monkeypatch.setattr(service.log, "sweep", lambda before, processed: swept.append(processed))
+    let_go(service)
+    assert swept == []
+    pipeline.become(last=Batch(4, head=1, processed=40))
+    let_go(service)
+    assert swept == [40]
+
+
+def test_the_server_starts_and_stops_its_parts_with_itself(tmp_path: Path) -> None:
+    pipeline = PlayedPipeline()
+    service = make_service(tmp_path / "state", pipeline, Settings())
+    with TestClient(create_app(service)) as client:
+        assert client.get("/health").status_code == 200
+        assert (pipeline.started, pipeline.stopped) == (1, 0)
+    assert pipeline.stopped == 1
+    reopened = open_log(service.settings.log, write=True)
+    asyncio.run(reopened.close())
+
+
+def test_rates_are_taken_over_whole_seconds() -> None:
+    now = 1_000.0
+    meter = Meter(clock=lambda: now)
+    for second in range(20):
+        now = 1_000.0 + second
+        meter.count("published", 100)
+    now = 1_020.0
+    assert meter.rate("published") == 100
+    assert meter.total("published") == 2_000
+    now = 1_100.0
+    assert meter.rate("published") == 0
+
+
+def test_latency_is_from_accepted_to_matched() -> None:
+    now = 0.0
+    meter = Meter(clock=lambda: now)
+    assert meter.latency(0.5) is None
+    for end in (10, 20, 30):
+        meter.accepted(end)
+        now += 1.0
+    assert meter.matched(20) == [3.0, 2.0]
+    assert meter.latency(0.99) == 3.0
+    assert meter.matched(20) == []
+    assert meter.newest == 30

@@ -1,0 +1,221 @@
+"""Publishing: every format arrives as the same event, nothing bad gets in, and nothing breaks the server."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pytest
+
+from tamis.service.configuration import LimitSettings, Settings
+from tests.service.api.server import CHEAP, Server
+
+
+def recorded(server: Server) -> list[dict[str, Any]]:
+    """The events on the log."""
+    bodies = server.service.log.recent(10_000)["body"].to_pylist()
+    assert all("\n" not in body for body in bodies)
+    return [orjson.loads(body) for body in bodies]
+
+
+def post(server: Server, body: bytes, content_type: str, **headers: str) -> Any:
+    return server.client.post("/v1/events", content=body, headers={"Content-Type": content_type, **headers})
+
+
+def test_one_event_is_accepted_when_it_is_on_the_log(server: Server) -> None:
+    answer = server.publish(CHEAP)
+    assert answer.status_code == 202
+    assert answer.json() == {"accepted": 1, "refused": [], "refused_count": 0, "first": 0, "repeated": False}
+    assert recorded(server) == [CHEAP]
+
+
+def test_many_events_come_as_an_array_or_as_lines(server: Server) -> None:
+    events = [{**CHEAP, "price": float(n)} for n in range(250)]
+    assert server.publish(events).json()["accepted"] == 250
+    lines = b"\n".join(orjson.dumps(event) for event in events)
+    assert post(server, lines, "application/x-ndjson").json()["first"] == 250
+    assert recorded(server) == events * 2
+
+
+def test_rows_of_an_arrow_stream_are_events(server: Server) -> None:
+    table = pa.table(
+        {
+            "event_type": [["lots"], ["antiques"]],
+            "price": [None, 2.5],
+            "opened": pa.array([datetime(2024, 5, 1, tzinfo=UTC), None], pa.timestamp("us", "UTC")),
+        }
+    )
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    answer = post(server, sink.getvalue(), "application/vnd.apache.arrow.stream")
+    assert answer.json()["accepted"] == 2, answer.text
+    assert recorded(server) == [
+        {"event_type": ["lots"], "opened": "2024-05-01T00:00:00Z"},
+        {"event_type": ["antiques"], "price": 2.5},
+    ]
+
+
+def test_cloudevents_come_structured_batched_and_in_headers(server: Server) -> None:
+    event = {"specversion": "1.0", "id": "7", "source": "/a", "type": "antiques", "data": {"price": 3.5}}
+    assert post(server, orjson.dumps(event), "application/cloudevents+json").status_code == 202
+    assert post(server, orjson.dumps([event]), "application/cloudevents-batch+json; charset=utf-8").status_code == 202
+    context = {"ce-specversion": "1.0", "ce-id": "7", "ce-source": "/a", "ce-type": "antiques"}
+    assert post(server, b'{"price": 3.5}', "application/json", **context).status_code == 202
+    assert server.service.log.recent(3)["id"].to_pylist() == ["/a 7"] * 3
+    for body in recorded(server):
+        assert (body["event_type"], body["price"], body["ce"]["type"]) == (["antiques"], 3.5, "antiques")
+
+
+def test_a_bad_event_does_not_stop_the_others_and_becomes_a_dead_letter(server: Server) -> None:
+    mine = server.key("publish")
+    answer = server.client.post("/v1/events", json=[CHEAP, {"event_type": ["antiques"]}, CHEAP], headers=mine)
+    assert answer.json()["accepted"] == 2
+    assert answer.json()["refused"] == [{"index": 1, "message": "mandatory attribute 'price' is missing"}]
+    (letter,) = server.service.store.dead_letters.list(None)
+    assert (letter.kind, letter.reason) == ("event", "mandatory attribute 'price' is missing")
+    assert json.loads(letter.body) == {"event_type": ["antiques"]}
+    assert letter.owner == mine["Authorization"].split("_")[1]
+
+
+def test_a_large_batch_is_judged_like_its_events_one_by_one(server: Server) -> None:
+    bad = [
+        '{"event_type": ["antiques"]}',
+        '{"event_type": ["antiques"], "price": NaN}',
+        '{"event_type": ["antiques"], "price": 1, "x": NaN}',
+        '{"event_type": ["antiques"], "price": 1e999}',
+        '{"event_type": ["antiques"], "price": 1, "x": 1e999}',
+        '{"event_type": ["antiques"], "price": 1, "x": "\\ud800"}',
+        '{"event_type": ["antiques"], "price": 1, "price": 2}',
+        '{"event_type": ["antiques"], "price": 1, "x": ' + "[" * 150 + "]" * 150 + "}",
+        '{"event_type": ["antiques"], "price": 1, "x": "' + "y" * (1 << 20) + '"}',
+        '{"event_type": ["antiques"], "price": 1',
+        '["price"]',
+        "17",
+        "nonsense",
+        '{"event_type": ["antiques"], "price": 1, "x": ' + "9" * 500 + "}",
+    ]
+    good = [
+        '{"event_type": ["antiques"], "price": 1, "x": "\\ud83d\\ude00"}',
+        '{"event_type": ["antiques"], "price": 1e2, "x": "NaN"}',
+        '{"event_type": ["antiques"], "price": 1, "x": ' + "[" * 99 + "]" * 99 + "}",
+        '{"event_type": ["antiques"], "price": 1, "x": "' + "{" * 200 + '"}',
+    ]
+    for text in bad:
+        assert post(server, text.encode(), "application/json").status_code in (400, 422), text[:80]
+    for text in good:
+        assert post(server, text.encode(), "application/json").status_code == 202, text[:80]
+    batch = [*bad, *good, *[json.dumps(CHEAP)] * 200]
+    answer = post(server, "\n".join(batch).encode(), "application/x-ndjson").json()
+    assert [refusal["index"] for refusal in answer["refused"]] == list(range(len(bad)))
+    assert answer["accepted"] == len(good) + 200
+
+
+def test_the_same_idempotency_key_publishes_once(server: Server) -> None:
+    first = server.publish([CHEAP, CHEAP], **{"Idempotency-Key": "order-1"}).json()
+    again = server.publish([CHEAP, CHEAP], **{"Idempotency-Key": "order-1"}).json()
+    assert again == {**first, "repeated": True}
+    assert len(recorded(server)) == 2
+    ids = server.service.log.recent(2)["id"].to_pylist()
+    assert len(set(ids)) == 2
+    other = server.publish([{**CHEAP, "price": 6}], **{"Idempotency-Key": "order-1"})
+    assert (other.status_code, other.json()["type"]) == (409, "urn:tamis:problem:idempotency")
+
+
+def test_an_idempotency_key_is_its_owners(server: Server) -> None:
+    one, other = server.key("publish"), server.key("publish")
+    for key in (one, other):
+        answer = server.client.post("/v1/events", json=CHEAP, headers={**key, "Idempotency-Key": "k"})
+        assert answer.json()["repeated"] is False
+    assert len(set(server.service.log.recent(2)["id"].to_pylist())) == 2
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "with blank", "ü"])
+def test_an_idempotency_key_is_short_and_printable(server: Server, key: str) -> None:
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key.encode()}
+    assert server.client.post("/v1/events", content=orjson.dumps(CHEAP), headers=headers).status_code == 422
+
+
+def test_refused_events_of_a_repeat_are_not_kept_twice(server: Server) -> None:
+    for _ in range(2):
+        server.publish([CHEAP, {}], **{"Idempotency-Key": "k"})
+    assert server.service.store.dead_letters.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"", "application/json", 400),
+        (b"[]", "application/json", 422),
+        (b"\n\n", "application/x-ndjson", 422),
+        (b"{", "application/json", 400),
+        (b"{}]", "application/json", 400),
+        (b"NaN", "application/json", 400),
+        (b"[" * 100_000, "application/json", 400),
+        (b"[" * 100_000 + b"]" * 100_000, "application/json", 422),
+        (b'{"a":' * 50_000 + b"1" + b"}" * 50_000, "application/json", 400),
+        (b"\xff\xfe", "application/json", 400),
+        (b"\x00" * 100, "application/x-ndjson", 422),
+        (orjson.dumps(CHEAP), "text/plain", 415),
+        (orjson.dumps(CHEAP), "", 415),
+        (orjson.dumps(CHEAP), "application/json/../../etc", 415),
+        (orjson.dumps(CHEAP), "application/json; charset=\x22", 202),
+        (b"not arrow", "application/vnd.apache.arrow.stream", 400),
+        (b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x00" * 64, "application/vnd.apache.arrow.stream", 400),
+        (b"[]", "application/cloudevents+json", 422),
+        (b"{}", "application/cloudevents-batch+json", 422),
+        (b"[1]", "application/cloudevents-batch+json", 422),
+        (b"\xff", "application/cloudevents+json", 422),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused(server: Server, body: bytes, content_type: str, status: int) -> None:
+    answer = post(server, body, content_type)
+    assert answer.status_code == status, answer.text[:300]
+    assert len(recorded(server)) == (status == 202)
+
+
+def test_there_are_only_so_many_events_in_a_publish(start: Callable[..., Server]) -> None:
+    server = start(Settings(limits=LimitSettings(events=3)))
+    assert server.publish([CHEAP] * 3).status_code == 202
+    assert server.publish([CHEAP] * 4).status_code == 413
+    table = pa.table({"event_type": [["antiques"]] * 4, "price": [1.0] * 4})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    assert post(server, sink.getvalue(), "application/vnd.apache.arrow.stream").status_code == 413
+
+
+def test_unknown_attributes_are_kept_or_refused_as_set(start: Callable[..., Server]) -> None:
+    odd = {**CHEAP, "colour": "red"}
+    kind = start()
+    assert kind.publish(odd).status_code == 202
+    assert recorded(kind) == [odd]
+    assert start(Settings(unknown_attributes="refuse")).publish(odd).status_code == 422
+
+
+def test_a_log_that_takes_nothing_is_an_answer_of_503(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tamis.service.log import NotAppended
+
+    async def full(*_: Any, **__: Any) -> Any:
+        raise NotAppended("the disk is full")
+
+    monkeypatch.setattr(server.service.log, "append", full)
+    answer = server.publish(CHEAP)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert server.client.get("/ready").json()["log"] != "ok"
+    monkeypatch.undo()
+    assert server.publish(CHEAP).status_code == 202
+    assert server.client.get("/ready").json()["log"] == "ok"
+
+
+def test_the_newest_events_are_for_administrators(server: Server) -> None:
+    server.publish([{**CHEAP, "price": float(n)} for n in range(5)])
+    assert server.client.get("/v1/events/recent").status_code == 401
+    assert server.client.get("/v1/events/recent", headers=server.key("publish", "subscribe")).status_code == 403
+    shown = server.client.get("/v1/events/recent?count=2", headers=server.key("administer")).json()
+    assert [item["event"]["price"] for item in shown["items"]] == [4.0, 3.0]

@@ -1,0 +1,162 @@
+"""Putting a server together: settings, state folder, schema, port and key."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tamis.errors import SchemaError, TamisError
+from tamis.schema import Schema
+from tamis.service.api.service import Service
+from tamis.service.configuration import ConfigurationError, Settings, read_settings
+from tamis.service.serve import administrator_key, assemble, serve
+from tests.service.api.server import AUCTIONS
+
+
+def end(service: Service) -> None:
+    asyncio.run(service.log.close())
+    service.store.close()
+
+
+def write(path: Path, form: dict[str, Any]) -> Path:
+    path.write_text(Schema.from_dict(form).to_yaml(), encoding="utf-8")
+    return path
+
+
+def extended(**attributes: str) -> dict[str, Any]:
+    antiques = {**AUCTIONS["event_types"]["antiques"], **dict.fromkeys(attributes, "optional")}
+    return {
+        **AUCTIONS,
+        "attributes": {**attributes, **AUCTIONS["attributes"]},
+        "event_types": {**AUCTIONS["event_types"], "antiques": antiques},
+    }
+
+
+def test_later_settings_win(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("port: 1\nhost: 0.0.0.0\nlimits: {events: 5, body_bytes: 6}\nretention: {spool: P2D}\n")
+    environment = {"TAMIS_PORT": "2", "TAMIS_LIMITS_EVENTS": "7", "TAMIS_ACCESS_PUBLISH": "keys", "TAMIS_X": "y"}
+    settings = read_settings({"port": 3, "state": None, "delivery.allow_private": True}, file, environment)
+    assert (settings.port, settings.host, settings.limits.events, settings.limits.body_bytes) == (3, "0.0.0.0", 7, 6)
+    assert (settings.access.publish, settings.delivery.allow_private) == ("keys", True)
+    assert settings.retention.spool.days == 2
+    assert Settings.from_json(settings.to_json()) == settings
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"port": "x"}, "port"),
+        ({"port": 70_000}, "port"),
+        ({"nonsense": 1}, "no setting nonsense"),
+        ({"limits.nonsense": 1}, "no setting limits.nonsense"),
+        ({"limits.events": 0}, "limits.events"),
+        ({"default_validity": "P800D"}, "longer than max_validity"),
+        ({"access.publish": "nobody"}, "access.publish"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        read_settings(options, None, {})
+
+
+def test_a_settings_file_must_be_one(tmp_path: Path) -> None:
+    for text in ("[1]", "a: [", "port: {}"):
+        (tmp_path / "s.yaml").write_text(text)
+        with pytest.raises(ConfigurationError):
+            read_settings({}, tmp_path / "s.yaml", {})
+    with pytest.raises(ConfigurationError):
+        read_settings({}, tmp_path / "missing.yaml", {})
+
+
+def test_a_server_without_a_schema_takes_events_of_any_form(tmp_path: Path) -> None:
+    service = assemble(Settings(state=tmp_path / "deep" / "state"))
+    assert service.schema_version == 0
+    assert "ce.type" in service.schema.attributes
+    end(service)
+
+
+def test_the_schema_of_the_first_start_stays_and_may_be_extended(tmp_path: Path) -> None:
+    def version(form: dict[str, Any] | None) -> int:
+        path = None if form is None else write(tmp_path / "schema.yaml", form)
+        service = assemble(Settings(state=tmp_path / "state", schema_path=path))
+        end(service)
+        return service.schema_version
+
+    assert version(AUCTIONS) == 1
+    assert version(AUCTIONS) == version(None) == 1
+    assert version(extended(colour="string")) == 2
+    assert version(AUCTIONS) == 2, "an older file does not take an extension back"
+    assert version(extended(colour="string")) == 2
+    with pytest.raises(SchemaError, match="does not extend version 2"):
+        version({**AUCTIONS, "attributes": {**AUCTIONS["attributes"], "price": "integer"}})
+    with pytest.raises(SchemaError, match=r"ce\.id"):
+        version(extended(**{"ce.id": "integer"}))
+    # What failed has let go of the folder.
+    assert version(None) == 2
+
+
+def test_the_administrators_key_is_made_once_and_kept_to_its_user(tmp_path: Path) -> None:
+    service = assemble(Settings(state=tmp_path))
+    secret = administrator_key(service.store, tmp_path)
+    file = tmp_path / "admin.key"
+    assert file.read_text().strip() == secret
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert administrator_key(service.store, tmp_path) == secret
+    key = service.store.keys.find(secret)
+    assert key is not None
+    assert key.roles == {"administer"}
+    service.store.keys.revoke(key.id)
+    assert administrator_key(service.store, tmp_path) != secret
+    end(service)
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"port {port} of 127.0.0.1 is taken"):
+            serve(Settings(state=tmp_path / "state", port=port), lambda line: None)
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "no.such.host.invalid"])
+def test_an_address_of_another_machine_is_one_line(tmp_path: Path, host: str) -> None:
+    with pytest.raises(ConfigurationError, match=host):
+        serve(Settings(state=tmp_path / "state", host=host, port=0), lambda line: None)
+
+
+def test_missing_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    with pytest.raises(TamisError, match="needs Java"):
+        serve(Settings(state=tmp_path / "state", port=0), lambda line: None)
+
+
+def test_the_command_ends_with_2_and_says_why(tmp_path: Path) -> None:
+    import typer
+
+    from tamis.cli.failures import Commands
+    from tamis.cli.serve import serve as command
+
+    app = typer.Typer(cls=Commands)
+    app.callback()(lambda: None)
+    app.command()(command)
+    (tmp_path / "bad.yaml").write_text("attributes: {price: nonsense}\nevent_types: {a: {price: optional}}\n")
+    (tmp_path / "file").write_text("")
+    for options, words in (
+        (["--state", str(tmp_path / "s"), "--schema", str(tmp_path / "bad.yaml"), "--port", "0"], "nonsense"),
+        (["--state", str(tmp_path / "s"), "--schema", str(tmp_path / "none.yaml"), "--port", "0"], "none.yaml"),
+        (["--state", str(tmp_path / "file"), "--port", "0"], "file"),
+        (["--settings", str(tmp_path / "none.yaml")], "none.yaml"),
+        (["--state", str(tmp_path / "s"), "--port", "0", "--log", "nonsense://x"], "nonsense"),
+        (["--state", str(tmp_path / "s"), "--port", "0", "--store", "nonsense://x"], "nonsense"),
+    ):
+        result = CliRunner().invoke(app, ["serve", *options])
+        assert result.exit_code == 2, result.output
+        assert words in result.output.replace("\n", "")

@@ -1,0 +1,269 @@
+"""Subscribing, and what one can do with a subscription."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tamis.service.configuration import LimitSettings, Settings
+from tests.service.api.server import CHEAP, Server
+
+
+def test_a_subscription_comes_with_a_ticket_and_is_valid_for_a_day(server: Server) -> None:
+    made = server.subscribe("price < 5 AND price < 10", label="cheap")
+    assert made["ticket"].startswith("tkt_")
+    assert made["canonical"] == "price < 5"
+    assert (made["state"], made["kind"], made["label"], made["filter"]) == (
+        "active",
+        "filter",
+        "cheap",
+        "price < 5 AND price < 10",
+    )
+    validity = datetime.fromisoformat(made["expires"]) - datetime.now(UTC)
+    assert timedelta(hours=23, minutes=59) < validity <= timedelta(days=1)
+    (change,) = server.service.store.subscriptions.changes(0)
+    assert change.filter == "price < 5"
+
+
+@pytest.mark.parametrize(
+    ("validity", "expected"),
+    [
+        ({"validity": "P7D"}, timedelta(days=7)),
+        ({"validity": "PT90M"}, timedelta(minutes=90)),
+        ({"validity": "P1DT12H"}, timedelta(hours=36)),
+        ({"validity": "P2W"}, timedelta(weeks=2)),
+        ({"validity": 3600}, timedelta(hours=1)),
+    ],
+)
+def test_validity_is_a_duration_or_seconds(server: Server, validity: dict[str, Any], expected: timedelta) -> None:
+    made = server.subscribe(**validity)
+    given = datetime.fromisoformat(made["expires"]) - datetime.fromisoformat(made["created"])
+    assert abs(given - expected) < timedelta(seconds=5)
+
+
+def test_validity_may_be_a_moment(server: Server) -> None:
+    moment = (datetime.now(UTC) + timedelta(hours=3)).replace(microsecond=0)
+    assert datetime.fromisoformat(server.subscribe(expires=moment.isoformat())["expires"]) == moment
+
+
+@pytest.mark.parametrize(
+    "validity",
+    [
+        {"validity": 0},
+        {"validity": -5},
+        {"validity": "P"},
+        {"validity": "PT"},
+        {"validity": "P1M"},
+        {"validity": "P99999D"},
+        {"validity": 1e300},
+        {"validity": 10**30},
+        {"validity": "P1D", "expires": "2030-01-01T00:00:00Z"},
+        {"expires": "2001-01-01T00:00:00Z"},
+        {"expires": "9999-12-31T23:59:59Z"},
+        {"expires": "2030-01-01T00:00:00"},
+        {"expires": "tomorrow"},
+    ],
+)
+def test_a_validity_that_cannot_be_is_refused(server: Server, validity: dict[str, Any]) -> None:
+    answer = server.client.post("/v1/subscriptions", json={"filter": "price < 10", **validity})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_bad_filter_is_refused_with_its_place(server: Server) -> None:
+    answer = server.client.post("/v1/subscriptions", json={"filter": "price < 10 AND prise > 1"})
+    problem = answer.json()
+    assert answer.status_code == problem["status"] == 422
+    assert problem["type"] == "urn:tamis:problem:filter"
+    (fault,) = problem["errors"]
+    assert (fault["start"], fault["end"], fault["field"]) == (15, 20, "filter")
+    assert "did you mean price" in fault["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("SELECT * FROM lots", 0),
+        ("  with a as (select 1) select 2", 2),
+        ("price < 3 AND near(?place, 5)", 14),
+        ("title = ?name", 8),
+    ],
+)
+def test_joins_and_operators_are_said_to_come_later(server: Server, text: str, place: int) -> None:
+    problem = server.client.post("/v1/subscriptions", json={"filter": text}).json()
+    assert problem["type"] == "urn:tamis:problem:not-served"
+    assert "not serve" in problem["detail"]
+    assert problem["errors"][0]["start"] == place
+
+
+def test_a_kind_that_is_not_served_is_refused_whatever_the_text(server: Server) -> None:
+    answer = server.client.post("/v1/subscriptions", json={"filter": "price < 10", "kind": "join"})
+    assert answer.status_code == 422
+    assert answer.json()["type"] == "urn:tamis:problem:not-served"
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        "",
+        "x" * 20_001,
+        "price < '\x00'",
+        " OR ".join(f"price = {n}" for n in range(3_000)),
+        "(" * 100 + "TRUE" + ")" * 100,
+    ],
+)
+def test_filters_have_limits(server: Server, filter: str) -> None:
+    assert server.client.post("/v1/subscriptions", json={"filter": filter}).status_code == 422
+
+
+def test_a_key_has_only_so_many_subscriptions(start: Callable[..., Server]) -> None:
+    server = start(Settings(limits=LimitSettings(subscriptions_per_key=2)))
+    mine = server.key("subscribe")
+    first = server.subscribe(headers=mine)
+    server.subscribe(headers=mine)
+    refused = server.client.post("/v1/subscriptions", json={"filter": "price < 1"}, headers=mine)
+    assert (refused.status_code, refused.json()["type"]) == (403, "urn:tamis:problem:limit")
+    assert server.subscribe(headers=server.key("subscribe"))
+    server.client.delete(f"/v1/subscriptions/{first['id']}", headers={"Tamis-Ticket": first["ticket"]})
+    assert server.subscribe(headers=mine)
+
+
+def test_renewing_and_cancelling_need_the_ticket_whoever_asks(server: Server) -> None:
+    mine = server.key("subscribe")
+    made = server.subscribe(headers=mine)
+    path = f"/v1/subscriptions/{made['id']}"
+    for headers in (mine, server.key("administer")):
+        assert server.client.post(f"{path}/renew", headers=headers).status_code == 403
+        assert server.client.delete(path, headers=headers).status_code == 403
+    ticket = {"Tamis-Ticket": made["ticket"]}
+    renewed = server.client.post(f"{path}/renew", json={"validity": "P3D"}, headers=ticket)
+    assert renewed.status_code == 200
+    assert renewed.json()["expires"] > made["expires"]
+    assert server.client.delete(path, headers=ticket).status_code == 204
+    assert server.client.get(path, headers=mine).json()["state"] == "cancelled"
+    assert server.client.delete(path, headers=ticket).status_code == 204
+    assert server.client.post(f"{path}/renew", headers=ticket).status_code == 409
+    assert server.client.patch(path, json={"label": "x"}, headers=ticket).status_code == 409
+
+
+def test_an_expired_subscription_comes_back_when_it_is_renewed(server: Server) -> None:
+    made = server.subscribe()
+    ticket = {"Tamis-Ticket": made["ticket"]}
+    server.service.store.subscriptions.expire(datetime.now(UTC) + timedelta(days=2))
+    assert server.client.get(f"/v1/subscriptions/{made['id']}", headers=ticket).json()["state"] == "expired"
+    renewed = server.client.post(f"/v1/subscriptions/{made['id']}/renew", headers=ticket)
+    assert renewed.json()["state"] == "active"
+
+
+def test_a_change_touches_only_what_it_names(server: Server) -> None:
+    mine = server.key("subscribe")
+    made = server.subscribe(headers=mine, label="old")
+    path = f"/v1/subscriptions/{made['id']}"
+    assert server.client.patch(path, json={"state": "paused"}, headers=mine).json()["state"] == "paused"
+    changed = server.client.patch(path, json={"filter": "price > 7"}, headers=mine).json()
+    assert (changed["filter"], changed["label"], changed["state"]) == ("price > 7", "old", "paused")
+    assert server.client.patch(path, json={"filter": "prise"}, headers=mine).status_code == 422
+    assert server.client.patch(path, json={"state": "cancelled"}, headers=mine).status_code == 422
+    assert server.client.get(path, headers=mine).json()["filter"] == "price > 7"
+
+
+def test_the_list_is_the_keys_own_and_the_administrators_is_everybodys(server: Server) -> None:
+    one, other, administrator = server.key("subscribe"), server.key("subscribe"), server.key("administer")
+    ours = [server.subscribe(f"price < {n}", headers=one)["id"] for n in range(1, 4)]
+    theirs = server.subscribe("title = 'desk'", headers=other)["id"]
+    anonymous = server.subscribe()["id"]
+
+    def listed(headers: dict[str, str], **query: Any) -> list[str]:
+        answer = server.client.get("/v1/subscriptions", headers=headers, params=query).json()
+        return [each["id"] for each in answer["items"]]
+
+    assert listed(one) == ours
+    assert listed(other) == [theirs]
+    assert listed(administrator) == [*ours, theirs, anonymous]
+    assert listed(administrator, search="desk") == [theirs]
+    assert listed(one, search="desk") == []
+    page = server.client.get("/v1/subscriptions", headers=one, params={"limit": 2}).json()
+    assert ([each["id"] for each in page["items"]], page["total"]) == (ours[:2], 3)
+    assert listed(one, limit=2, after=page["next"]) == ours[2:]
+    assert server.client.get("/v1/subscriptions").status_code == 401
+
+
+def test_a_webhooks_secret_is_shown_once(server: Server) -> None:
+    delivery = {"mode": "webhook", "url": "http://127.0.0.1:9/hook", "headers": {"X-Team": "a"}}
+    mine = server.key("subscribe")
+    made = server.subscribe(headers=mine, delivery=delivery)
+    secret = made["delivery"]["secret"]
+    assert len(base64.b64decode(secret.removeprefix("whsec_"))) == 32
+    path = f"/v1/subscriptions/{made['id']}"
+    shown = server.client.get(path, headers=mine)
+    assert shown.json()["delivery"] == {**delivery, "format": "tamis"}
+    assert secret not in server.client.get("/v1/subscriptions", headers=mine).text
+    assert "whsec" not in server.client.patch(path, json={"label": "x"}, headers=mine).text
+    another = server.client.patch(path, json={"delivery": delivery}, headers=mine).json()["delivery"]["secret"]
+    assert another != secret
+
+
+@pytest.mark.parametrize(
+    "delivery",
+    [
+        {"mode": "webhook", "url": "ftp://example.org/"},
+        {"mode": "webhook", "url": "http://127.0.0.1/"},
+        {"mode": "webhook", "url": "http://169.254.169.254/latest/meta-data"},
+        {"mode": "webhook", "url": "http://[::1]/"},
+        {"mode": "webhook", "url": "http://localhost:8080/"},
+        {"mode": "webhook", "url": "https://user:secret@example.org/"},
+        {"mode": "webhook", "url": "https://example.org/\r\nX: y"},
+        {"mode": "webhook", "url": "https://example.org/", "headers": {"Host": "internal"}},
+        {"mode": "webhook", "url": "https://example.org/", "headers": {"Webhook-Signature": "v1,x"}},
+        {"mode": "webhook", "url": "https://example.org/", "headers": {"X-A": "b\r\nHost: c"}},
+        {"mode": "webhook", "url": "https://example.org/", "headers": {f"X-{n}": "a" for n in range(21)}},
+        {"mode": "webhook"},
+        {"mode": "kafka", "topic": "matches"},
+        {"mode": "carrier pigeon"},
+        {"mode": "pull", "url": "https://example.org/"},
+    ],
+)
+def test_a_delivery_that_may_not_be_is_refused(start: Callable[..., Server], delivery: dict[str, Any]) -> None:
+    answer = start(Settings()).client.post("/v1/subscriptions", json={"filter": "TRUE", "delivery": delivery})
+    assert answer.status_code == 422
+
+
+def test_a_subscription_is_tested_against_an_event(server: Server) -> None:
+    made = server.subscribe("price < 10 AND title LIKE '%desk%'")
+    ticket = {"Tamis-Ticket": made["ticket"]}
+
+    def tested(event: Any) -> Any:
+        return server.client.post(f"/v1/subscriptions/{made['id']}/test", json={"event": event}, headers=ticket)
+
+    assert tested(CHEAP).json()["matched"] is True
+    dear = tested({**CHEAP, "price": 50}).json()
+    assert dear["matched"] is False
+    assert dear["first_failure"]["condition"] == "price < 10"
+    assert tested({"event_type": ["nothing"]}).status_code == 422
+    assert tested("price").status_code == 422
+    assert server.service.log.size()[0] == 0
+
+
+def test_activity_counts_matches_over_time(server: Server) -> None:
+    made = server.subscribe()
+    found = server.service.store.subscriptions.get(made["id"])
+    assert found is not None
+    now = datetime.now(UTC)
+    events = pa.table(
+        {
+            "position": [1 << 24, (1 << 24) + 1],
+            "id": ["a", "b"],
+            "time": pa.array([now, now], pa.timestamp("us", "UTC")),
+            "body": ["{}", "{}"],
+        }
+    )
+    pairs = pa.table({"position": [1 << 24, (1 << 24) + 1], "subscription": [found.number] * 2})
+    assert server.service.store.notifications.record("s", 1, events, pairs)
+    ticket = {"Tamis-Ticket": made["ticket"]}
+    shown = server.client.get(f"/v1/subscriptions/{made['id']}/activity?seconds=3600", headers=ticket).json()
+    assert shown["total"] == sum(count for _, count in shown["counts"]) == 2

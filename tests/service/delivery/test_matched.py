@@ -1,0 +1,123 @@
+"""What made a subscription match is what an explanation says of its first alternative that holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.language import DEFAULT_LIMITS
+from tamis.matching.explanation import explain
+from tamis.schema import Schema
+from tamis.service.delivery.matched import Matched
+from tamis.service.delivery.opened_event import OpenedEvent
+from tamis.service.delivery.serving import ServedSchema
+from tamis.service.serving_schema import serving_schema
+from tamis.service.store import Store, Subscription
+from tests.service.delivery.made import LATER, NOON, SCHEMA, subscribed
+
+FILTERS = [
+    "TRUE",
+    "price < 10",
+    "price BETWEEN 1 AND 5 AND title = 'x'",
+    "n IN (1, 2) OR price > 100 OR tags = 'red'",
+    "NOT (n > 3) AND title LIKE 'a%'",
+    "tags != 'red' AND title IS NULL",
+    "title RLIKE '^[ab]+$' OR event_type = 'antiques'",
+    "opened > TIMESTAMP '2024-05-01T00:00:00Z'",
+    "ce.type = 'antiques' OR ce.source LIKE '/%'",
+]
+EVENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "price": st.sampled_from([0, 3.5, 9.99, 10, 200]),
+        "n": st.integers(0, 5),
+        "title": st.sampled_from(["x", "ab", "a%", ""]),
+        "tags": st.lists(st.sampled_from(["red", "blue"]), max_size=2),
+        "opened": st.sampled_from(["2024-05-01T10:00:00Z", "2023-01-01"]),
+        "ce": st.fixed_dictionaries({"type": st.just("antiques"), "source": st.sampled_from(["/a", "b"])}),
+        "unknown": st.sampled_from([None, 3, {"deep": [1]}]),
+    },
+)
+
+
+class _Schemas:
+    """A store that has one schema, as far as delivery asks."""
+
+    def __init__(self, form: dict[str, Any]) -> None:
+        self.form, self.version = form, 1
+        self.schemas = self
+
+    def current(self) -> tuple[int, dict[str, Any]]:
+        return self.version, self.form
+
+
+def _subscription(filter: str, **fields: Any) -> Subscription:
+    given: dict[str, Any] = {"number": 1, "id": "sub_x", "owner": "", "label": "", "kind": "filter", "text": filter}
+    given |= {"dialect": "tamis", "filter": filter, "residual": None, "delivery": {"mode": "pull"}, "state": "active"}
+    given |= {"created": NOON, "expires": LATER, "revision": 1}
+    return Subscription(**given | fields)
+
+
+def _matched(form: dict[str, Any] = SCHEMA) -> Matched:
+    store: Any = _Schemas(form)
+    return Matched(ServedSchema(store), DEFAULT_LIMITS)
+
+
+MATCHED = _matched()
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+@given(event=EVENTS)
+def test_agrees_with_the_explanation(filter: str, event: dict[str, Any]) -> None:
+    found = MATCHED.conditions(_subscription(filter), OpenedEvent(1, "evt", NOON, json.dumps(event)))
+    explained = explain(filter, event, serving_schema(Schema.from_dict(SCHEMA)))
+    held = [alternative for alternative in explained.alternatives if all(v.state == "held" for v in alternative)]
+    assert [one["condition"] for one in found] == ([verdict.condition for verdict in held[0]] if held else [])
+    for one, verdict in zip(found, held[0] if held else (), strict=True):
+        if "opened" not in verdict.values:
+            assert one["values"] == verdict.values
+
+
+def test_timestamps_are_shown_as_such() -> None:
+    event = OpenedEvent(1, "evt", NOON, '{"opened": "2024-05-01T10:00:00+02:00"}')
+    (found,) = MATCHED.conditions(_subscription("opened > TIMESTAMP '2024-05-01T00:00:00Z'"), event)
+    assert [value.isoformat() for value in found["values"]["opened"]] == ["2024-05-01T08:00:00+00:00"]
+
+
+def test_a_filter_that_no_longer_holds_says_nothing() -> None:
+    assert MATCHED.conditions(_subscription("price < 10"), OpenedEvent(1, "evt", NOON, '{"price": 11}')) == []
+
+
+def test_cloudevents_filters_are_given_as_they_were_written() -> None:
+    text = '[{"exact": {"type": "a"}}, {"sql": "x = 1"}]'
+    subscription = _subscription("TRUE", text=text, dialect="cloudevents")
+    assert MATCHED.conditions(subscription, OpenedEvent(1, "evt", NOON, "{}")) == json.loads(text)
+
+
+def test_a_filter_on_what_an_extension_brought_is_understood() -> None:
+    store: Any = _Schemas(SCHEMA)
+    matched = Matched(ServedSchema(store), DEFAULT_LIMITS)
+    assert matched.conditions(_subscription("price < 10"), OpenedEvent(1, "evt", NOON, '{"price": 1}'))
+    extended = Schema.from_dict(SCHEMA).extend(
+        attributes={"colour": "string"}, optional={"antiques": {"colour": "optional"}}
+    )
+    store.form, store.version = extended.to_dict(), 2
+    found = matched.conditions(_subscription("colour = 'red'"), OpenedEvent(1, "evt", NOON, '{"colour": "red"}'))
+    assert found == [{"condition": "colour = 'red'", "values": {"colour": ["red"]}}]
+
+
+def test_a_filter_that_nobody_understands_does_not_stop_delivery() -> None:
+    assert MATCHED.conditions(_subscription("colour = 'red'"), OpenedEvent(1, "evt", NOON, "{}")) == []
+
+
+def test_the_schema_is_the_stores(store: Store) -> None:
+    store.schemas.add(SCHEMA)
+    subscription = subscribed(store, "price < 10")
+    found = Matched(ServedSchema(store), DEFAULT_LIMITS).conditions(
+        subscription, OpenedEvent(1, "evt", NOON, '{"price": 9.5}')
+    )
+    assert found == [{"condition": "price < 10", "values": {"price": [9.5]}}]

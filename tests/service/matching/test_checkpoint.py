@@ -1,0 +1,81 @@
+"""The checkpoint agrees with the store, also after the machine lost what was not flushed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tamis.service.matching.checkpoint import Checkpoint, Range
+
+PLAN = 'v1\n{"batchWatermarkMs":0}\n{"event": %d, "spool": "ab12"}'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("offsets", "commits"):
+        (tmp_path / "checkpoint" / name).mkdir(parents=True)
+    (tmp_path / "checkpoint" / "metadata").write_text('{"id":"c0ffee"}')
+    return tmp_path / "checkpoint"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_batches_go_on_under_one_name(folder: Path) -> None:
+    made = Checkpoint(folder, 7)
+    again = Checkpoint(folder, 99)
+    assert (again.stream, again.first) == (made.stream, made.first) == (made.stream, 7)
+
+
+def test_a_new_checkpoint_has_a_name_of_its_own_and_later_positions(tmp_path: Path) -> None:
+    one, other = Checkpoint(tmp_path / "a", 1), Checkpoint(tmp_path / "b", 8)
+    assert one.stream != other.stream
+    assert other.first == 8
+
+
+def test_a_plan_tells_the_range_of_events(folder: Path) -> None:
+    checkpoint = Checkpoint(folder, 1)
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    (folder / "offsets" / "1").write_text(PLAN % 100)
+    checkpoint.secure(1)
+    assert checkpoint.range(0) == Range(0, 40)
+    assert checkpoint.range(1) == Range(40, 100)
+
+
+def test_kafkas_offsets_are_summed_over_partitions(folder: Path) -> None:
+    (folder / "offsets" / "0").write_text('v1\n{}\n{"lots": {"0": 3, "1": 4}}')
+    assert Checkpoint(folder, 1).range(0) == Range(0, 7)
+
+
+def test_a_plan_that_is_not_there_cannot_be_secured(folder: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Checkpoint(folder, 1).secure(3)
+
+
+@pytest.mark.parametrize("torn", ["", "v1\n", 'v1\n{"batchWatermarkMs":0}\n{"event": 4'])
+def test_files_that_a_power_cut_left_empty_or_torn_are_removed(folder: Path, torn: str) -> None:
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    (folder / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}')
+    (folder / "offsets" / "1").write_text(torn)
+    (folder / "offsets" / ".1.crc").write_bytes(b"crc")
+    (folder / "commits" / "1").write_text(torn)
+    Checkpoint(folder, 1)
+    assert names(folder / "offsets") == names(folder / "commits") == ["0"]
+
+
+def test_drafts_of_a_process_that_was_killed_are_removed(folder: Path) -> None:
+    (folder / "offsets" / ".0.8b1c.TID0.tmp").write_text("v1")
+    (folder / ".metadata.77aa.tmp").write_text("{")
+    Checkpoint(folder, 1)
+    assert names(folder / "offsets") == []
+    assert names(folder) == ["commits", "metadata", "offsets", "stream.json"]
+
+
+def test_without_the_querys_own_note_everything_begins_anew(folder: Path) -> None:
+    (folder / "metadata").write_text("")
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    Checkpoint(folder, 1)
+    assert names(folder / "offsets") == []
+    assert not (folder / "metadata").exists()

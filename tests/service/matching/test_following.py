@@ -1,0 +1,166 @@
+"""The table follows the store: nothing acknowledged is missing, whatever was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tamis.pipeline import SubscriptionTable
+from tamis.service.matching.following import FollowingTable
+from tamis.service.matching.messages import Refusal
+from tamis.service.store import Store
+from tamis.workloads.auctions import auction_schema, interests
+from tests.service.matching.auction_house import LATER, AuctionHouse
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[AuctionHouse]:
+    opened = AuctionHouse(tmp_path / "state")
+    yield opened
+    opened.close()
+
+
+def none_is_refused(refusal: Refusal) -> None:
+    pytest.fail(str(refusal))
+
+
+class Followed:
+    """A table over a house's store, and what it refused."""
+
+    def __init__(self, house: AuctionHouse) -> None:
+        self.refused: list[Refusal] = []
+        self.folder = house.settings.state / "table"
+        self.table = FollowingTable(self.folder, house.store, self.refused.append)
+
+    def matched_against(self, batch: int) -> dict[int, str]:
+        """The filters that a batch is matched against."""
+        snapshot = self.table.for_batch("q", batch)
+        (part,) = snapshot.parts
+        folder = Path(part.base).parents[1]
+        index = SubscriptionTable(folder).index(int(Path(part.base).name) + len(part.changes))
+        return {int(id): index.text(id) for id in index.ids().to_pylist()}
+
+
+def test_a_new_table_holds_what_is_active(house: AuctionHouse) -> None:
+    house.subscribe("price < 10")
+    house.cancel(house.subscribe("price < 20"))
+    paused = house.subscribe("price < 30")
+    house.store.subscriptions.replace(paused.id, state="paused")
+    del house.subscribed[paused.number]
+    assert Followed(house).matched_against(0) == house.subscribed
+
+
+def test_a_batch_sees_every_change_made_before_it(house: AuctionHouse) -> None:
+    followed = Followed(house)
+    first = house.subscribe("price < 10")
+    assert followed.matched_against(0) == house.subscribed
+    house.cancel(first)
+    second = house.subscribe("quantity > 3")
+    house.store.subscriptions.replace(second.id, text="quantity > 4", filter="quantity > 4")
+    house.subscribed[second.number] = "quantity > 4"
+    assert followed.matched_against(1) == house.subscribed
+    house.store.subscriptions.replace(second.id, state="paused")
+    assert followed.matched_against(2) == {}
+    house.store.subscriptions.replace(second.id, state="active")
+    assert followed.matched_against(3) == house.subscribed
+
+
+def test_a_subscription_past_its_time_is_not_matched(house: AuctionHouse) -> None:
+    gone = house.subscribe("price < 10", expires=datetime.now(UTC) - timedelta(seconds=1))
+    assert Followed(house).matched_against(0) == {}
+    found = house.store.subscriptions.get(gone.id)
+    assert found is not None
+    assert found.state == "expired"
+
+
+def test_a_batch_that_is_run_again_has_the_version_it_had_first(house: AuctionHouse) -> None:
+    followed = Followed(house)
+    house.subscribe("price < 10")
+    before = followed.matched_against(7)
+    house.subscribe("price < 20")
+    assert followed.matched_against(7) == before
+    assert followed.matched_against(8) == house.subscribed
+    assert Followed(house).matched_against(8) == house.subscribed
+
+
+def test_a_crash_between_the_change_and_its_note_is_harmless(house: AuctionHouse) -> None:
+    followed = Followed(house)
+    kept, gone = house.subscribe("price < 10"), house.subscribe("price < 20")
+    followed.table.catch_up()
+    note = followed.folder / "1" / "applied.json"
+    noted = note.read_bytes()
+    house.cancel(gone)
+    house.store.subscriptions.replace(kept.id, text="price < 11", filter="price < 11")
+    house.subscribed[kept.number] = "price < 11"
+    followed.table.catch_up()
+    for lost in (noted, b"", b"{"):
+        note.write_bytes(lost)
+        again = Followed(house)
+        assert again.matched_against(0) == house.subscribed
+        assert again.refused == []
+        assert again.table.applied == house.store.subscriptions.revision
+
+
+def test_a_table_that_is_damaged_or_of_another_store_is_built_anew(house: AuctionHouse) -> None:
+    house.subscribe("price < 10")
+    followed = Followed(house)
+    house.subscribe("price < 20")
+    followed.table.catch_up()
+    (followed.folder / "1" / "current.json").write_text("{")
+    assert Followed(house).matched_against(0) == house.subscribed
+    (followed.folder / "1" / "applied.json").write_text('{"revision": 1000}')
+    SubscriptionTable(followed.folder / "1").change(add={"999": "price < 30"})
+    assert Followed(house).matched_against(0) == house.subscribed
+
+
+def test_what_the_language_refuses_is_reported_and_matches_nothing(house: AuctionHouse) -> None:
+    bad = house.subscribe("prise < 10")
+    good = house.subscribe("price < 10")
+    followed = Followed(house)
+    assert [refusal.subscription for refusal in followed.refused] == [bad.number]
+    house.store.subscriptions.replace(good.id, text="price <", filter="price <")
+    other = house.subscribe("price < 20")
+    assert followed.matched_against(0) == {other.number: "price < 20"}
+    assert [refusal.subscription for refusal in followed.refused] == [bad.number, good.number]
+
+
+def test_a_schema_that_grew_has_a_table_of_its_own_before_the_next_batch(house: AuctionHouse) -> None:
+    followed = Followed(house)
+    house.subscribe("price < 10")
+    assert followed.matched_against(0) == house.subscribed
+    wider = auction_schema().extend(attributes={"colour": "string"}, optional={"furniture": {"colour": "optional"}})
+    house.store.schemas.add(wider.to_dict())
+    house.subscribe("colour = 'red'")
+    # Another thread may catch up while a batch still works with the table of before.
+    followed.table.catch_up()
+    assert (followed.folder / "1").exists()
+    assert followed.refused == []
+    assert followed.matched_against(1) == house.subscribed
+    assert "colour" in followed.table.schema.attributes
+    assert followed.refused == []
+    assert [path.name for path in followed.folder.iterdir()] == ["2"]
+
+
+def test_many_changes_come_in_pages(house: AuctionHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.service.matching.following._PAGE", 100)
+    followed = Followed(house)
+    rows = pa.table({"id": [str(n) for n in range(950)], "filter": list(islice(interests(1), 950))})
+    house.store.subscriptions.import_table(rows, owner="", expires=LATER, delivery={"mode": "pull"})
+    assert sorted(followed.matched_against(0).values()) == sorted(rows["filter"].to_pylist())
+    assert followed.table.applied == house.store.subscriptions.revision
+    rebuilt = FollowingTable(house.settings.state / "other", house.store, followed.refused.append)
+    assert rebuilt.applied == followed.table.applied
+
+
+def test_it_works_over_any_store(any_store: Store, tmp_path: Path) -> None:
+    any_store.schemas.add(auction_schema().to_dict())
+    rows = pa.table({"id": ["a", "b"], "filter": ["price < 1", "price < 2"]})
+    any_store.subscriptions.import_table(rows, owner="", expires=LATER, delivery={"mode": "pull"})
+    table = FollowingTable(tmp_path / "table", any_store, none_is_refused)
+    assert len(SubscriptionTable(tmp_path / "table" / "1")) == 2
+    assert table.applied == any_store.subscriptions.revision
