@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,15 +86,16 @@ async def latencies(
         assert isinstance(event, dict)
         seen.append((event["sent"], now - event["sent"]))
 
-    tasks = [
-        asyncio.create_task(read_stream(server.port, f"/v1/subscriptions/{id}/stream", ticket, note))
-        for id, ticket in readers
-    ]
-    tasks += [
-        asyncio.create_task(read_stream(server.port, f"/v1/subscriptions/{id}/stream", ticket, lambda *_: None))
-        for id, ticket in idle
-    ]
-    await asyncio.sleep(1.0)
+    connected = asyncio.Semaphore(0)
+
+    def follow(id: str, ticket: str, seen: Callable[[float, dict[str, object]], None]) -> asyncio.Task[None]:
+        path = f"/v1/subscriptions/{id}/stream?cursor=latest"
+        return asyncio.create_task(read_stream(server.port, path, ticket, seen, connected))
+
+    tasks = [follow(*reader, note) for reader in readers]
+    tasks += [follow(*reader, lambda *_: None) for reader in idle]
+    for _ in tasks:
+        await connected.acquire()
     start = time.time()
     await publish_steadily(server, load, rate=rate, a_request=a_request, seconds=seconds)
     expected = start + seconds

@@ -17,12 +17,14 @@ import yaml
 
 from benchmarks.service.server import Server
 from tamis.client import Client, Notification, ServiceError, ServiceUnreachable, Subscription
+from tamis.client.requests import Request
 
 SCHEMA: dict[str, Any] = {
     "attributes": {"number": "integer", "lane": "integer"},
     "event_types": {"shot": {"number": "mandatory", "lane": "mandatory"}},
 }
 STANDING = 8
+READ_LIVE = 3
 A_REQUEST = 5
 SETTLED = 300.0
 
@@ -93,7 +95,7 @@ class Siege:
         return threads
 
     def _parts(self) -> list[Callable[[], None]]:
-        return [self._publish, self._come_and_go, *(lambda s=s: self._read(s) for s in self.standing[:3])]
+        return [self._publish, self._come_and_go, *(lambda lane=lane: self._read(lane) for lane in range(READ_LIVE))]
 
     def _guarded(self, part: Callable[[], None]) -> None:
         try:
@@ -128,14 +130,15 @@ class Siege:
                     self._insist(one.subscription.cancel)
                 time.sleep(0.2)
 
-    def _read(self, subscription: Subscription) -> None:
+    def _read(self, lane: int) -> None:
         """As a subscriber would: the client takes up lost connections, and drops what it has seen."""
+        subscription = self.standing[lane]
         mine = self.live.setdefault(subscription.id, [])
         with Client(self.server.url) as client:
             again = client.subscription(subscription.id, subscription.ticket)
             for notification in again.notifications():
                 mine.append(notification)
-                if self.over.is_set() and len(mine) >= self.acknowledged // STANDING:
+                if self.over.is_set() and len(mine) >= len(range(lane, self.acknowledged, STANDING)):
                     return
 
     def _insist(self, act: Callable[[], Any]) -> Any:
@@ -172,14 +175,27 @@ class Siege:
                     self._count(toll, _all(client, one.subscription, len(sure), deadline), sure, may)
                 else:
                     toll.cancelled += 1
+            toll.orphaned = len(self._unknown())
         for thread in threads[2:]:
             thread.join(max(1.0, deadline - time.monotonic()))
-        for lane, subscription in enumerate(self.standing[:3]):
+        for lane, subscription in enumerate(self.standing[:READ_LIVE]):
             read = [n.event["number"] for n in self.live[subscription.id]]
             toll.read_live += len(read)
             toll.live_repeated += len(read) - len(set(read))
             toll.live_missing += len(set(range(lane, self.acknowledged, STANDING)) - set(read))
         return toll
+
+    def _unknown(self) -> set[str]:
+        """Subscriptions that are active though nobody has them, or were cancelled and are active all the same."""
+        known = {one.id for one in self.standing} | {one.subscription.id for one in self.passing if one.last is None}
+        active: set[str] = set()
+        with Client(self.server.url, self.server.key) as client:
+            page = "/v1/subscriptions?state=active&limit=1000"
+            while page:
+                found = client.send(Request("GET", page))
+                active |= {one["id"] for one in found["items"]}
+                page = f"/v1/subscriptions?state=active&limit=1000&after={found['next']}" if found.get("next") else ""
+        return active ^ known
 
     @staticmethod
     def _count(toll: Toll, told: list[Notification], sure: set[int], may: set[int]) -> None:

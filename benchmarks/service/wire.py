@@ -39,7 +39,9 @@ class Publisher:
             self._streams[1].close()
 
 
-async def read_stream(port: int, path: str, ticket: str, seen: Callable[[float, dict[str, object]], None]) -> None:
+async def read_stream(
+    port: int, path: str, ticket: str, seen: Callable[[float, dict[str, object]], None], connected: asyncio.Semaphore
+) -> None:
     """Follows an event stream until cancelled; `seen` gets the moment and the notification."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nTamis-Ticket: {ticket}\r\n\r\n".encode())
@@ -47,6 +49,7 @@ async def read_stream(port: int, path: str, ticket: str, seen: Callable[[float, 
     head = await reader.readuntil(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
         raise RuntimeError(f"the stream was refused: {head[:200]!r}")
+    connected.release()
     try:
         while line := await reader.readline():
             if line.startswith(b"data:"):

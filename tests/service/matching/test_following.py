@@ -13,7 +13,7 @@ import pytest
 from tamis.pipeline import SubscriptionTable
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.messages import Refusal
-from tamis.service.store import Store
+from tamis.service.store import ChangeRow, Store, Subscriptions
 from tamis.workloads.auctions import auction_schema, interests
 from tests.service.matching.auction_house import LATER, AuctionHouse
 
@@ -36,6 +36,11 @@ class Followed:
         self.refused: list[Refusal] = []
         self.folder = house.settings.state / "table"
         self.table = FollowingTable(self.folder, house.store, self.refused.append)
+
+    @property
+    def tables(self) -> list[Path]:
+        """The folders of the tables that there are."""
+        return sorted(self.folder.iterdir())
 
     def matched_against(self, batch: int) -> dict[int, str]:
         """The filters that a batch is matched against."""
@@ -92,14 +97,15 @@ def test_a_crash_between_the_change_and_its_note_is_harmless(house: AuctionHouse
     followed = Followed(house)
     kept, gone = house.subscribe("price < 10"), house.subscribe("price < 20")
     followed.table.catch_up()
-    note = followed.folder / "1" / "applied.json"
-    noted = note.read_bytes()
+    (folder,) = followed.tables
+    noted = (folder / "applied.json").read_bytes()
     house.cancel(gone)
     house.store.subscriptions.replace(kept.id, text="price < 11", filter="price < 11")
     house.subscribed[kept.number] = "price < 11"
     followed.table.catch_up()
     for lost in (noted, b"", b"{"):
-        note.write_bytes(lost)
+        (folder,) = followed.tables
+        (folder / "applied.json").write_bytes(lost)
         again = Followed(house)
         assert again.matched_against(0) == house.subscribed
         assert again.refused == []
@@ -111,10 +117,12 @@ def test_a_table_that_is_damaged_or_of_another_store_is_built_anew(house: Auctio
     followed = Followed(house)
     house.subscribe("price < 20")
     followed.table.catch_up()
-    (followed.folder / "1" / "current.json").write_text("{")
+    (folder,) = followed.tables
+    (folder / "current.json").write_text("{")
     assert Followed(house).matched_against(0) == house.subscribed
-    (followed.folder / "1" / "applied.json").write_text('{"revision": 1000}')
-    SubscriptionTable(followed.folder / "1").change(add={"999": "price < 30"})
+    (folder,) = followed.tables
+    (folder / "applied.json").write_text('{"revision": 1000}')
+    SubscriptionTable(folder).change(add={"999": "price < 30"})
     assert Followed(house).matched_against(0) == house.subscribed
 
 
@@ -137,13 +145,14 @@ def test_a_schema_that_grew_has_a_table_of_its_own_before_the_next_batch(house: 
     house.store.schemas.add(wider.to_dict())
     house.subscribe("colour = 'red'")
     # Another thread may catch up while a batch still works with the table of before.
+    before = followed.tables
     followed.table.catch_up()
-    assert (followed.folder / "1").exists()
+    assert followed.tables == before
     assert followed.refused == []
     assert followed.matched_against(1) == house.subscribed
     assert "colour" in followed.table.schema.attributes
     assert followed.refused == []
-    assert [path.name for path in followed.folder.iterdir()] == ["2"]
+    assert [path.name for path in followed.tables] == ["2.2"]
 
 
 def test_many_changes_come_in_pages(house: AuctionHouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,10 +166,47 @@ def test_many_changes_come_in_pages(house: AuctionHouse, monkeypatch: pytest.Mon
     assert rebuilt.applied == followed.table.applied
 
 
+def test_very_many_changes_make_a_new_table(house: AuctionHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.service.matching.following._MANY", 100)
+    house.subscribe("price < 10")
+    followed = Followed(house)
+    followed.matched_against(0)
+    (before,) = followed.tables
+    for text in islice(interests(1), 101):
+        house.subscribe(text)
+    followed.table.catch_up()
+    # The table of before stays while a batch may be at work with it.
+    assert before in followed.tables
+    assert followed.matched_against(1) == house.subscribed
+    (now,) = followed.tables
+    assert now != before
+    house.subscribe("price < 20")
+    assert followed.matched_against(2) == house.subscribed
+    assert followed.tables == [now]
+    assert Followed(house).table.applied == house.store.subscriptions.revision
+
+
+def test_what_ends_while_a_table_is_built_is_not_in_it(house: AuctionHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.service.matching.following._PAGE", 2)
+    early = house.subscribe("price < 1")
+    for text in islice(interests(1), 5):
+        house.subscribe(text)
+    changes = type(house.store.subscriptions).changes
+
+    def changing(self: Subscriptions, after: int, limit: int = 50_000) -> list[ChangeRow]:
+        rows = changes(self, after, limit)
+        if early.number in house.subscribed:
+            house.cancel(early)
+        return rows
+
+    monkeypatch.setattr(type(house.store.subscriptions), "changes", changing)
+    assert Followed(house).matched_against(0) == house.subscribed
+
+
 def test_it_works_over_any_store(any_store: Store, tmp_path: Path) -> None:
     any_store.schemas.add(auction_schema().to_dict())
     rows = pa.table({"id": ["a", "b"], "filter": ["price < 1", "price < 2"]})
     any_store.subscriptions.import_table(rows, owner="", expires=LATER, delivery={"mode": "pull"})
     table = FollowingTable(tmp_path / "table", any_store, none_is_refused)
-    assert len(SubscriptionTable(tmp_path / "table" / "1")) == 2
-    assert table.applied == any_store.subscriptions.revision
+    assert table.applied == any_store.subscriptions.revision == 2
+    assert len(SubscriptionTable(tmp_path / "table" / "1.2")) == 2
