@@ -19,13 +19,21 @@ from tamis.language import DEFAULT_LIMITS, Limits, bind
 from tamis.language.cutting import is_proper
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
+from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
 from tamis.matching.naive import NaiveMatcher
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
-MATCHERS: Final[Mapping[str, type[Any]]] = {matcher.name: matcher for matcher in (ColumnarMatcher, NaiveMatcher)}
+MATCHERS: Final[Mapping[str, type[Any]]] = {
+    matcher.name: matcher
+    for matcher in (
+        ColumnarMatcher,
+        NaiveMatcher,
+        FairPredicateMatcher,
+    )
+}
 FORMAT = 1
 _ABOUT = "index.json"
 
