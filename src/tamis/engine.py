@@ -19,6 +19,7 @@ from tamis.language import DEFAULT_LIMITS, Limits, bind
 from tamis.language.cutting import is_proper
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
+from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
 from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
@@ -32,6 +33,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         ColumnarMatcher,
         NaiveMatcher,
         FairPredicateMatcher,
+        EqualityPreferredMatcher,
     )
 }
 FORMAT = 1
