@@ -21,6 +21,7 @@ from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
 from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
 from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
+from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
 from tamis.matching.naive import NaiveMatcher
@@ -34,6 +35,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         NaiveMatcher,
         FairPredicateMatcher,
         EqualityPreferredMatcher,
+        QuarantineMatcher,
     )
 }
 FORMAT = 1
