@@ -21,6 +21,7 @@ from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
 from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
 from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
+from tamis.matching.le_subscribe.hanson.matcher import HansonMatcher
 from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
@@ -36,6 +37,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         FairPredicateMatcher,
         EqualityPreferredMatcher,
         QuarantineMatcher,
+        HansonMatcher,
     )
 }
 FORMAT = 1
