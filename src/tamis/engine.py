@@ -22,6 +22,7 @@ from tamis.matching.explanation import Explanation, explain
 from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
 from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
 from tamis.matching.le_subscribe.hanson.matcher import HansonMatcher
+from tamis.matching.le_subscribe.neon.matcher import NeonMatcher
 from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
@@ -38,6 +39,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         EqualityPreferredMatcher,
         QuarantineMatcher,
         HansonMatcher,
+        NeonMatcher,
     )
 }
 FORMAT = 1
