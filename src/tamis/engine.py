@@ -24,6 +24,7 @@ from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
 from tamis.matching.le_subscribe.hanson.matcher import HansonMatcher
 from tamis.matching.le_subscribe.neon.matcher import NeonMatcher
 from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
+from tamis.matching.le_subscribe.scan import ScanMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
 from tamis.matching.naive import NaiveMatcher
@@ -40,6 +41,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         QuarantineMatcher,
         HansonMatcher,
         NeonMatcher,
+        ScanMatcher,
     )
 }
 FORMAT = 1
