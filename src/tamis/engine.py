@@ -21,6 +21,7 @@ from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
 from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
 from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
+from tamis.matching.le_subscribe.gough.matcher import GoughMatcher
 from tamis.matching.le_subscribe.hanson.matcher import HansonMatcher
 from tamis.matching.le_subscribe.neon.matcher import NeonMatcher
 from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
@@ -41,6 +42,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         QuarantineMatcher,
         HansonMatcher,
         NeonMatcher,
+        GoughMatcher,
         ScanMatcher,
     )
 }
