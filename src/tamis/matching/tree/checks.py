@@ -81,7 +81,10 @@ class Checks:
         self.lists = extended(self.lists, self._lists + len(tests))
         self.lists[self._lists : self._lists + len(tests)] = tests
         self.specials[numbers, OF], self.specials[numbers, SEVERAL] = owners, several
-        self.specials[numbers, TESTS], self.specials[numbers, TEST_COUNT] = self._lists + np.cumsum(counts) - counts, counts
+        self.specials[numbers, TESTS], self.specials[numbers, TEST_COUNT] = (
+            self._lists + np.cumsum(counts) - counts,
+            counts,
+        )
         self._lists += len(tests)
         self.uses += np.bincount(tests, minlength=len(self.uses))
         return numbers
@@ -144,7 +147,9 @@ class Checks:
 
     def _pack_lists(self) -> None:
         live = np.flatnonzero(self.specials[: self._specials, OF] >= 0)
-        runs = [self.lists[first : first + count] for first, count in self.specials[live][:, [TESTS, TEST_COUNT]].tolist()]
+        runs = [
+            self.lists[first : first + count] for first, count in self.specials[live][:, [TESTS, TEST_COUNT]].tolist()
+        ]
         counts = self.specials[live, TEST_COUNT]
         self.specials[live, TESTS] = np.cumsum(counts) - counts
         self.lists = np.concatenate([*runs, np.zeros(16, np.int32)])

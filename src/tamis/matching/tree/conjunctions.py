@@ -194,4 +194,3 @@ class _Reading:
         found = np.full(len(owners), -1, np.int32)
         found[special] = self._checks.make(owners[special], several[special], counts[special], tests)
         return found
-

@@ -1,4 +1,4 @@
-"""The hash of (node, value) → child, one table for the whole tree; ranges stand in it under the complement of a node."""
+"""The hash of (node, value) → child, one table for the whole tree; ranges stand under the complement of a node."""
 
 from __future__ import annotations
 

@@ -152,8 +152,8 @@ class _Encoding:
                 self._values[:, column], self._present[:, column] = codes, codes != ABSENT
                 continue
             ends = encoded.set_ends[number - side.singles]
-            codes = encoded.set_codes[ends[0] : ends[-1]].astype(np.int64)
-            self._found[column] = ends - ends[0], codes if source.ranked else codes // 2
+            members = encoded.set_codes[ends[0] : ends[-1]].astype(np.int64)
+            self._found[column] = ends - ends[0], members if source.ranked else members // 2
 
 
 def _typed(types: pa.Array | None, default: str, count: int) -> pa.Array:

@@ -103,7 +103,7 @@ def behind(tree: Any, parent: int, edge: int, key: int) -> Any:
 @bare_kernel
 def branch_at(tree: Any, parent: int, edge: int, key: int, level: int) -> Any:
     """The node that tests this level, along *-edges from an edge on; put into the way where there is none."""
-    nodes, bounds, keys, table, state = tree
+    nodes, state = tree[0], tree[4]
     node = behind(tree, parent, edge, key)
     while node != NONE and nodes[node, LEVEL] < level:
         parent, edge, node = node, ON_STAR, nodes[node, STAR]
@@ -164,7 +164,6 @@ def leaf_of(
     related: int,
 ) -> Any:  # fmt: skip
     """The leaf at the end of a conjunction's path; `stars` levels are passed explicitly, none if chains collapse."""
-    nodes, _, _, _, state = tree
     parent, edge, key, passed = root, ON_STAR, 0, 0
     for i in range(first, last):
         level = levels[i]

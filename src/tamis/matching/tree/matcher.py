@@ -180,10 +180,14 @@ class TreeMatcher:
 
     def save(self, folder: Path) -> None:
         with self._guard.reading():
-            arrays, about = {}, {"tree": self.tree.about(), "vocabulary": self.vocabulary.about()}
-            parts = {"tree.": self.tree, "checks.": self.checks, "vocabulary.": self.vocabulary, "roster.": self._roster}
-            for name, part in parts.items():
-                arrays |= {name + key: array for key, array in part.arrays().items()}
+            about = {"tree": self.tree.about(), "vocabulary": self.vocabulary.about()}
+            parts = {
+                "tree": self.tree.arrays(),
+                "checks": self.checks.arrays(),
+                "vocabulary": self.vocabulary.arrays(),
+                "roster": self._roster.arrays(),
+            }
+            arrays = {f"{part}.{name}": array for part, some in parts.items() for name, array in some.items()}
             write_arrays(folder / _FILE, arrays, about)
 
     @classmethod

@@ -26,11 +26,12 @@ def retrace(nodes: Any, bounds: Any, leaf: int, levels: Any, lows: Any, highs: A
     while nodes[node, LEVEL] != ROOT:
         parent, edge = nodes[node, PARENT], nodes[node, EDGE]
         level = nodes[parent, LEVEL] if edge == ON_VALUE else nodes[node, LEVEL]
-        if (edge == ON_VALUE or edge == IN_RANGES) and level != last:
+        if edge in (ON_VALUE, IN_RANGES) and level != last:
             last = level
             at -= 1
             if len(levels) > 0:
-                levels[at], lows[at], highs[at] = level, bounds[node, 0], bounds[node, edge == IN_RANGES]
+                levels[at], lows[at] = level, bounds[node, 0]
+                highs[at] = bounds[node, 1] if edge == IN_RANGES else bounds[node, 0]
         node = parent
     return node, at
 
@@ -51,7 +52,9 @@ def measure(nodes: Any, bounds: Any, entries: Any, heads: Any, root: int, nothin
 
 
 @bare_kernel
-def retrace_all(nodes: Any, bounds: Any, entries: Any, found: Any, ends: Any, levels: Any, lows: Any, highs: Any) -> None:
+def retrace_all(
+    nodes: Any, bounds: Any, entries: Any, found: Any, ends: Any, levels: Any, lows: Any, highs: Any
+) -> None:
     for i in range(len(found)):
         retrace(nodes, bounds, entries[found[i, 1], AT], levels, lows, highs, ends[i])
 
@@ -59,9 +62,7 @@ def retrace_all(nodes: Any, bounds: Any, entries: Any, found: Any, ends: Any, le
 def paths_of(nodes: Int32s, bounds: Int64s, entries: Int32s, heads: Int32s, root: int) -> Conjunctions:
     """The conjunctions of one tree."""
     found = np.empty((len(entries), 3), np.int64)
-    count = measure(
-        nodes, bounds, entries, heads, root, np.zeros(0, np.int32), np.zeros(0, np.int64), found
-    )
+    count = measure(nodes, bounds, entries, heads, root, np.zeros(0, np.int32), np.zeros(0, np.int64), found)
     found = found[:count]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(found[:, 2])])
     levels = np.empty(offsets[-1], np.int32)

@@ -72,9 +72,7 @@ def annotate(nodes: Any, bounds: Any, keys: Any, table: Any, state: Any, node: i
 
 
 @bare_kernel
-def value_changed(
-    nodes: Any, bounds: Any, keys: Any, table: Any, state: Any, node: int, key: int, child: int
-) -> None:
+def value_changed(nodes: Any, bounds: Any, keys: Any, table: Any, state: Any, node: int, key: int, child: int) -> None:
     """The edge of a branch node for `key` now leads to `child`, or nowhere (NONE)."""
     above = nodes[node, PARENT]
     if nodes[above, LEVEL] != ROOT and nodes[above, EDGE] != IN_RANGES and nodes[above, ANNOTATED] != 0:

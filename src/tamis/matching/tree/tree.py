@@ -241,7 +241,8 @@ class Tree:
         shape = tuple(1 + len(values) for values in self.values)
         roots = self.roots.reshape(shape)
         return [
-            (int(roots[place]), sum(1 << i for i, ordinal in enumerate(place) if ordinal)) for place in product(*choices)
+            (int(roots[place]), sum(1 << i for i, ordinal in enumerate(place) if ordinal))
+            for place in product(*choices)
         ]
 
     def arrays(self) -> Arrays:
@@ -257,4 +258,3 @@ class Tree:
             setattr(tree, name, arrays[name])
         tree.values = [{value: i + 1 for i, value in enumerate(values)} for values in about["values"]]
         return tree
-

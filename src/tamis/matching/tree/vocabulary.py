@@ -191,7 +191,9 @@ class Vocabulary:
 
     def arrays(self) -> Arrays:
         return {
-            f"{i}.{name}": array for i, words in enumerate(self.words.values()) for name, array in words.arrays().items()
+            f"{i}.{name}": array
+            for i, words in enumerate(self.words.values())
+            for name, array in words.arrays().items()
         }
 
     @classmethod
