@@ -30,6 +30,7 @@ from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
 from tamis.matching.naive import NaiveMatcher
 from tamis.matching.statistics import Statistics
+from tamis.matching.tree.matcher import TreeMatcher
 from tamis.schema import Schema
 
 MATCHERS: Final[Mapping[str, type[Any]]] = {
@@ -44,6 +45,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         NeonMatcher,
         GoughMatcher,
         ScanMatcher,
+        TreeMatcher,
     )
 }
 FORMAT = 1

@@ -89,9 +89,13 @@ def _workload(
 ) -> Workload:
     rows, attributes = asked.shape
     names = [f"a{k}" for k in range(attributes)]
-    conditions = Conditions(np.broadcast_to(np.arange(attributes), (rows, attributes)), asked, asked, tested)
-    texts = conditions.texts(names, np.ones(attributes, np.bool_))
+    some = np.flatnonzero(tested.any(axis=1))
+    numbers = np.broadcast_to(np.arange(attributes), (len(some), attributes))
+    conditions = Conditions(numbers, asked[some], asked[some], tested[some])
+    # Arrow drops a row from a join in which there is nothing to join: those that test nothing are put back.
+    texts = pc.replace_with_mask(
+        pa.repeat("TRUE", rows), tested.any(axis=1), conditions.texts(names, np.ones(attributes, np.bool_))
+    )
     drawn = rng.integers(0, values, (events, attributes))
     columns = {name: codes_as_strings(drawn[:, k]) for k, name in enumerate(names)}
-    everything = pc.if_else(pc.equal(texts, ""), "TRUE", texts)
-    return Workload(name, single_type(dict.fromkeys(names, "string")), numbered(everything), pa.table(columns))
+    return Workload(name, single_type(dict.fromkeys(names, "string")), numbered(texts), pa.table(columns))

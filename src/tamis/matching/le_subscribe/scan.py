@@ -9,7 +9,7 @@ from tamis.matching.columnar.encoding.columns import Encoder
 from tamis.matching.columnar.lowering.conjuncts import Conjuncts
 from tamis.matching.columnar.planning.knowledge import Knowledge
 from tamis.matching.levels.intervals import Intervals, intervals_of
-from tamis.matching.levels.kernels import CANDIDATES, emit, holds, load
+from tamis.matching.levels.kernels import CANDIDATES, holds, load, settle
 from tamis.matching.levels.matcher import LevelledMatcher
 from tamis.matching.levels.verified import VerifiedLevel
 
@@ -30,7 +30,9 @@ def match_by_scanning(
         work[CANDIDATES] += len(intervals.offsets) - 1
         for c in range(len(intervals.offsets) - 1):
             if holds(intervals, c, event, work):
-                end = emit(c, e, event, sets, rest, memory, seen, stamp, out, end, work)
+                out[end] = c
+                end += 1
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
         ends[e + 1] = end
     return len(codes)
 

@@ -29,23 +29,31 @@ def holds(intervals: Any, c: int, event: Any, work: Any) -> bool:
 
 
 @bare_kernel
-def emit(
-    c: int, e: int, event: Any, sets: Any, rest: Any, memory: Any, seen: Any, stamp: int, out: Any, end: int, work: Any
-) -> int:
-    """A conjunction whose intervals hold: what they could not say is tested; its subscription is written once."""
+def settle(
+    begin: int, end: int, e: int, event: Any, sets: Any, rest: Any, memory: Any, seen: Any, stamp: int, out: Any,
+    work: Any,
+) -> int:  # fmt: skip
+    """Turns the conjunctions `out[begin:end]`, whose intervals hold, into subscriptions, in place; returns their end.
+
+    What intervals could not say is tested, what was removed is left out, and a subscription of several is written once.
+    All of an event's at once: a call for each would cost more than its work.
+    """
     alive, special, tests, owners, simple = rest
-    if alive[c] == 0:
-        return end
-    if special[c]:
-        for j in range(tests[0][c], tests[0][c + 1]):
-            test = tests[1][j]
-            work[PREDICATES] += memory[test] >> 1 != stamp
-            if not passes(test, e, event, sets, tests, memory, stamp):
-                return end
-        if c >= simple:
-            c = owners[c - simple]
-            if seen[c - simple] == stamp:
-                return end
-            seen[c - simple] = stamp
-    out[end] = c
-    return end + 1
+    kept = begin
+    for i in range(begin, end):
+        c = out[i]
+        held = alive[c] != 0
+        if held and special[c]:
+            for j in range(tests[0][c], tests[0][c + 1]):
+                test = tests[1][j]
+                work[PREDICATES] += memory[test] >> 1 != stamp
+                if not passes(test, e, event, sets, tests, memory, stamp):
+                    held = False
+                    break
+            if held and c >= simple:
+                c = owners[c - simple]
+                held = seen[c - simple] != stamp
+                seen[c - simple] = stamp
+        out[kept] = c
+        kept += held
+    return kept

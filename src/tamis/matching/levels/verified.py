@@ -30,8 +30,8 @@ class VerifiedLevel(Level):
     """An algorithm is named tuples of arrays (`parts`), made by `lay_out`, and a kernel over them.
 
     Negations, lists, patterns, several conditions on one multiple-valued attribute are no intervals: the kernel hands
-    every conjunction whose intervals hold to `emit`, which tests what is left. A removed conjunction is marked in
-    `alive`, which `emit` asks first.
+    the conjunctions whose intervals hold to `settle`, which tests what is left. A removed conjunction is marked in
+    `alive`, which `settle` asks first.
     """
 
     parts: ClassVar[Mapping[str, type[Any]]]

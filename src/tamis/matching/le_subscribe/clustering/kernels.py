@@ -10,7 +10,7 @@ from tamis.compiled import bare_kernel, kernel
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.planning.kernels import mix
 from tamis.matching.le_subscribe.counting.kernels import compare, count
-from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, PROBES, emit, holds, load
+from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, PROBES, holds, load, settle
 
 
 @bare_kernel
@@ -137,14 +137,17 @@ def match_by_clusters_and_counting(
             for i in range(start, stop):
                 c = clusters.members[i]
                 if hits[c] == counted.needs[c]:
-                    end = emit(c, e, event, sets, rest, memory, seen, stamp, out, end, work)
+                    out[end] = c
+                    end += 1
         work[CANDIDATES] += len(counted.unequal)
         for i in range(len(counted.unequal)):
             c = counted.unequal[i]
             if hits[c] == counted.needs[c]:
-                end = emit(c, e, event, sets, rest, memory, seen, stamp, out, end, work)
+                out[end] = c
+                end += 1
         for c in range(len(hits)):
             hits[c] = 0
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
         ends[e + 1] = end
     return len(codes)
 
@@ -168,10 +171,10 @@ def match_by_clusters_and_quarantine(
             work[CANDIDATES] += stop - start
             for i in range(start, stop):
                 if holds(intervals, i, event, work):
-                    end = emit(clusters.members[i], e, event, sets, rest, memory, seen, stamp, out, end, work)
+                    out[end] = clusters.members[i]
+                    end += 1
         count(predicates, e, event, sets, hits, work)
-        end = compare(
-            words, counters.needs, counters.rows, e, event, sets, rest, memory, seen, stamp, out, end, work
-        )  # fmt: skip
+        end = compare(words, counters.needs, counters.rows, out, end, work)
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
         ends[e + 1] = end
     return len(codes)

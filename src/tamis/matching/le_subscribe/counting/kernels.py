@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.compiled import bare_kernel
 from tamis.matching.columnar.codes import ABSENT
-from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, PROBES, emit, load
+from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, PROBES, load, settle
 
 BYTES = 8  # counters to a word
 _LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
@@ -86,10 +86,7 @@ def count(predicates: Any, e: int, event: Any, sets: Any, hits: Any, work: Any) 
 
 
 @bare_kernel
-def compare(
-    words: Any, needs: Any, rows: Any, e: int, event: Any, sets: Any, rest: Any, memory: Any, seen: Any, stamp: int,
-    out: Any, end: int, work: Any,
-) -> int:  # fmt: skip
+def compare(words: Any, needs: Any, rows: Any, out: Any, end: int, work: Any) -> int:
     """Compares every counter with what it needs, eight to a word, and clears it. Counter i stands for `rows[i]`."""
     work[CANDIDATES] += len(rows)
     for w in range(len(words)):
@@ -98,7 +95,8 @@ def compare(
         if (differ - _LOW) & ~differ & _HIGH != 0:
             for i in range(BYTES * w, min(BYTES * w + BYTES, len(rows))):
                 if differ & _BYTE == 0:
-                    end = emit(rows[i], e, event, sets, rest, memory, seen, stamp, out, end, work)
+                    out[end] = rows[i]
+                    end += 1
                 differ >>= _EIGHT
     return end
 
@@ -118,8 +116,7 @@ def match_by_counting(
         stamp += 1
         load(codes, e, event)
         count(predicates, e, event, sets, hits, work)
-        end = compare(
-            words, counters.needs, counters.rows, e, event, sets, rest, memory, seen, stamp, out, end, work
-        )  # fmt: skip
+        end = compare(words, counters.needs, counters.rows, out, end, work)
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
         ends[e + 1] = end
     return len(codes)

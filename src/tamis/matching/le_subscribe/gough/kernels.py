@@ -9,7 +9,7 @@ import numpy as np
 from tamis.compiled import bare_kernel, kernel
 from tamis.matching.columnar.codes import ABSENT, HIGHEST, LOWEST
 from tamis.matching.le_subscribe.clustering.kernels import hashed
-from tamis.matching.levels.kernels import CANDIDATES, NODES, PREDICATES, emit, load
+from tamis.matching.levels.kernels import CANDIDATES, NODES, PREDICATES, load, settle
 
 NOWHERE = -1
 
@@ -229,10 +229,13 @@ def match_by_automata(
                         right = middle
                 work[CANDIDATES] += automata.out_starts[left + 1] - automata.out_starts[left]
                 for i in range(automata.out_starts[left], automata.out_starts[left + 1]):
-                    end = emit(automata.outs[i], e, event, sets, rest, memory, seen, stamp, out, end, work)
+                    out[end] = automata.outs[i]
+                    end += 1
                 node = automata.nexts[left]
         work[CANDIDATES] += len(automata.loose)
         for i in range(len(automata.loose)):
-            end = emit(automata.loose[i], e, event, sets, rest, memory, seen, stamp, out, end, work)
+            out[end] = automata.loose[i]
+            end += 1
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
         ends[e + 1] = end
     return len(codes)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.compiled import bare_kernel, kernel
 from tamis.matching.columnar.codes import ABSENT
-from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, NODES, PREDICATES, emit, holds, load
+from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, NODES, PREDICATES, holds, load, settle
 
 BELOW, AT, ABOVE = 0, 1, 2  # where a node's marks are for: values less than its key, equal to it, greater
 _DEEPEST = 64
@@ -50,10 +50,7 @@ def mark(firsts: Any, trees: Any, begins: Any, stops: Any, rows: Any, starts: An
 
 
 @bare_kernel
-def verify(
-    tree: Any, place: int, intervals: Any, e: int, event: Any, sets: Any, rest: Any, memory: Any, seen: Any, stamp: int,
-    out: Any, end: int, work: Any,
-) -> int:  # fmt: skip
+def verify(tree: Any, place: int, intervals: Any, event: Any, out: Any, end: int, work: Any) -> int:
     """Everything marked at a place."""
     start, stop = tree.starts[place], tree.starts[place + 1]
     work[CANDIDATES] += stop - start
@@ -61,15 +58,13 @@ def verify(
     for i in range(start, stop):
         c = tree.marks[i]
         if holds(intervals, c, event, work):
-            end = emit(c, e, event, sets, rest, memory, seen, stamp, out, end, work)
+            out[end] = c
+            end += 1
     return end
 
 
 @bare_kernel
-def search(
-    tree: Any, column: int, code: int, intervals: Any, e: int, event: Any, sets: Any, rest: Any, memory: Any, seen: Any,
-    stamp: int, out: Any, end: int, work: Any,
-) -> int:  # fmt: skip
+def search(tree: Any, column: int, code: int, intervals: Any, event: Any, out: Any, end: int, work: Any) -> int:
     """One value down the tree of its column."""
     left, right = tree.firsts[column], tree.firsts[column + 1]
     while left < right:
@@ -78,9 +73,7 @@ def search(
         work[NODES] += 1
         work[PREDICATES] += 1
         where = AT if code == key else BELOW if code < key else ABOVE
-        end = verify(
-            tree, 3 * node + where, intervals, e, event, sets, rest, memory, seen, stamp, out, end, work
-        )  # fmt: skip
+        end = verify(tree, 3 * node + where, intervals, event, out, end, work)
         if where == AT:
             break
         if where == BELOW:
@@ -107,17 +100,14 @@ def match_by_trees(
         load(codes, e, event)
         for column in range(singles):
             if event[column] != ABSENT:
-                end = search(
-                    tree, column, event[column], intervals, e, event, sets, rest, memory, seen, stamp, out, end, work
-                )  # fmt: skip
+                end = search(tree, column, event[column], intervals, event, out, end, work)
         for s in range(len(set_ends)):
             for i in range(set_ends[s, e], set_ends[s, e + 1]):
-                end = search(
-                    tree, singles + s, set_codes[i], intervals, e, event, sets, rest, memory, seen, stamp, out, end,
-                    work,
-                )  # fmt: skip
+                end = search(tree, singles + s, set_codes[i], intervals, event, out, end, work)
         work[CANDIDATES] += len(tree.loose)
         for i in range(len(tree.loose)):
-            end = emit(tree.loose[i], e, event, sets, rest, memory, seen, stamp, out, end, work)
+            out[end] = tree.loose[i]
+            end += 1
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
         ends[e + 1] = end
     return len(codes)

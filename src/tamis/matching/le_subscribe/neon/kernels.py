@@ -10,7 +10,7 @@ from tamis.compiled import bare_kernel
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.probing.kernels import any_within
 from tamis.matching.le_subscribe.counting.predicates import EQUAL, FROM
-from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, emit, load
+from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, load, settle
 
 
 @bare_kernel
@@ -78,9 +78,12 @@ def match_by_tables(
         for i in range(count):
             c = touched[i]
             if hits[c] == tables.needs[c]:
-                end = emit(c, e, event, sets, rest, memory, seen, stamp, out, end, work)
+                out[end] = c
+                end += 1
             hits[c] = 0
         for i in range(len(tables.loose)):
-            end = emit(tables.loose[i], e, event, sets, rest, memory, seen, stamp, out, end, work)
+            out[end] = tables.loose[i]
+            end += 1
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
         ends[e + 1] = end
     return len(codes)
