@@ -2,6 +2,8 @@
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Tests run in two processes; see tests/conftest.py for what stays together.
+TWO   := --numprocesses 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java chromium demo test test-all check bench lock clean
@@ -27,10 +29,10 @@ demo: $(STAMP) java  ## auctions through Spark against 100,000 subscriptions, re
 	@$(BIN)/tamis demo
 
 test: $(STAMP) java chromium  ## run the tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" $(TWO)
 
 test-all: $(STAMP) java chromium  ## run the tests, the slow ones too
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TWO)
 
 check: $(STAMP)  ## format, lint, types, imports
 	$(BIN)/ruff format --check .

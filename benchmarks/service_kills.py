@@ -20,8 +20,9 @@ EVERY, FULL_LIFE = 10, 40.0  # every tenth lives until events were matched
 
 
 def run(options: Options) -> Iterator[Finding]:
-    yield _finding("the service process", SERVICE_KILLS, *kills_of_the_service(options.subscriptions(SERVICE_KILLS)))
-    yield _finding("Spark's driver or a worker", SPARK_KILLS, *kills_of_spark(options.subscriptions(SPARK_KILLS)))
+    service, spark = (max(1, int(kills * options.scale)) for kills in (SERVICE_KILLS, SPARK_KILLS))
+    yield _finding("the service process", service, *kills_of_the_service(service))
+    yield _finding("Spark's driver or a worker", spark, *kills_of_spark(spark))
 
 
 def kills_of_the_service(kills: int, seed: int = 1) -> tuple[Toll, int]:
