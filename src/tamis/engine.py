@@ -19,13 +19,35 @@ from tamis.language import DEFAULT_LIMITS, Limits, bind
 from tamis.language.cutting import is_proper
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
+from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
+from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
+from tamis.matching.le_subscribe.gough.matcher import GoughMatcher
+from tamis.matching.le_subscribe.hanson.matcher import HansonMatcher
+from tamis.matching.le_subscribe.neon.matcher import NeonMatcher
+from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
+from tamis.matching.le_subscribe.scan import ScanMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
 from tamis.matching.naive import NaiveMatcher
 from tamis.matching.statistics import Statistics
+from tamis.matching.tree.matcher import TreeMatcher
 from tamis.schema import Schema
 
-MATCHERS: Final[Mapping[str, type[Any]]] = {matcher.name: matcher for matcher in (ColumnarMatcher, NaiveMatcher)}
+MATCHERS: Final[Mapping[str, type[Any]]] = {
+    matcher.name: matcher
+    for matcher in (
+        ColumnarMatcher,
+        NaiveMatcher,
+        FairPredicateMatcher,
+        EqualityPreferredMatcher,
+        QuarantineMatcher,
+        HansonMatcher,
+        NeonMatcher,
+        GoughMatcher,
+        ScanMatcher,
+        TreeMatcher,
+    )
+}
 FORMAT = 1
 _ABOUT = "index.json"
 

@@ -36,22 +36,38 @@ class Answer:
 
 
 class Work:
-    """What an answer cost: candidates verified, buckets hit, table probes made."""
+    """What an answer cost, counted by the kernels in `counters`, in the order of the properties.
+
+    Not every algorithm has all of them to count: what it has none of stays 0.
+    """
 
     def __init__(self) -> None:
-        self.counters = np.zeros(3, np.int64)
+        self.counters = np.zeros(5, np.int64)
 
     @property
     def candidates(self) -> int:
+        """Subscriptions looked at one by one, or counted for."""
         return int(self.counters[0])
 
     @property
     def buckets(self) -> int:
+        """Buckets, clusters or runs of subscriptions that the event led to."""
         return int(self.counters[1])
 
     @property
     def probes(self) -> int:
+        """Lookups in hash tables."""
         return int(self.counters[2])
+
+    @property
+    def predicates(self) -> int:
+        """Predicates whose truth was decided, each time that it was."""
+        return int(self.counters[3])
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of trees and automata visited."""
+        return int(self.counters[4])
 
 
 class Matches:
