@@ -161,15 +161,23 @@ def compile(
     matcher: str = "columnar",
     statistics: Statistics | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    options: Mapping[str, Any] | None = None,
 ) -> Index:
     """Compiles `{id: filter}`, or an Arrow table with string columns `id` and `filter`, into an index.
 
-    A filter that is refused does not stop the others: it is reported in `index.errors` under its id.
+    A filter that is refused does not stop the others: it is reported in `index.errors` under its id. `options` are the
+    matcher's own, if it has any; they are saved with the index.
     """
     if matcher not in MATCHERS:
         raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join(MATCHERS)}")
+    kind = MATCHERS[matcher]
+    given = {}
+    if options:
+        if not hasattr(kind, "options"):
+            raise TamisError(f"the matcher {matcher!r} has no options, so none can be {', '.join(options)}")
+        given["options"] = kind.options.from_dict(options)
     new = _bound(_ids(subscriptions), subscriptions, schema, limits)
-    index = Index(schema, MATCHERS[matcher].build(new, schema, statistics), limits)
+    index = Index(schema, kind.build(new, schema, statistics, **given), limits)
     index.errors = _refused(new)
     return index
 
