@@ -77,6 +77,18 @@ def test_paths_that_lead_nowhere_share_one_name_in_the_metrics(server: Server) -
     assert "nowhere" not in metrics
 
 
+def test_endpoints_that_fail_are_for_administrators(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = {"endpoint": "https://intranet:443", "state": "open", "failures": 5, "next_attempt": None}
+    monkeypatch.setattr(server.service.delivery, "endpoints", lambda: [failing])
+    assert server.client.get("/v1/status", headers=server.key("administer")).json()["delivery"]["endpoints"] == [
+        failing
+    ]
+    for headers in ({}, server.key("subscribe")):
+        answer = server.client.get("/v1/status", headers=headers)
+        assert answer.json()["delivery"]["breakers_open"] == 0
+        assert "intranet" not in answer.text
+
+
 def test_the_pipelines_error_is_for_administrators(server: Server) -> None:
     server.pipeline.become(state="failed", error="cannot open /secret/place")
     assert "secret" not in server.client.get("/v1/status").text
@@ -174,3 +186,19 @@ def test_latency_is_from_accepted_to_matched() -> None:
     assert meter.latency(0.99) == 3.0
     assert meter.matched(20) == []
     assert meter.newest == 30
+
+
+def test_a_slow_start_is_forgotten_after_a_minute() -> None:
+    now = 0.0
+    meter = Meter(clock=lambda: now)
+    meter.accepted(1)
+    now = 22.0
+    meter.matched(1)
+    meter.accepted(2)
+    now = 22.5
+    meter.matched(2)
+    assert (meter.latency(0.5), meter.latency(0.99)) == (22.0, 22.0)
+    now = 82.2
+    assert meter.latency(0.99) == 0.5
+    now = 83.0
+    assert meter.latency(0.99) is None

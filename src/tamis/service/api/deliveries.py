@@ -14,7 +14,8 @@ from tamis.service.configuration import Settings
 from tamis.service.delivery.addresses import AddressRefused, check_url
 
 _SECRET_BYTES: Final = 32
-_CREDENTIALS: Final = frozenset(["authorization", "proxy-authorization", "cookie", "x-api-key"])
+CREDENTIALS: Final = frozenset(["authorization", "proxy-authorization", "cookie", "x-api-key"])
+"""Headers, in lower case, whose values are as secret as a key."""
 _RESERVED: Final = frozenset(
     ["host", "content-length", "content-type", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect"]
 )
@@ -97,7 +98,7 @@ def shown_delivery(delivery: dict[str, Any], *, secret: bool = False) -> ShownDe
     seen = {name: value for name, value in delivery.items() if name in names}
     if headers := seen.get("headers"):
         # What an endpoint asks for is as secret as a key, also to those who know the subscription.
-        seen["headers"] = {name: "…" if name.lower() in _CREDENTIALS else value for name, value in headers.items()}
+        seen["headers"] = {name: "…" if name.lower() in CREDENTIALS else value for name, value in headers.items()}
     return ShownDelivery(**seen)
 
 

@@ -11,12 +11,13 @@ Counted = Literal["published", "matched", "delivered", "refused", "events_matche
 
 _WINDOW: Final = 10  # seconds over which a rate is taken
 _KEPT: Final = 300  # seconds
-_LATENCIES: Final = 2_000  # publishes
+_LATENCY_WINDOW: Final = 60.0  # seconds
+_LATENCIES: Final = 20_000  # publishes
 _AWAITED: Final = 20_000  # publishes
 
 
 class Meter:
-    """Counts by second for five minutes, and how long the latest publishes took to be matched.
+    """Counts by second for five minutes, and how long the last minute's publishes took to be matched.
 
     `_awaited` has the publishes that are not known to be matched: the log's number after the last event, and when it
     was accepted. Used by the event loop's thread only.
@@ -27,7 +28,7 @@ class Meter:
         self._started = clock()
         self._seconds: deque[tuple[int, dict[Counted, int]]] = deque(maxlen=_KEPT)
         self._totals: dict[Counted, int] = {}
-        self._latencies: deque[float] = deque(maxlen=_LATENCIES)
+        self._latencies: deque[tuple[float, float]] = deque(maxlen=_LATENCIES)  # when it was matched, and how late
         self._awaited: deque[tuple[int, float]] = deque(maxlen=_AWAITED)
         self.newest = 0  # the log's number after the last event accepted here; 0: none was
 
@@ -53,7 +54,7 @@ class Meter:
         waited = []
         while self._awaited and self._awaited[0][0] <= end:
             waited.append(max(0.0, now - self._awaited.popleft()[1]))
-        self._latencies.extend(waited)
+        self._latencies.extend((now, seconds) for seconds in waited)
         return waited
 
     def total(self, what: Counted) -> int:
@@ -68,10 +69,16 @@ class Meter:
         return found / max(1.0, min(_WINDOW, now - self._started))
 
     def latency(self, share: float) -> float | None:
-        """Seconds from accepted to matched that so large a share of the recent publishes stays under; None at first."""
+        """Seconds from accepted to matched that so large a share of the last minute's publishes stays under.
+
+        None if there were none: what was slow once, such as the start, is not held against the server for ever.
+        """
+        since = self._clock() - _LATENCY_WINDOW
+        while self._latencies and self._latencies[0][0] < since:
+            self._latencies.popleft()
         if not self._latencies:
             return None
-        ordered = sorted(self._latencies)
+        ordered = sorted(seconds for _, seconds in self._latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     @property

@@ -30,7 +30,7 @@ from tamis.service.delivery.sending import Outcome, Sending
 from tamis.service.delivery.serving import ServedSchema
 from tamis.service.delivery.standing import Standing
 from tamis.service.delivery.webhook import WebhookChannel
-from tamis.service.notification import BEGINNING, Cursor, Notification
+from tamis.service.notification import BEGINNING, LAST, Cursor, Notification
 from tamis.service.store import DeadLetter, DeliveryState, Store
 
 CHANGES_SECONDS: Final = 0.25
@@ -162,6 +162,13 @@ class Delivery:
             come = await self._wait_for(number, start, wait)
             found, more = come[:limit], len(come) > limit
         return Polled(found, Cursor(found[-1].position) if found else start, page.standing, more)
+
+    async def look_back(self, number: int, cursor: str | None, limit: int) -> Polled:
+        """What a subscription had before a cursor, or up to now, the newest first: `cursor` then goes further back."""
+        start = Cursor(LAST) if cursor in (None, _LATEST) else self._place(number, cursor)
+        page = await self._in_thread(partial(self._reading.back, number, start.position, limit))
+        found = list(page.notifications)
+        return Polled(found, Cursor(found[-1].position) if found else start, page.standing, not page.complete)
 
     async def _wait_for(self, number: int, start: Cursor, seconds: float) -> list[Notification]:
         async with self.listen(number, str(start)) as feed:

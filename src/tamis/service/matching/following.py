@@ -58,6 +58,11 @@ class FollowingTable:
         """The store's revision that the table is at."""
         return self._applied
 
+    def newest(self) -> Snapshot:
+        """The table as it is now."""
+        with self._entered:
+            return self._table.snapshot()
+
     def for_batch(self, stream: str, batch: int) -> Snapshot:
         """What a micro-batch is to match against: nothing that was acknowledged before this call is missing.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.service.configuration import Settings
 from tamis.service.log import open_log
 from tamis.service.matching.backtests import BacktestRunner
@@ -13,27 +14,34 @@ from tamis.service.matching.lifeline import Lock
 from tamis.service.matching.matching import Matching
 from tamis.service.matching.messages import Followed, Message, Turn
 from tamis.service.matching.spark import start_session, warm
+from tamis.service.matching.trying_out import try_out
 from tamis.service.store import Store
 
 
 class Running:
-    """Store, table, Spark, the query and the backtests, under the lock of the state folder: up when it is made."""
+    """Store, table, Spark, the query and the backtests, under the lock of the state folder: up when it is made.
+
+    `running` is said when the next event is matched as fast as any: whatever a first one would wait for is done.
+    """
 
     def __init__(self, settings: Settings, lock: Lock, say: Callable[[Message], None]) -> None:
         self._say = say
         say(Turn("building"))
         self._store = Store.open(settings.store)
         log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
-        # Each of these takes seconds: a large table, Spark, its workers.
-        with ThreadPoolExecutor(2, "starting") as others:
+        # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
+        with ThreadPoolExecutor(3, "starting") as others:
+            others.submit(rehearse)
             table = others.submit(FollowingTable, state / "table", self._store, say)
             self._spark = start_session(settings)
             lock.note_jvm(self._spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
-            others.submit(warm, self._spark)
+            warming = others.submit(warm, self._spark)
             self._table = table.result()
             self._matching = Matching(
                 self._spark, log, self._store, self._table, state / "checkpoint", say, ignore_unknown=ignore
             )
+            warming.result()
+            try_out(self._spark, log, self._table.newest())
         self._backtests = BacktestRunner(self._spark, log, self._store, ignore_unknown=ignore)
         say(Turn("running", head=self._store.notifications.head()))
         say(Followed(self._table.applied))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
 
 from tamis import pipeline
 from tamis.service.configuration import Settings
@@ -54,7 +57,11 @@ def start_session(settings: Settings) -> SparkSession:
 
 def warm(spark: SparkSession) -> None:
     """Has Spark start the daemon that workers are forked from, which takes it seconds."""
-    spark.range(1).mapInArrow(iter, "id long").toArrow()
+    spark.range(1).mapInArrow(_as_they_are, "id long").toArrow()
+
+
+def _as_they_are(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches
 
 
 def _java_options(temporary: Path) -> str:

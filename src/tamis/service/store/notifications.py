@@ -75,6 +75,12 @@ class Notifications:
         with self._database.read() as connection:
             return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position).limit(limit))]
 
+    def before(self, subscription: int, cursor: int, limit: int = 1_000) -> list[Notified]:
+        """A subscription's notifications before a position, newest first."""
+        wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position < within(cursor))
+        with self._database.read() as connection:
+            return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position.desc()).limit(limit))]
+
     def of_owner_after(self, owner: str, cursor: int, limit: int = 1_000) -> list[Notified]:
         """Those of all an owner's subscriptions, by position and subscription.
 

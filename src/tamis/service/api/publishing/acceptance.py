@@ -82,7 +82,7 @@ class Acceptance:
         settings, limits = self._service.settings, self._service.limits
 
         def read_and_judge() -> tuple[Incoming, Judged]:
-            incoming = formats.read(headers, body, limits.events, schema.event_types)
+            incoming = formats.read(headers, body, limits.events, limits.body_bytes, schema.event_types)
             ignore = settings.unknown_attributes == "ignore"
             return incoming, judge(schema, incoming.texts, ignore_unknown=ignore, event_bytes=limits.event_bytes)
 
