@@ -24,6 +24,7 @@ from tamis.service.api.service import Service
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.delivery import Delivery
 from tamis.service.log import open_log
+from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.matching import Supervisor
 from tamis.service.store import Store
 
@@ -89,6 +90,8 @@ def _allow_many_files() -> None:
 
 def assemble(settings: Settings) -> Service:
     """The parts of a server over its state folder; errors say what cannot be opened."""
+    if settings.delivery.kafka is not None:
+        KafkaAddress.parse(settings.delivery.kafka)  # complains now, not when the first notification is to go there
     # The events in it are as much its owner's business as the store, which is made so by itself.
     settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store.open(settings.store)
@@ -169,10 +172,17 @@ async def _run(server: _Server, service: Service, listening: socket.socket, anno
 async def _tell(service: Service, announce: Announce) -> None:
     """A line each time the pipeline comes up or fails."""
     told = ""
+    elsewhere = "another service of this store matches events"
+    words = {
+        "starting": "Spark is starting",
+        "running": "Spark is running: events are matched from now on",
+        "waiting": f"{elsewhere}; this one takes its place when it ends"
+        if service.log.shared is not None
+        else f"{elsewhere}, and does not see this one's: several services need one log (--log kafka://host:port/topic)",
+    }
     while True:
         status = service.supervisor.status()
-        if status.state != told and status.state in ("starting", "running", "failed", "restarting"):
-            words = {"starting": "Spark is starting", "running": "Spark is running: events are matched from now on"}
+        if status.state != told and status.state in (*words, "failed", "restarting"):
             announce(words.get(status.state, f"the pipeline failed and is started again: {status.error}"))
             told = status.state
         await asyncio.sleep(_POLL)

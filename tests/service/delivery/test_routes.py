@@ -106,8 +106,7 @@ def test_people_read_from_the_newest_back(store: Store) -> None:
             path = f"/v1/subscriptions/{made.id}/notifications"
             seen, cursor, more = [], "", True
             while more:
-                params = {"order": "newest", "limit": 2, "cursor": cursor}
-                page = (await here.http.get(path, params=params, headers=ticket)).json()
+                page = (await here.http.get(f"{path}?order=newest&limit=2&cursor={cursor}", headers=ticket)).json()
                 seen += [one["cursor"] for one in page["notifications"]]
                 cursor, more = page["cursor"], page["more"]
             assert seen == [str(position) for position in reversed(at)]

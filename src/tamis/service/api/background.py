@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 
-from tamis.service.api.observing import matched_end
+from tamis.service.api.observing import matched_ends
 from tamis.service.api.schemas import refresh
 from tamis.service.api.service import Service
 from tamis.service.matching import Batch
@@ -82,7 +82,7 @@ def hear(service: Service, batch: Batch) -> None:
     metrics.batch_seconds.observe(batch.ms / 1e3)
     meter.count("matched", batch.matches)
     meter.count("events_matched", batch.events)
-    for seconds in meter.matched(matched_end(batch) or 0):
+    for seconds in meter.matched(matched_ends(batch)):
         metrics.latency.observe(seconds)
 
 

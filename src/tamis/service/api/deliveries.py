@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import secrets
 from typing import Annotated, Any, Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
@@ -113,7 +113,8 @@ def _require_topic(topic: str, settings: Settings) -> None:
     if settings.delivery.kafka is None:
         raise _refused("this server delivers to no Kafka; it is set by delivery.kafka", "delivery.mode")
     log = urlsplit(settings.log)
-    if topic in (".", "..") or topic.startswith("__") or (log.scheme == "kafka" and topic == log.path.strip("/")):
+    events = unquote(log.path.strip("/")) if log.scheme == "kafka" else ""
+    if topic in (".", "..") or topic.startswith("__") or topic in (events, f"{events}.keys"):
         raise _refused("this topic is not for notifications; name another", "delivery.topic")
 
 

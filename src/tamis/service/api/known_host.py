@@ -1,7 +1,7 @@
 """A server for this machine only answers to this machine's names.
 
-A page of any site can have its own name resolve to 127.0.0.1, and is then of one origin with a server there: the browser
-lets it publish, subscribe and read whatever needs no key. The name it asks for gives it away.
+A page of any site can have its own name resolve to 127.0.0.1, and is then of one origin with a server there: the
+browser lets it publish, subscribe and read whatever needs no key. The name it asks for gives it away.
 """
 
 from __future__ import annotations

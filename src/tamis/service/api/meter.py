@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 Counted = Literal["published", "matched", "delivered", "refused", "events_matched"]
@@ -19,8 +19,8 @@ _AWAITED: Final = 20_000  # publishes
 class Meter:
     """Counts by second for five minutes, and how long the last minute's publishes took to be matched.
 
-    `_awaited` has the publishes that are not known to be matched: the log's number after the last event, and when it
-    was accepted. Used by the event loop's thread only.
+    `_awaited` has the publishes that are not known to be matched, by partition of the log: the number after the last
+    event, and when it was accepted. Used by the event loop's thread only.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -29,8 +29,8 @@ class Meter:
         self._seconds: deque[tuple[int, dict[Counted, int]]] = deque(maxlen=_KEPT)
         self._totals: dict[Counted, int] = {}
         self._latencies: deque[tuple[float, float]] = deque(maxlen=_LATENCIES)  # when it was matched, and how late
-        self._awaited: deque[tuple[int, float]] = deque(maxlen=_AWAITED)
-        self.newest = 0  # the log's number after the last event accepted here; 0: none was
+        self._awaited: dict[int, deque[tuple[int, float]]] = {}
+        self._newest: dict[int, int] = {}  # the number after the last event accepted here
 
     def count(self, what: Counted, number: int) -> None:
         """So many more, just now."""
@@ -43,19 +43,27 @@ class Meter:
         counts[what] = counts.get(what, 0) + number
         self._totals[what] = self._totals.get(what, 0) + number
 
-    def accepted(self, end: int) -> None:
-        """Events up to this number of the log, which is not among them, were accepted just now."""
-        self._awaited.append((end, self._clock()))
-        self.newest = max(self.newest, end)
+    def accepted(self, end: int, partition: int = 0) -> None:
+        """Events up to this number of a partition, which is not among them, were accepted just now."""
+        self._awaited.setdefault(partition, deque(maxlen=_AWAITED)).append((end, self._clock()))
+        self._newest[partition] = max(self._newest.get(partition, 0), end)
 
-    def matched(self, end: int) -> list[float]:
-        """Events up to this number are matched: how many seconds each publish among them had to wait for it."""
+    def matched(self, ends: Mapping[int, int]) -> list[float]:
+        """Events up to these numbers are matched: how many seconds each publish among them had to wait for it."""
         now = self._clock()
         waited = []
-        while self._awaited and self._awaited[0][0] <= end:
-            waited.append(max(0.0, now - self._awaited.popleft()[1]))
+        for partition, end in ends.items():
+            awaited = self._awaited.get(partition, deque())
+            while awaited and awaited[0][0] <= end:
+                waited.append(max(0.0, now - awaited.popleft()[1]))
         self._latencies.extend((now, seconds) for seconds in waited)
         return waited
+
+    def unmatched(self, ends: Mapping[int, int]) -> int | None:
+        """How many events accepted here are after these numbers; None if none was accepted here."""
+        if not self._newest:
+            return None
+        return sum(max(0, newest - ends.get(partition, 0)) for partition, newest in self._newest.items())
 
     def total(self, what: Counted) -> int:
         """How many since the start."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from tamis.errors import PipelineError
 from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.service.configuration import Settings
 from tamis.service.log import open_log
@@ -15,19 +16,22 @@ from tamis.service.matching.matching import Matching
 from tamis.service.matching.messages import Followed, Message, Turn
 from tamis.service.matching.spark import start_session, warm
 from tamis.service.matching.trying_out import try_out
-from tamis.service.store import Store
+from tamis.service.store import Store, StoreLock
 
 
 class Running:
-    """Store, table, Spark, the query and the backtests, under the lock of the state folder: up when it is made.
+    """Table, Spark, the query and the backtests, under the locks of state folder and store: up when it is made.
 
     `running` is said when the next event is matched as fast as any: whatever a first one would wait for is done.
     """
 
-    def __init__(self, settings: Settings, lock: Lock, say: Callable[[Message], None]) -> None:
+    def __init__(
+        self, settings: Settings, lock: Lock, store: Store, sole: StoreLock, say: Callable[[Message], None]
+    ) -> None:
         self._say = say
+        self._store = store
+        self._sole = sole
         say(Turn("building"))
-        self._store = Store.open(settings.store)
         log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
         # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
         with ThreadPoolExecutor(3, "starting") as others:
@@ -48,6 +52,8 @@ class Running:
 
     def look_after(self) -> None:
         """Now and then: complains if something has ended, and applies changes that no batch has asked for yet."""
+        if not self._sole.hold():
+            raise PipelineError("the connection to the store broke, and with it the right to be the one that matches")
         self._matching.check()
         self._backtests.check()
         before = self._table.applied
@@ -59,4 +65,3 @@ class Running:
         self._backtests.stop()
         self._matching.stop()
         self._spark.stop()
-        self._store.close()

@@ -75,7 +75,7 @@ class Acceptance:
             service.metrics.repeated.inc(receipt.count)
         else:
             service.metrics.accepted.inc(receipt.count)
-            service.meter.accepted(receipt.first + receipt.count)
+            service.meter.accepted(receipt.first + receipt.count, receipt.partition)
         return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons)
 
     async def _read(self, headers: Mapping[str, str], body: bytes, schema: Schema) -> tuple[Incoming, Judged]:

@@ -1,0 +1,20 @@
+"""How far shared logs have been matched."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "progress",
+        sa.Column("log", sa.Text, primary_key=True, nullable=False),
+        sa.Column("stream", sa.Text, nullable=False),
+        sa.Column("offsets", sa.Text, nullable=False),
+    )
