@@ -27,7 +27,16 @@ client = TestClient(KnownHost(Starlette(routes=[Route("/", hello), WebSocketRout
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:8080", "tamis.localhost:1", "127.0.0.1:8080", "192.168.1.5", "[::1]:8080"]
+    "host",
+    [
+        "localhost",
+        "LOCALHOST:8080",
+        "tamis.localhost:1",
+        "ip6-localhost:80",
+        "127.0.0.1:8080",
+        "192.168.1.5",
+        "[::1]:8080",
+    ],
 )
 def test_this_machine_may_be_called_so(host: str) -> None:
     assert client.get("/", headers={"Host": host}).text == "hello"

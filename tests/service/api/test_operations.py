@@ -211,6 +211,17 @@ def test_a_slow_start_is_forgotten_after_a_minute() -> None:
     assert meter.latency(0.99) is None
 
 
+def test_what_another_service_matches_is_not_waited_for() -> None:
+    now = 0.0
+    meter = Meter(clock=lambda: now)
+    meter.accepted(5)
+    meter.await_nothing()
+    now = 3600.0
+    meter.accepted(7)
+    assert meter.matched({0: 7}) == [0.0]
+    assert meter.unmatched({0: 6}) == 1
+
+
 def test_partitions_are_numbered_apart() -> None:
     meter = Meter(clock=lambda: 0.0)
     assert meter.unmatched({0: 5}) is None

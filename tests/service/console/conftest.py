@@ -75,9 +75,11 @@ def service() -> Iterator[Running]:
         yield Running(state, address)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests of the console."""
+    """One Chromium for all tests of a file. While it is there, Playwright's loop runs in this thread, and no other can:
+    tests of other rooms that have a loop of their own must not meet it.
+    """
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("the console's tests need Chromium: sh scripts/ensure_chromium.sh")

@@ -110,7 +110,11 @@ def test_people_read_from_the_newest_back(store: Store) -> None:
                 seen += [one["cursor"] for one in page["notifications"]]
                 cursor, more = page["cursor"], page["more"]
             assert seen == [str(position) for position in reversed(at)]
+            page = (await here.http.get(f"{path}?order=newest&cursor={cursor}", headers=ticket)).json()
+            assert (page["notifications"], page["more"]) == ([], False)
             assert here.running.delivery.status()["handed_out"] == 0
+            page = (await here.http.get(f"{path}?cursor={page['cursor']}", headers=ticket)).json()
+            assert len(page["notifications"]) == 5, "the other way round, everything is still to come"
 
     run(poll())
 

@@ -75,6 +75,8 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
         "kafka://user:hidden@a:9092/topic?tls=perhaps",
         "kafka://user:hidden@a:9092/topic?acks=0",
         "user:hidden@a:9092",
+        "user:hid/hidden@a:9092",
+        "kafka://user:123#hidden@a:9092/topic",
         "http://a:9092/topic",
     ],
 )

@@ -22,7 +22,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from scripts.kafka_broker import Broker, BrokerUnavailableError
-from tamis.service.log import NotAppended, open_log
+from tamis.service.log import EventTooLarge, NotAppended, open_log
 from tests.pipeline.test_kafka import connector
 from tests.service.log.event_log_contract import EventLogContract, Open, bodies, ids
 
@@ -153,7 +153,7 @@ async def test_a_topic_is_there_as_soon_as_the_log_is_open(servers: str) -> None
 async def test_an_event_that_kafka_would_not_take_leaves_nothing_of_its_append_behind(open_again: Open) -> None:
     log = open_again()
     large = pa.array(['{"n":1}', '{"text":"' + "x" * (1 << 20) + '"}'])
-    with pytest.raises(NotAppended, match="larger than Kafka takes"):
+    with pytest.raises(EventTooLarge, match="larger than Kafka takes"):
         await log.append(pa.array(["evt_1", "evt_2"]), large)
     assert await asyncio.to_thread(log.size) == (0, 0)
     almost = pa.array(['{"text":"' + "x" * ((1 << 20) - 5000) + '"}'])

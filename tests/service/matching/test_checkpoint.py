@@ -47,6 +47,17 @@ def test_a_stream_that_others_have_overtaken_is_not_gone_on_with(folder: Path) -
     assert names(folder) == ["stream.json"], "where to begin is for the store to say"
 
 
+def test_the_remains_of_a_stream_whose_removal_was_cut_short_are_not_gone_on_with(folder: Path) -> None:
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    Checkpoint(folder, 99, last="another")
+    assert names(folder) == ["stream.json"]
+
+
+def test_a_note_that_is_lost_is_written_anew_where_only_the_folder_knows_the_place(folder: Path) -> None:
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    assert Checkpoint(folder, 99).range(0) == Range(0, 40)
+
+
 def test_a_plan_tells_the_range_of_events(folder: Path) -> None:
     checkpoint = Checkpoint(folder, 1)
     (folder / "offsets" / "0").write_text(PLAN % 40)

@@ -142,7 +142,7 @@ def test_a_residual_that_changed_is_read_anew(store: Store) -> None:
 
 
 def test_a_batch_without_matches_still_moves_a_shared_log(any_store: Store, recorder: Recorder) -> None:
-    any_store.progress.take_over("kafka lots", "s")
+    any_store.progress.take_over(Reached("kafka lots", "", ""), "s")
     reached = Reached("kafka lots", "s", '{"lots":{"0":9}}')
     recorder.record("s", 1, answer(), reached)
     assert any_store.progress.of("kafka lots") == reached

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 
-from tamis.service.store import Store
+from tamis.service.store import Store, StoreError
 
 HOLDING = """
 import sys
@@ -44,6 +46,21 @@ def test_a_process_that_is_killed_leaves_no_lock_behind(any_store: Store) -> Non
         holder.wait()
     # The server frees it when it has noticed.
     assert any(lock.hold() for _ in range(1_000))
+    lock.release()
+
+
+def test_a_lock_that_cannot_be_asked_for_is_told_of_like_any_fault_of_the_store(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_files(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    lock = store.lock("pushing")
+    monkeypatch.setattr(Path, "open", out_of_files)
+    with pytest.raises(StoreError, match="the lock cannot be opened: Too many open files"):
+        lock.hold()
+    monkeypatch.undo()
+    assert lock.hold()
     lock.release()
 
 

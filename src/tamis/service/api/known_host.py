@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tamis.service.api.problems import Problem
 
 _LOCAL: Final = re.compile(
-    r"(?:[^:]+\.)?localhost\.?(?::\d+)?|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[0-9a-f:.]+\](?::\d+)?"
+    r"(?:(?:[^:]+\.)?localhost|ip6-localhost)\.?(?::\d+)?|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[0-9a-f:.]+\](?::\d+)?"
 )
 
 

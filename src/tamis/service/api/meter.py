@@ -59,6 +59,10 @@ class Meter:
         self._latencies.extend((now, seconds) for seconds in waited)
         return waited
 
+    def await_nothing(self) -> None:
+        """Another service matches what is accepted here, and will not tell when."""
+        self._awaited.clear()
+
     def unmatched(self, ends: Mapping[int, int]) -> int | None:
         """How many events accepted here are after these numbers; None if none was accepted here."""
         if not self._newest:

@@ -101,6 +101,7 @@ class StatusForm(BaseModel):
                         "handed_out": 5200,
                         "delivered": 2000,
                         "failed": 12,
+                        "pushing": 1,
                         "breakers_open": 1,
                         "outlets": 20,
                         "failing": 1,

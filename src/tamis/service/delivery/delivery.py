@@ -118,7 +118,7 @@ class Delivery:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         await self._cursors.save()
-        await self._in_thread(self._sole.release)
+        await asyncio.to_thread(self._sole.release)
         for channel in (self._channels or {}).values():
             await channel.close()
         for executor in (self._follower, self._readers, self._writer):
@@ -171,7 +171,9 @@ class Delivery:
         start = Cursor(LAST) if cursor in (None, _LATEST) else self._place(number, cursor)
         page = await self._in_thread(partial(self._reading.back, number, start.position, limit))
         found = list(page.notifications)
-        return Polled(found, Cursor(found[-1].position) if found else start, page.standing, not page.complete)
+        # Where there is nothing more, the cursor is one from which a reader who then goes forward misses nothing.
+        reached = Cursor(found[-1].position) if found else BEGINNING
+        return Polled(found, reached, page.standing, not page.complete)
 
     async def _wait_for(self, number: int, start: Cursor, seconds: float) -> list[Notification]:
         async with self.listen(number, str(start)) as feed:

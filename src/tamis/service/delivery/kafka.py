@@ -45,6 +45,7 @@ class KafkaChannel:
         from tamis.service.log.kafka_faults import ends_producer
 
         topic = str(notification.subscription.delivery["topic"])
+        producer: Producer | None = None
         try:
             async with asyncio.timeout(self._timeout):
                 producer = await self._ready()
@@ -54,7 +55,8 @@ class KafkaChannel:
         except TimeoutError as error:
             raise Undelivered(f"no acknowledgement within {self._timeout:g} seconds") from error
         except (KafkaError, OSError) as error:
-            if ends_producer(error):
+            # Another one's failure may have replaced it already.
+            if producer is self._started and ends_producer(error):
                 await self.close()
             raise Undelivered(f"{type(error).__name__}: {error}".rstrip(": ")) from error
 

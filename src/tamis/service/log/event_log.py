@@ -31,7 +31,8 @@ class EventLog(Protocol):
         """Returns when the events are durable.
 
         The same key again with the same bodies gives the first receipt, `repeated`, and appends nothing; with others
-        it is an IdempotencyConflict. NotAppended: nothing was kept (the disk is full, the broker away).
+        it is an IdempotencyConflict. NotAppended: nothing was kept (the disk is full, the broker away), and it may be
+        tried again. EventTooLarge: nothing was kept, and never will be.
         """
 
     def recent(self, count: int) -> pa.Table:

@@ -52,6 +52,7 @@ class KafkaAddress:
             or "/" in topic
             or (plain and (topic or options or login))
             or bool(signed_in) != bool(user)
+            or parts.fragment
             or not options.keys() <= _OPTIONS
             or options.get("mechanism", "PLAIN") not in _MECHANISMS
             or options.get("tls", "true") not in ("true", "false")
@@ -113,4 +114,5 @@ def _quoted(text: str) -> str:
 
 
 def _without_password(text: str) -> str:
-    return re.sub(r"(?<=:)[^/@]*(?=@)|(?<=://)[^@]*(?=@)", "...", text)
+    """Where the password ends cannot be told of a text that is no address: all that may belong to it goes."""
+    return re.sub(r"(^|://).*@", r"\1...@", text, flags=re.DOTALL)

@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from tamis.pipeline.kafka import read_kafka
-from tamis.pipeline.spool import RECORDS, IdempotencyConflict, NotAppended, Receipt
+from tamis.pipeline.spool import RECORDS, EventTooLarge, IdempotencyConflict, NotAppended, Receipt
 from tamis.pipeline.spool.frames import content_hash, key_hash
 from tamis.pipeline.spool.keys import Keyed
 from tamis.pipeline.spool.records import as_strings
@@ -137,22 +137,27 @@ class KafkaLog:
         return json.dumps({self._topic: {**beginning, **known}})
 
     def _ask(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        return self._loop.submit(self._or_refused(work)).result(_WAIT_SECONDS)
+        asked = self._loop.submit(self._or_refused(work))
+        try:
+            return asked.result(_WAIT_SECONDS)
+        except TimeoutError:
+            asked.cancel()
+            raise NotAppended(f"Kafka at {self._servers} does not answer") from None
 
     async def _or_refused(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        producer = self._producer
         try:
             return await work
         except KafkaError as error:
-            if ends_producer(error):
-                await self._let_go()
+            if producer is not None and producer is self._producer and ends_producer(error):
+                await self._let_go(producer)
             raise NotAppended(f"Kafka at {self._servers}: {error}") from error
 
-    async def _let_go(self) -> None:
+    async def _let_go(self, producer: AIOKafkaProducer) -> None:
         """The next append has a new producer: this one would refuse for ever."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            with suppress(KafkaError):
-                await producer.stop()
+        self._producer = None
+        with suppress(KafkaError):
+            await producer.stop()
 
     async def _started(self) -> tuple[AIOKafkaProducer, KafkaKeys]:
         async with self._starting:
@@ -187,7 +192,7 @@ class KafkaLog:
         # Seen before anything is sent: the events around it would be there, and come again with the next attempt.
         sizes = pc.add(pc.binary_length(bodies), pc.multiply(pc.binary_length(ids), 2))
         if pc.max(sizes).as_py() > _LARGEST_BYTES - _OVERHEAD_BYTES:
-            raise NotAppended(f"an event is larger than Kafka takes: {_LARGEST_BYTES - _OVERHEAD_BYTES:,} bytes")
+            raise EventTooLarge(f"an event is larger than Kafka takes: {_LARGEST_BYTES - _OVERHEAD_BYTES:,} bytes")
         producer, _ = await self._started()
         partitions = sorted(await producer.partitions_for(self._topic))
         self._turn += 1

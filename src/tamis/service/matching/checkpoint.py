@@ -49,7 +49,9 @@ class Checkpoint:
         self._secured = False
         self._begin = _sum(json.loads(begin)) if begin else 0
         note = folder / _STREAM
-        if last is not None and note.exists() and json.loads(note.read_bytes())["stream"] != last:
+        # Without its note, the folder may be one whose removal a crash cut short.
+        left = json.loads(note.read_bytes())["stream"] if note.exists() else None
+        if last is not None and left != last and folder.exists():
             shutil.rmtree(folder)
         self._mend()
         if not note.exists():

@@ -49,17 +49,17 @@ class Matching:
         self._log = log
         self._table = table
         self._told = told
-        self._recorder = Recorder(store, table.residuals)
-        head_batch = (store.notifications.head() >> RANK_BITS) + 1
         begin = ""
         if log.shared is None:
-            self._checkpoint = Checkpoint(checkpoint, head_batch)
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store))
         else:
             # Where nobody has begun with this log, what is in the folder is about another one.
             reached = store.progress.of(log.shared) or Reached(log.shared, stream="", offsets="")
             begin = reached.offsets
-            self._checkpoint = Checkpoint(checkpoint, head_batch, reached.stream, begin)
-            store.progress.take_over(log.shared, self._checkpoint.stream)
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin)
+            # Refused if the one before, cut off and not aware of it yet, has recorded a batch since `reached` was read.
+            store.progress.take_over(reached, self._checkpoint.stream)
+        self._recorder = Recorder(store, table.residuals)
         self._flusher = ThreadPoolExecutor(1, "checkpoint")
         self._secured: Future[None] | None = None
         self._began = 0.0
@@ -123,3 +123,8 @@ class Matching:
         """How many events of the log are still to be matched; -1 if its partitions are numbered apart."""
         newest = self._log.recent(1) if isinstance(self._log, SpoolLog) else RECORDS.empty_table()
         return newest["offset"][0].as_py() + 1 - end if newest.num_rows else -1
+
+
+def _next_batch(store: Store) -> int:
+    """One more than the last batch that the store may have."""
+    return (store.notifications.head() >> RANK_BITS) + 1

@@ -35,7 +35,7 @@ class Running:
         log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
         # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
         with ThreadPoolExecutor(3, "starting") as others:
-            others.submit(rehearse)
+            rehearsing = others.submit(rehearse)
             table = others.submit(FollowingTable, state / "table", self._store, say)
             self._spark = start_session(settings)
             lock.note_jvm(self._spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
@@ -44,7 +44,8 @@ class Running:
             self._matching = Matching(
                 self._spark, log, self._store, self._table, state / "checkpoint", say, ignore_unknown=ignore
             )
-            warming.result()
+            for each in (warming, rehearsing):
+                each.result()
             try_out(self._spark, log, self._table.newest())
         self._backtests = BacktestRunner(self._spark, log, self._store, ignore_unknown=ignore)
         say(Turn("running", head=self._store.notifications.head()))

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from tamis.service.store.database import Database
+from tamis.service.store.errors import StoreError
 
 Name = Literal["pipeline", "pushing"]
 
@@ -44,7 +45,10 @@ class FileLock:
     def hold(self) -> bool:
         with self._entered:
             if self._file is None:
-                file = self._path.open("ab")
+                try:
+                    file = self._path.open("ab")
+                except OSError as error:
+                    raise StoreError(f"{self._path}: the lock cannot be opened: {error.strerror}") from error
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Update, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.service.store.database import Database
@@ -33,16 +33,25 @@ class Progress:
             row = connection.execute(select(PROGRESS).where(PROGRESS.c.log == log)).one_or_none()
         return None if row is None else Reached(*row)
 
-    def take_over(self, log: str, stream: str) -> None:
-        """From here on only this stream records events of the log, beginning where the others have come to."""
+    def take_over(self, last: Reached, stream: str) -> None:
+        """From here on only this stream records events of the log, beginning where `last` says.
+
+        StoreError, and nothing has changed, if somebody else has gone on from there meanwhile.
+        """
         insert = sqlite.insert if self._database.is_sqlite else postgresql.insert
-        taking = insert(PROGRESS).values(log=log, stream=stream, offsets="")
+        begun = insert(PROGRESS).values(log=last.log, stream="", offsets="").on_conflict_do_nothing()
+        there = (PROGRESS.c.log == last.log, PROGRESS.c.stream == last.stream, PROGRESS.c.offsets == last.offsets)
         with self._database.write() as connection:
-            connection.execute(taking.on_conflict_do_update(index_elements=["log"], set_={"stream": stream}))
+            connection.execute(begun)
+            _move(connection, update(PROGRESS).where(*there).values(stream=stream), last.log)
 
 
 def advance(connection: Connection, reached: Reached) -> None:
     """Moves on, within the transaction that is under way; a stream that has the log no more is refused."""
     mine = (PROGRESS.c.log == reached.log, PROGRESS.c.stream == reached.stream)
-    if connection.execute(update(PROGRESS).where(*mine).values(offsets=reached.offsets)).rowcount != 1:
-        raise StoreError(f"the log {reached.log} is matched by another service by now")
+    _move(connection, update(PROGRESS).where(*mine).values(offsets=reached.offsets), reached.log)
+
+
+def _move(connection: Connection, moving: Update, log: str) -> None:
+    if connection.execute(moving).rowcount != 1:
+        raise StoreError(f"the log {log} is matched by another service by now")

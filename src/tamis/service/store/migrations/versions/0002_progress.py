@@ -1,4 +1,4 @@
-"""How far shared logs have been matched."""
+"""How far shared logs have been matched, and up to where followers of the subscriptions must have come."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ depends_on = None
 
 
 def upgrade() -> None:
+    counters = sa.table("counters", sa.column("name", sa.Text), sa.column("value", sa.BigInteger))
+    op.bulk_insert(counters, [{"name": "purged", "value": 0}])
     op.create_table(
         "progress",
         sa.Column("log", sa.Text, primary_key=True, nullable=False),
