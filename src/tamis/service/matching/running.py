@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -45,7 +46,9 @@ class Running:
                 self._spark, log, self._store, self._table, state / "checkpoint", say, ignore_unknown=ignore
             )
             for each in (warming, rehearsing):
-                each.result()
+                # If it matters, the first batch fails too, and says so.
+                if (error := each.exception()) is not None:
+                    traceback.print_exception(error)
             try_out(self._spark, log, self._table.newest())
         self._backtests = BacktestRunner(self._spark, log, self._store, ignore_unknown=ignore)
         say(Turn("running", head=self._store.notifications.head()))
