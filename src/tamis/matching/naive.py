@@ -18,6 +18,7 @@ import re2
 
 from tamis.errors import EventError, IndexFileError, Violation
 from tamis.language import parse
+from tamis.language.patterns import without_backtracking
 from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.matcher import Subscriptions
@@ -90,8 +91,8 @@ def _compares(a: Any, operator: str, b: Any, domain: Domain) -> bool:
 @lru_cache(maxsize=10_000)
 def _like(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     parts = re.findall(r"\\(.)|(%)|(_)|([^\\])", pattern.lower() if ignore_case else pattern, re.DOTALL)
-    body = (".*" if run else "." if one else re.escape(escaped or plain) for escaped, run, one, plain in parts)
-    return re.compile("".join(body), re.DOTALL)
+    body = [None if run else "." if one else re.escape(escaped or plain) for escaped, run, one, plain in parts]
+    return re.compile(without_backtracking(body), re.DOTALL)
 
 
 @lru_cache(maxsize=10_000)
