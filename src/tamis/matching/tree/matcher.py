@@ -74,6 +74,7 @@ class TreeMatcher:
     """
 
     name: ClassVar[str] = "tree"
+    options: ClassVar[type[Options]] = Options
 
     def __init__(self, schema: Schema, options: Options = Options()) -> None:  # noqa: B008  # frozen
         self.vocabulary, self.checks, self._roster = Vocabulary(schema), Checks(), Roster()
