@@ -8,6 +8,7 @@ from tamis.cli.backtest import backtest
 from tamis.cli.compile import compile
 from tamis.cli.convert import convert
 from tamis.cli.demo import demo
+from tamis.cli.experiments import experiments
 from tamis.cli.explain import explain
 from tamis.cli.failures import Commands
 from tamis.cli.keys import keys
@@ -52,6 +53,7 @@ for command in (match, validate, explain, compile, backtest, convert, serve, dem
     app.command()(command)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)
+app.add_typer(experiments)
 
 
 def main() -> None:

@@ -1,0 +1,53 @@
+"""The algorithms in P2's figures: how their lines look, and how one of them is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from experiments.drawing import Style
+from experiments.figure import Point, Row, Rows
+from tamis.comparison import measure
+from tamis.workloads import Workload, le_subscribe
+
+FAIR, PREFERRED, QUARANTINE = "fair-predicate", "equality-preferred", "quarantine"
+OURS = (FAIR, PREFERRED, QUARANTINE)  # the paper's own, the ones in its figures
+STYLES = {
+    "naive": Style("naive (the oracle, plain Python)", "#222222", "x", ":"),
+    "scan": Style("naive (compiled scan)", "#777777", "x", "--"),
+    FAIR: Style("fair-predicate", "#1f6f8b"),
+    PREFERRED: Style("equality-preferred", "#c8922b", "s"),
+    QUARANTINE: Style("nonequality quarantining", "#c8553d", "^"),
+    "hanson": Style("Hanson", "#7a9e7e", "v", "-."),
+    "neon": Style("NEON", "#8e7cc3", "<", "-."),
+    "gough": Style("Gough & Smith", "#a1887f", ">", "-."),
+    "tree": Style("Aguilera (tree)", "#6fa8dc", "d", "-."),
+    "columnar": Style("columnar (Tamis)", "#38761d", "D"),
+}
+NAMES = {name: style.label for name, style in STYLES.items()}
+EVENTS = 8_192
+WORKLOAD = (
+    "Le Subscribe's workload: six optional attributes, three of 200 strings and three of 5,000 numbers, uniform; each "
+    "is in a subscription and in an event with probability ½; on numbers equality with probability p, else < or >"
+)
+
+
+@lru_cache(maxsize=1)  # the algorithms at one size come one after the other
+def workload(subscriptions: int, p: float) -> Workload:
+    return le_subscribe(subscriptions, EVENTS, p=p)
+
+
+def measured(point: Point) -> Rows:
+    """One algorithm at one point: microseconds an event, one thread, Arrow in, all matches out."""
+    chosen = workload(int(point["subscriptions"]), float(point["p"]))
+    found = measure(str(point["matcher"]), chosen, budget_seconds=float(point["budget"]))
+    return [{**found.to_row(), "us_per_event": found.seconds_per_event * 1e6}]
+
+
+def curve(rows: Rows, matcher: str, x: str = "subscriptions") -> list[Row]:
+    return sorted((row for row in rows if row["matcher"] == matcher), key=lambda row: row[x])
+
+
+def at(rows: Sequence[Row], matcher: str, subscriptions: int) -> Row:
+    """The row of one algorithm at the size nearest to this one."""
+    return min(curve(rows, matcher), key=lambda row: abs(row["subscriptions"] - subscriptions))
