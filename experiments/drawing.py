@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from experiments.figure import Figure, Rows, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
 
 SIZE = (8.4, 4.8)  # inches
 GREY, INK = "#8a8a8a", "#333333"
@@ -52,14 +55,27 @@ def curves(axes: Axes, rows: Rows, *, x: str, y: str, series: str, styles: Mappi
             )  # fmt: skip
 
 
-def axes_of(axes: Axes, *, x: str, y: str, title: str = "", log: str = "xy") -> None:
-    """Labels, log scales for the axes named in `log`, and as little ink beside the lines as can be."""
+def axes_of(axes: Axes, *, x: str, y: str, title: str = "", log: str = "xy", ticks: Collection[float] = ()) -> None:
+    """Labels, log scales for the axes named in `log`, and as little ink beside the lines as can be.
+
+    `ticks` are the places on the x axis to name, where these are not just the powers of ten.
+    """
+    from matplotlib.ticker import NullFormatter
+
     if "x" in log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     if "y" in log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.15g}")
+        if len(_powers(axes.get_ylim())) > 1:
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        else:
+            axes.yaxis.set_minor_formatter(lambda value, _: f"{value:,.3g}")
+    if ticks:
+        axes.set_xticks(sorted(ticks))
+        axes.xaxis.minorticks_off()
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_title(title, loc="left", fontsize="medium", color=INK)
@@ -68,10 +84,27 @@ def axes_of(axes: Axes, *, x: str, y: str, title: str = "", log: str = "xy") -> 
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def quoted(axes: Axes, x: float, y: float, text: str, offset: tuple[float, float] = (8, -4)) -> None:
-    """A number that the paper gives, as a point of its own."""
+def quoted(axes: Axes, x: float, y: float, text: str, *, left: bool = False) -> None:
+    """A number that the paper gives, as a point of its own, with the text beside it: to the right, or to the left."""
     axes.plot([x], [y], marker="*", markersize=12, color=PAPER, linestyle="none", zorder=5)
-    axes.annotate(text, (x, y), textcoords="offset points", xytext=offset, fontsize="small", color=PAPER)
+    note = axes.annotate(
+        text, (x, y), textcoords="offset points", xytext=(-10 if left else 10, -3), ha="right" if left else "left",
+        fontsize="small", color=PAPER,
+    )  # fmt: skip
+    note.set_in_layout(False)
+
+
+def legend_beside(axes: Axes, picture: Picture) -> None:
+    """For many lines: to the right of the picture, the topmost line first where lines end."""
+    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    lines.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
+    picture.legend(lines, [str(line.get_label()) for line in lines], loc="outside right upper", frameon=False)
+
+
+def _powers(limits: tuple[float, float]) -> list[int]:
+    """The powers of ten in a range."""
+    low, high = np.log10(limits)
+    return list(range(int(np.ceil(low)), int(np.floor(high)) + 1))
 
 
 def short(size: float) -> str:

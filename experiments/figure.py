@@ -65,7 +65,8 @@ class Figure:
     more rows. Points that count run side by side. Those that take times run one after the other in one worker: `alone`.
     `draw`, `table` and `verdict` take all rows, each with the point's values in it, in the order of the grid.
 
-    `version` goes up whenever `run` comes to mean something else: rows of an older version are not used.
+    `version` goes up whenever `run` comes to mean something else: rows of an older version are not used. Figures with
+    the same `run` and version may share their points, which are then kept under the name `shared`.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Figure:
     draw: Callable[[Rows, Picture], None]
     table: Callable[[Rows], Table]
     verdict: Callable[[Rows], Verdict]
+    shared: str = ""
 
     @property
     def command(self) -> str:

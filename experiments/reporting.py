@@ -10,7 +10,7 @@ from pathlib import Path
 
 from experiments.drawing import save
 from experiments.figure import Figure, Outcome, Paper, Rows, Table, Verdict
-from experiments.results import AT, MACHINE, TOOK, Results
+from experiments.results import AT, MACHINE, POINT, TOOK, Results
 
 PAGE = "reproduction.md"
 PICTURES = "figures"
@@ -124,6 +124,6 @@ def _made(rows: Rows) -> str:
     """Where and when the rows were measured, and how long it took."""
     days = sorted({row[AT][:10] for row in rows})
     machines = " and ".join(sorted({row[MACHINE] for row in rows}))
-    took = sum({(row[AT], row[TOOK]): row[TOOK] for row in rows}.values())
+    took = sum({row[POINT]: row[TOOK] for row in rows}.values())
     worded = f"{took / 60:.0f} minutes" if took >= 120 else f"{took:.0f} seconds"
     return f"Measured on {machines}; {days[0] if len(days) == 1 else f'{days[0]} to {days[-1]}'}; {worded} in all."

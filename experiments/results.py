@@ -18,12 +18,14 @@ import pyarrow.parquet
 from experiments.figure import Figure, Point, Row, Rows
 
 # Beside the figure's own columns, in every row.
-MACHINE, AT, TOOK = "machine", "at", "took_seconds"
+POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"
 
 
 @dataclass(frozen=True)
 class Results:
     """A folder `paper/figure/` with one file a point, named by the figure's version and a hash of the point.
+
+    Figures that share their points have one folder for them.
 
     A file is there as a whole or not at all, so any number of workers may write, and be killed, at any moment.
     """
@@ -31,7 +33,10 @@ class Results:
     root: Path
 
     def folder(self, figure: Figure) -> Path:
-        return self.root / figure.name
+        return self.root / (figure.shared or figure.name)
+
+    def pictures(self, figure: Figure, name: str) -> list[Path]:
+        return [self.root / figure.name / f"{name}{suffix}" for suffix in (".svg", ".png")]
 
     def path(self, figure: Figure, point: Point) -> Path:
         told = json.dumps(dict(point), sort_keys=True, ensure_ascii=False)
@@ -48,13 +53,13 @@ class Results:
         """Keeps what a point gave; what a row has no value for is no column of the file."""
         if not rows:
             raise ValueError(f"{figure.name} gave no row for {dict(point)}")
-        about = {MACHINE: machine(), AT: datetime.now(UTC).isoformat(timespec="seconds"), TOOK: took}
-        full = [{**point, **_known(row), **about} for row in rows]
         path = self.path(figure, point)
+        about = {POINT: path.stem, MACHINE: machine(), TOOK: took, AT: datetime.now(UTC).isoformat(timespec="seconds")}
+        full = [{**point, **_known(row), **about} for row in rows]
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
         with unfinished.open("wb") as file:
-            pyarrow.parquet.write_table(pa.Table.from_pylist(full), file)
+            pyarrow.parquet.write_table(_table(full), file)
             file.flush()
             os.fsync(file.fileno())
         unfinished.rename(path)
@@ -74,6 +79,11 @@ class Results:
 
 def machine() -> str:
     return f"{platform.machine()}, {os.cpu_count()} cores"
+
+
+def _table(rows: Sequence[Row]) -> pa.Table:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: [row.get(name) for row in rows] for name in names})
 
 
 def _known(row: Row) -> dict[str, Any]:

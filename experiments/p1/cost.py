@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import GREY, PAPER, Style, axes_of, curves, pivot
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, scaled
-from experiments.p1.trees import FACTORED, KINDS, PLAIN, SET_UP, SIZES, counted, exponent_of, of
+from experiments.p1.trees import FACTORED, KINDS, PLAIN, SET_UP, SHARED, SIZES, counted, exponent_of, of
 from tamis.workloads.gryphon import exponent, visits_bound
 
 if TYPE_CHECKING:
@@ -81,5 +81,5 @@ def _named(rows: Rows) -> Rows:
 
 FIGURE = Figure(
     "p1/cost", "nodes visited by an event", CLAIM, SET_UP,
-    version=1, alone=False, grid=grid, run=counted, draw=draw, table=table, verdict=verdict,
+    version=1, alone=False, grid=grid, run=counted, draw=draw, table=table, verdict=verdict, shared=SHARED,
 )  # fmt: skip

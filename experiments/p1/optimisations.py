@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of, curves, pivot
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
-from experiments.p1.trees import KINDS, PLAIN, SET_UP, SIZES, WAYS, counted, of
+from experiments.p1.trees import KINDS, PLAIN, SET_UP, SHARED, SIZES, WAYS, counted, of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -72,5 +72,5 @@ def _shares(rows: Rows) -> list[Row]:
 
 FIGURE = Figure(
     "p1/optimisations", "what collapsing, successors and factoring save", CLAIM, SET_UP,
-    version=1, alone=False, grid=grid, run=counted, draw=draw, table=table, verdict=verdict,
+    version=1, alone=False, grid=grid, run=counted, draw=draw, table=table, verdict=verdict, shared=SHARED,
 )  # fmt: skip

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import PAPER, axes_of, curves, pivot
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
-from experiments.p1.trees import ANNOTATED, FACTORED, KINDS, PLAIN, SET_UP, SIZES, WAYS, counted, exponent_of, of
+from experiments.p1.trees import (
+    ANNOTATED,
+    FACTORED,
+    KINDS,
+    PLAIN,
+    SET_UP,
+    SHARED,
+    SIZES,
+    WAYS,
+    counted,
+    exponent_of,
+    of,
+)
 from tamis.workloads.gryphon import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -67,9 +79,9 @@ def _why(rows: Rows) -> str:
     return (
         "Counted, so the same on every machine. Paths share their beginnings, the more of them the more there are, so "
         "a tree has fewer nodes than a subscription has attributes, and collapsing the chains of *-edges leaves few "
-        f"more than a subscription has tests. In memory, with room to grow, that is {held:,.0f} bytes a subscription at "
-        f"{last['subscriptions']:,} random ones. Factoring copies a subscription into the trees of all values that it "
-        "leaves open: cheap where few do, dear in the hard sets, where nearly all do."
+        f"more than a subscription has tests. In memory, with room to grow, that is {held:,.0f} bytes a subscription "
+        f"at {last['subscriptions']:,} random ones. Factoring copies a subscription into the trees of all values that "
+        "it leaves open: cheap where few do, dear in the hard sets, where nearly all do."
     )
 
 
@@ -79,5 +91,5 @@ def _spaces(rows: Rows) -> list[Row]:
 
 FIGURE = Figure(
     "p1/space", "edges and successors of a tree", CLAIM, SET_UP,
-    version=1, alone=False, grid=grid, run=counted, draw=draw, table=table, verdict=verdict,
+    version=1, alone=False, grid=grid, run=counted, draw=draw, table=table, verdict=verdict, shared=SHARED,
 )  # fmt: skip

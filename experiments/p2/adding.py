@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from experiments.drawing import axes_of, curves, pivot, quoted
+from experiments.drawing import axes_of, curves, legend_beside, pivot, quoted
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled
 from experiments.p2.algorithms import FAIR, NAMES, PREFERRED, QUARANTINE, STYLES, WORKLOAD
 from tamis.comparison import measure_adding
@@ -57,9 +57,11 @@ def run(point: Point) -> Rows:
 def draw(rows: Rows, picture: Picture) -> None:
     axes = picture.subplots()
     curves(axes, rows, x="subscriptions", y="ms", series="matcher", styles={name: STYLES[name] for name in _SHOWN})
-    quoted(axes, QUOTED_SIZE, QUOTED_MS, "paper: 32.2 ms", offset=(-80, -3))
-    axes_of(axes, x="subscriptions present", y="ms to add one, on average", title="Adding one subscription, p = 0.5")
-    picture.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize="small")
+    quoted(axes, QUOTED_SIZE, QUOTED_MS, "paper: 32.2 ms", left=True)
+    sizes = {row["subscriptions"] for row in rows}
+    title = "Adding one subscription, p = 0.5"
+    axes_of(axes, x="subscriptions present", y="ms to add one, on average", title=title, ticks=sizes)
+    legend_beside(axes, picture)
 
 
 def table(rows: Rows) -> Table:

@@ -26,6 +26,7 @@ STYLES = {
 }
 NAMES = {name: style.label for name, style in STYLES.items()}
 EVENTS = 8_192
+NOISE = 1.15  # times that are less than that apart are no order: the same point twice may differ by as much
 WORKLOAD = (
     "Le Subscribe's workload: six optional attributes, three of 200 strings and three of 5,000 numbers, uniform; each "
     "is in a subscription and in an event with probability ½; on numbers equality with probability p, else < or >"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of, curves, pivot
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from experiments.p2.algorithms import NAMES, OURS, PREFERRED, QUARANTINE, STYLES, WORKLOAD, curve, measured
+from experiments.p2.algorithms import NAMES, NOISE, OURS, PREFERRED, QUARANTINE, STYLES, WORKLOAD, curve, measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -22,7 +22,6 @@ SIZES = f"{WORKLOAD}; p from 0 to 1. 800,000 subscriptions, as in the paper."
 SUBSCRIPTIONS = 800_000
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 BUDGET = 10.0  # seconds a point
-NOISE = 1.05
 SAME = 1.2  # where two algorithms do the same, on a machine with other work to do
 _SHOWN = (*OURS, "columnar")
 

@@ -150,12 +150,10 @@ def _run(session: SparkSession, figure: Figure, kept: Results, scale: float) -> 
     if failures:
         return True
     rows = kept.rows(figure, points)
-    pictures = [
-        kept.folder(figure) / f"{'plot' if scale == 1 else f'plot-{scale:g}'}{form}" for form in (".svg", ".png")
-    ]
+    pictures = kept.pictures(figure, "plot" if scale == 1 else f"plot-{scale:g}")
     save(figure, rows, pictures)
     _show(figure, figure.verdict(rows), scale)
-    remark(f"rows and pictures are in {kept.folder(figure)}")
+    remark(f"rows are in {kept.folder(figure)}, pictures in {pictures[0].parent}")
     return False
 
 
