@@ -15,6 +15,9 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
+CANDIDATES, BUCKETS, PROBES, PREDICATES, NODES = range(5)  # of the work's counters
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Matches of consecutive events: event `first + i` matched `numbers[offsets[i]:offsets[i + 1]]`."""
@@ -38,7 +41,7 @@ class Answer:
 class Work:
     """What an answer cost, counted by the kernels in `counters`, in the order of the properties.
 
-    Not every algorithm has all of them to count: what it has none of stays 0.
+    Not every algorithm has all of them to count: what it has none of stays 0. Candidates and predicates all have.
     """
 
     def __init__(self) -> None:
@@ -47,27 +50,27 @@ class Work:
     @property
     def candidates(self) -> int:
         """Subscriptions looked at one by one, or counted for."""
-        return int(self.counters[0])
+        return int(self.counters[CANDIDATES])
 
     @property
     def buckets(self) -> int:
         """Buckets, clusters or runs of subscriptions that the event led to."""
-        return int(self.counters[1])
+        return int(self.counters[BUCKETS])
 
     @property
     def probes(self) -> int:
         """Lookups in hash tables."""
-        return int(self.counters[2])
+        return int(self.counters[PROBES])
 
     @property
     def predicates(self) -> int:
-        """Predicates whose truth was decided, each time that it was."""
-        return int(self.counters[3])
+        """Predicates whose truth was decided, each time that it was: compared, or found by their key."""
+        return int(self.counters[PREDICATES])
 
     @property
     def nodes(self) -> int:
         """Nodes of trees and automata visited."""
-        return int(self.counters[4])
+        return int(self.counters[NODES])
 
 
 class Matches:

@@ -21,7 +21,7 @@ from tamis.language import parse
 from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.matcher import Subscriptions
-from tamis.matching.matches import Answer, Matches, Part
+from tamis.matching.matches import CANDIDATES, PREDICATES, Answer, Matches, Part, Work
 from tamis.matching.statistics import Statistics
 from tamis.schema import EVENT_TYPE, Domain, EnumeratedDomain, HierarchicalDomain, Schema
 
@@ -30,8 +30,8 @@ Values = Mapping[str, Sequence[Any]]  # attribute → its values in one event; a
 _FILE = "subscriptions.json"  # after a line with its checksum
 
 
-def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False) -> bool:
-    """Whether the filter, or its negation, holds for an event with these values.
+def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False, work: Work | None = None) -> bool:
+    """Whether the filter, or its negation, holds for an event with these values; `work` counts its predicates.
 
     The negation of a comparison asks that its attributes are present and that the comparison does not hold.
     """
@@ -39,11 +39,14 @@ def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False) -> 
         case Constant(value):
             return value != negated
         case Negation(item):
-            return holds(item, values, schema, not negated)
+            return holds(item, values, schema, not negated, work)
         case And(items) | Or(items):
             every = isinstance(tree, And) != negated
-            answers = (holds(item, values, schema, negated) for item in items)
+            answers = (holds(item, values, schema, negated, work) for item in items)
             return all(answers) if every else any(answers)
+    if work is not None:
+        work.counters[PREDICATES] += 1
+    match tree:
         case Present(attribute):
             return bool(values.get(attribute)) != negated
         case Versus(left, operator, right):
@@ -112,15 +115,16 @@ class NaiveMatcher:
         return matcher
 
     def match(self, batch: pa.RecordBatch) -> Matches:
-        filters = list(self._filters.items())
+        filters, work = list(self._filters.items()), Work()
+        work.counters[CANDIDATES] = len(filters) * len(batch)
         found = [
-            [k for k, (_, (_, tree)) in enumerate(filters) if holds(tree, values, self._schema)]
+            [k for k, (_, (_, tree)) in enumerate(filters) if holds(tree, values, self._schema, work=work)]
             for values in event_values(batch, self._schema)
         ]
         names = pa.array([key for key, _ in filters], pa.string())
         offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
         part = Part(0, offsets, np.array([k for row in found for k in row], np.int32))
-        return Matches(len(batch), [Answer(names, [part])])
+        return Matches(len(batch), [Answer(names, [part])], work)
 
     def add(self, subscriptions: Subscriptions) -> None:
         refused = {row for row, _ in subscriptions.bound.errors}

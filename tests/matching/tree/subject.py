@@ -22,6 +22,8 @@ EVERY_WAY = (
     Options(collapse=False, successors=False),
     Options(related="none"),
     Options(related="all"),
+    Options(general=True),
+    Options(general=True, related="all", collapse=False),
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import tamis
 from tamis.errors import TamisError
 from tamis.matching.tree.edges import find
 from tamis.matching.tree.layout import ANNOTATED, COUNT, EDGE, IN_RANGES, KIDS, LEAF, LEVEL, NEXT, NONE, STAR, SUCCESSOR
@@ -57,6 +58,27 @@ def test_an_event_outside_a_range_does_not_come_to_the_equalities_that_imply_it(
         found = matches(around, [{"a": value, "b": 1}], SCHEMA)
         assert found.work.nodes == visited
         assert answers(around, [{"a": value, "b": 1}], SCHEMA) == [["s", "t5"] if value == 5 else []]
+
+
+def test_a_general_tree_has_a_node_for_every_test() -> None:
+    texts = {"s": "a = 1 AND b != 2", "t": "a = 1 AND b != 2 AND c > 'x'", "u": "a = 1 AND c > 'x'", "v": "a = 1"}
+    at_leaves, general = (grown(texts, SCHEMA, Options(general=general)) for general in (False, True))
+    assert at_leaves.tree.count == 3 + 2  # a, b, that b is present; a leaf with b and one without
+    # Besides: b != 2; and c > 'x' twice, with b and without, with two leaves each.
+    assert general.tree.count == 3 + 1 + 2 * 3
+    event = [{"a": 1, "b": 3, "c": "y"}]
+    for matcher in (at_leaves, general):
+        found = matches(matcher, event, SCHEMA)
+        assert answers(matcher, event, SCHEMA) == [["s", "t", "u", "v"]]
+        assert found.work.predicates == 4  # a = 1, b is present, b != 2, c > 'x'
+
+
+def test_a_general_tree_stops_where_a_test_fails() -> None:
+    texts = {f"s{k}": f"a != 1 AND b = {k % 3} AND c LIKE '%{k}%' AND c > 'k'" for k in range(60)}
+    at_leaves, general = (grown(texts, SCHEMA, Options(general=general)) for general in (False, True))
+    event = [{"a": 2, "b": 1, "c": "j 4"}]
+    assert matches(at_leaves, event, SCHEMA).work.candidates > 0
+    assert matches(general, event, SCHEMA).work.candidates == 0
 
 
 @every_way
@@ -164,6 +186,27 @@ def test_ranges_of_an_index_attribute_stand_in_the_trees_of_their_values() -> No
     matcher.add(bound({"late": "a = 9 AND b = 1"}, SCHEMA))
     events: list[dict[str, Any]] = [{"a": k, "b": 1} for k in (0, 2, 7, 9)] + [{"b": 1}]
     assert answers(matcher, events, SCHEMA) == reference_matches(texts | {"late": "a = 9 AND b = 1"}, SCHEMA, events)
+
+
+def test_options_are_given_by_name_to_compile() -> None:
+    index = tamis.compile({"s": "a = 1"}, SCHEMA, matcher="tree", options={"collapse": False, "factor": ["a", "b"]})
+    assert isinstance(index.matcher, TreeMatcher)
+    assert index.matcher.tree.options == Options(collapse=False, factor=("a", "b"))
+    assert index.match([{"a": 1}]).to_lists() == [["s"]]
+
+
+@pytest.mark.parametrize(
+    ("matcher", "options", "said"),
+    [
+        ("tree", {"colapse": False}, "collapse"),
+        ("tree", {"related": "both"}, "both"),
+        ("tree", {"general": 1}, "general"),
+        ("columnar", {"collapse": False}, "no options"),
+    ],
+)
+def test_options_that_there_are_not_are_refused(matcher: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(TamisError, match=said):
+        tamis.compile({"s": "a = 1"}, SCHEMA, matcher=matcher, options=options)
 
 
 def test_only_single_valued_attributes_of_the_schema_are_index_attributes() -> None:

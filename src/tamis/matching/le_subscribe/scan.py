@@ -9,9 +9,10 @@ from tamis.matching.columnar.encoding.columns import Encoder
 from tamis.matching.columnar.lowering.conjuncts import Conjuncts
 from tamis.matching.columnar.planning.knowledge import Knowledge
 from tamis.matching.levels.intervals import Intervals, intervals_of
-from tamis.matching.levels.kernels import CANDIDATES, holds, load, settle
+from tamis.matching.levels.kernels import holds, load, settle
 from tamis.matching.levels.matcher import LevelledMatcher
 from tamis.matching.levels.verified import VerifiedLevel
+from tamis.matching.matches import CANDIDATES
 
 
 @bare_kernel

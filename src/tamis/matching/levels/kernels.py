@@ -6,8 +6,7 @@ from typing import Any
 
 from tamis.compiled import bare_kernel
 from tamis.matching.columnar.probing.kernels import passes
-
-CANDIDATES, BUCKETS, PROBES, PREDICATES, NODES = range(5)  # of the work's counters
+from tamis.matching.matches import PREDICATES
 
 
 @bare_kernel

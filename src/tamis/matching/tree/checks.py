@@ -86,7 +86,7 @@ class Checks:
             counts,
         )
         self._lists += len(tests)
-        self.uses += np.bincount(tests, minlength=len(self.uses))
+        np.add.at(self.uses, tests, 1)
         return numbers
 
     def release(self, numbers: Iterable[int]) -> None:

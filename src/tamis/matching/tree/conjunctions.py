@@ -11,6 +11,7 @@ from tamis.language.shapes import Bound
 from tamis.matching.columnar.lowering.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.columnar.lowering.lower import lower_into
 from tamis.matching.tree.checks import Checks
+from tamis.matching.tree.layout import TESTED
 from tamis.matching.tree.vocabulary import Given, Source, Vocabulary
 
 Int32s = npt.NDArray[np.int32]
@@ -22,8 +23,8 @@ class Conjunctions:
     """Conjunction c belongs to subscription `owners[c]`.
 
     Its predicates are `offsets[c]:offsets[c + 1]`, ascending by level, a level once: a key of the level's column lies
-    between low and high; on a column of sets, low is high. `specials[c]` is its number among the checks, -1 if its
-    predicates are all there is.
+    between low and high; on a column of sets, low is high; from TESTED on, the test of that number holds (1).
+    `specials[c]` is its number among the checks, -1 if its predicates are all there is.
     """
 
     owners: Int32s
@@ -45,16 +46,19 @@ class _Predicates:
     highs: Int64s
 
 
-def conjunctions_of(bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: Checks) -> Conjunctions:
-    """What the bound subscriptions ask for; text t of `bound` is subscription `rows[t]`."""
-    return _Reading(bound, rows, vocabulary, checks).conjunctions()
+def conjunctions_of(bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: Checks, general: bool) -> Conjunctions:
+    """What the bound subscriptions ask for; text t of `bound` is subscription `rows[t]`.
+
+    `general`: tests are predicates too.
+    """
+    return _Reading(bound, rows, vocabulary, checks, general).conjunctions()
 
 
 class _Reading:
     """One addition: lowered as for the columnar engine, but to keys that stay."""
 
-    def __init__(self, bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: Checks) -> None:
-        self._vocabulary, self._checks = vocabulary, checks
+    def __init__(self, bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: Checks, general: bool) -> None:
+        self._vocabulary, self._checks, self._general = vocabulary, checks, general
         self._given = Given(vocabulary.schema)
         self._conditions = Conditions(vocabulary.schema, self._given)
         lower_into(self._conditions, bound, rows)
@@ -173,12 +177,14 @@ class _Reading:
 
     def _sorted(self) -> tuple[Int64s, Int64s, Int64s, Int64s]:
         nothing = np.zeros(0, np.int64)
-        conjuncts = np.concatenate([nothing, *(p.conjuncts for p in self._predicates)])
+        tests = self._tests if self._general else []
+        conjuncts = np.concatenate([nothing, *(p.conjuncts for p in self._predicates), *(some for some, _ in tests)])
         numbers = (np.full(len(p.conjuncts), self._vocabulary.number(p.source), np.int64) for p in self._predicates)
-        levels = np.concatenate([nothing, *numbers])
-        order = np.argsort(conjuncts * (len(self._vocabulary.sources) + 1) + levels, kind="stable")
-        lows = np.concatenate([nothing, *(p.lows for p in self._predicates)])
-        highs = np.concatenate([nothing, *(p.highs for p in self._predicates)])
+        levels = np.concatenate([nothing, *numbers, *(TESTED + numbers for _, numbers in tests)])
+        order = np.argsort(conjuncts * (2 * TESTED) + levels, kind="stable")
+        held = np.ones(len(conjuncts) - sum(len(p.conjuncts) for p in self._predicates), np.int64)
+        lows = np.concatenate([nothing, *(p.lows for p in self._predicates), held])
+        highs = np.concatenate([nothing, *(p.highs for p in self._predicates), held])
         return conjuncts[order], levels[order], lows[order], highs[order]
 
     def _specials(self, possible: npt.NDArray[np.bool_], owners: Int64s) -> Int32s:

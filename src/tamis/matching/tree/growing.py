@@ -167,7 +167,7 @@ def leaf_of(
     parent, edge, key, passed = root, ON_STAR, 0, 0
     for i in range(first, last):
         level = levels[i]
-        if dropped[level]:
+        if level < len(dropped) and dropped[level]:
             continue
         while passed < min(level, stars):
             if not dropped[passed]:

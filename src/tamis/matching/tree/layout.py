@@ -21,6 +21,7 @@ WIDTH = 12
 
 ON_STAR, ON_VALUE, IN_RANGES = 0, 1, 2
 ROOT, FREE, LEAF = -1, -2, 1 << 30
+TESTED = 1 << 29  # and above: the levels of tests that are nodes; below: columns
 NONE = -1
 
 # An entry's row: one conjunction at one leaf.
@@ -35,7 +36,6 @@ CLASSES = 8
 STATE = CLASSES + 32
 
 NEGATED, LISTED = 1, 2  # flags of a test
-CANDIDATES, BUCKETS, PROBES, PREDICATES, VISITED = range(5)  # of matches.Work
 
 LOWEST, HIGHEST = np.int64(-(2**63)), np.int64(2**63 - 1)
 

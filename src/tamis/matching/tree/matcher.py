@@ -65,9 +65,10 @@ class TreeMatcher:
     A filter's conjunctions are its subscriptions in the paper's sense. The tree itself holds equalities and ranges of
     numbers, times, listed values and truth values, equalities of strings, members of multiple values, patterns and
     attributes against each other. What it cannot hold (negations, lists, strings by order, a second member of the
-    same attribute) is verified at the leaves, each distinct test at most once an event. Departs: subscriptions at one
-    leaf are those with equal predicates, not equal filters; a node has its ranges as a list of its own; successor sets
-    are kept as one successor an edge (see successors.py), so that they can follow changes.
+    same attribute) is verified at the leaves, or stands in nodes of its own below the attributes if the tree is to be
+    `general`; each distinct one of these tests is decided at most once an event. Departs: subscriptions at one leaf
+    are those with equal predicates, not equal filters; a node has its ranges as a list of its own; successor sets are
+    kept as one successor an edge (see successors.py), so that they can follow changes.
 
     Nothing is rebuilt when subscriptions come and go, but for the sorted constants of string ranges and the sets of
     patterns. Matches share the tree; a change waits for those under way, and those that come later wait for it.
@@ -83,9 +84,12 @@ class TreeMatcher:
 
     @classmethod
     def build(
-        cls, subscriptions: Subscriptions, schema: Schema, statistics: Statistics | None = None,
+        cls,
+        subscriptions: Subscriptions,
+        schema: Schema,
+        statistics: Statistics | None = None,
         options: Options = Options(),  # noqa: B008
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """`statistics` are not used: levels follow from how often subscriptions name their attributes."""
         matcher = cls(schema, options)
         matcher.add(subscriptions)
@@ -121,7 +125,8 @@ class TreeMatcher:
         names, places = self._roster.names(numbers)
         cuts = np.cumsum([len(part.numbers) for part in parts])[:-1]
         parts = [replace(part, numbers=some) for part, some in zip(parts, np.split(places, cuts), strict=True)]
-        return Matches(len(batch), [Answer(names, parts)], work)
+        # Numbers go on from one array of names to the next, whichever of the answers they stand in.
+        return Matches(len(batch), [Answer(names[0], parts), *(Answer(more, ()) for more in names[1:])], work)
 
     def _part(self, ends: npt.NDArray[np.int64], begun: int, stop: int) -> Part:
         return Part(begun, ends[begun : stop + 1].copy(), self._scratch.out[: ends[stop]].copy())
@@ -146,7 +151,8 @@ class TreeMatcher:
         with self._guard.changing():
             numbers = np.full(len(subscriptions.ids), -1, np.int64)
             numbers[kept] = self._roster.add(ids, texts)
-            new = conjunctions_of(subscriptions.bound, numbers, self.vocabulary, self.checks)
+            general = self.tree.options.general
+            new = conjunctions_of(subscriptions.bound, numbers, self.vocabulary, self.checks, general)
             if not self.tree.options.collapse:
                 self._every_attribute()
             self.tree.add(new)

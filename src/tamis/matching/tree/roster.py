@@ -11,18 +11,26 @@ import pyarrow as pa
 from tamis.matching.columnar.texts import Texts
 
 Arrays = dict[str, npt.NDArray[Any]]
+Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
+_RENEWED = 8  # when this share of the names has changed, they are gathered anew
+
+
 class Roster:
-    """A subscription keeps its number while it is here; numbers of those that left are given again."""
+    """A subscription keeps its number while it is here; numbers of those that left are given again.
+
+    `_all` are the ids by number as they were when they were last gathered, `_changed` the numbers that are others now.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._ids: list[str | None] = []
         self._texts: list[str] = []
         self._free: list[int] = []
-        self._all: pa.Array | None = None
+        self._all = pa.array([], pa.string())
+        self._changed: set[int] = set()
 
     def __contains__(self, id: object) -> bool:
         return id in self._numbers
@@ -43,12 +51,13 @@ class Roster:
         self._texts += [""] * fresh
         for number, id, text in zip(numbers, ids, texts, strict=True):
             self._numbers[id], self._ids[number], self._texts[number] = number, id, text
-        self._all = None
+        self._changed.update(numbers)
         return np.array(numbers, np.int64)
 
     def remove(self, id: str) -> int:
         number = self._numbers.pop(id)
-        self._ids[number], self._texts[number], self._all = None, "", None
+        self._ids[number], self._texts[number] = None, ""
+        self._changed.add(number)
         self._free.append(number)
         return number
 
@@ -58,15 +67,21 @@ class Roster:
     def ids(self) -> pa.Array:
         return pa.array(list(self._numbers), pa.large_string())
 
-    def names(self, numbers: npt.NDArray[np.int32]) -> tuple[pa.Array, npt.NDArray[np.int32]]:
-        """An array of ids, and these numbers as positions in it: all ids, or after a change the few that are asked."""
-        if self._all is None and 8 * len(numbers) < len(self._ids):
-            used, places = np.unique(numbers, return_inverse=True)
-            return _strings([self._ids[number] for number in used.tolist()]), places.astype(np.int32)
-        whole = self._all
-        if whole is None:
-            whole = self._all = _strings(self._ids)
-        return whole, numbers
+    def names(self, numbers: Int32s) -> tuple[list[pa.Array], Int32s]:
+        """Arrays of ids, and these numbers as positions in them, one after the other. Several threads may ask at once.
+
+        The ids that changed have an array of their own: to gather all is much, to do so after every change too much.
+        """
+        changed, known = self._changed, self._all  # in this order: whoever gathers writes them in the other
+        if _RENEWED * len(changed) > len(known):
+            known = self._all = _strings(self._ids)
+            changed = self._changed = set()
+        if not changed:
+            return [known], numbers
+        moved = np.array(sorted(changed), np.int32)
+        at = np.minimum(np.searchsorted(moved, numbers), len(moved) - 1)
+        places = np.where(moved[at] == numbers, len(known) + at, numbers).astype(np.int32)
+        return [known, _strings([self._ids[number] for number in moved.tolist()])], places
 
     def arrays(self) -> Arrays:
         ids = Texts.build(pa.array([id or "" for id in self._ids], pa.large_string())).arrays()
@@ -84,6 +99,7 @@ class Roster:
         roster._ids = [None if number in gone else id for number, id in enumerate(ids)]
         roster._texts = texts
         roster._numbers = {id: number for number, id in enumerate(roster._ids) if id is not None}
+        roster._changed = set(roster._numbers.values())
         return roster
 
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
+from tamis.matching.matches import BUCKETS, CANDIDATES, NODES, PREDICATES, PROBES
 from tamis.matching.tree.edges import find
 from tamis.matching.tree.layout import (
     ANNOTATED,
-    BUCKETS,
-    CANDIDATES,
     COUNT,
     FIRST,
     LEAF,
@@ -21,14 +20,12 @@ from tamis.matching.tree.layout import (
     NEXT,
     NONE,
     OF,
-    PREDICATES,
-    PROBES,
     SEVERAL,
     STAR,
     SUCCESSOR,
     TEST_COUNT,
+    TESTED,
     TESTS,
-    VISITED,
 )  # fmt: skip
 
 
@@ -67,21 +64,25 @@ def decide(test: Any, listed: Any, event: int, encoded: Any) -> bool:
 
 
 @bare_kernel
+def is_true(number: int, checks: Any, event: int, encoded: Any, memory: Any, stamp: int, counters: Any) -> bool:
+    """A test's result: decided once an event, and then remembered."""
+    if memory[number] >> 1 != stamp:
+        counters[PREDICATES] += 1
+        memory[number] = 2 * stamp + decide(checks[2][number], checks[3], event, encoded)
+    return bool(memory[number] & 1)
+
+
+@bare_kernel
 def holds(c: int, checks: Any, event: int, encoded: Any, scratch: Any, stamp: int, counters: Any) -> bool:
-    """Whether a special conjunction at a leaf is a match; each of its tests is decided once an event."""
-    specials, test_lists, tests, listed = checks
+    """Whether a special conjunction at a leaf is a match."""
+    specials, test_lists, _, _ = checks
     memory, seen, _ = scratch
     of = specials[c, OF]
-    counters[CANDIDATES] += 1
     if specials[c, SEVERAL] and seen[of] == stamp:
         return False
     first = specials[c, TESTS]
     for i in range(first, first + specials[c, TEST_COUNT]):
-        number = test_lists[i]
-        if memory[number] >> 1 != stamp:
-            counters[PREDICATES] += 1
-            memory[number] = 2 * stamp + decide(tests[number], listed, event, encoded)
-        if memory[number] & 1 == 0:
+        if not is_true(test_lists[i], checks, event, encoded, memory, stamp, counters):
             return False
     seen[of] = stamp
     return True
@@ -94,7 +95,8 @@ def push(nodes: Any, sets: Any, stack: Any, top: int, node: int, child: int, ann
     if star != NONE:
         if annotated and child != NONE and nodes[node, ANNOTATED] != 0:
             level = nodes[star, LEVEL]
-            if nodes[child, LEVEL] == level and level != LEAF and nodes[star, FIRST] == NONE and sets[level] < 0:
+            alike = nodes[child, LEVEL] == level and level != LEAF and nodes[star, FIRST] == NONE
+            if alike and (level >= TESTED or sets[level] < 0):
                 stack[top, 0], stack[top, 1] = child, star
                 return top + 1
         stack[top, 0], stack[top, 1] = star, NONE
@@ -110,7 +112,7 @@ def push_ranges(nodes: Any, bounds: Any, stack: Any, top: int, node: int, key: i
     """Tests the range nodes under a node; what the ones that hold lead to, and the ranges inside them, come next."""
     node = nodes[node, FIRST]
     while node != NONE:
-        counters[VISITED] += 1
+        counters[NODES] += 1
         counters[PREDICATES] += 1
         if bounds[node, 0] <= key <= bounds[node, 1]:
             if nodes[node, STAR] != NONE:
@@ -141,10 +143,11 @@ def match_event(
         if node < 0:
             top = push_ranges(nodes, bounds, stack, top, ~node, values[event, nodes[~node, LEVEL]], counters)
             continue
-        counters[VISITED] += 1
+        counters[NODES] += 1
         level = nodes[node, LEVEL]
         if level == LEAF:
             counters[BUCKETS] += 1
+            counters[CANDIDATES] += nodes[node, COUNT]
             start = nodes[node, FIRST]
             for i in range(start, start + nodes[node, COUNT]):
                 of = np.int64(outs[i])
@@ -155,7 +158,7 @@ def match_event(
                 out[end] = of
                 end += 1
             continue
-        if sets[level] >= 0:
+        if level < TESTED and sets[level] >= 0:
             star = nodes[node, STAR]
             if star != NONE:
                 stack[top, 0], stack[top, 1] = star, NONE
@@ -164,22 +167,29 @@ def match_event(
                 counters[PROBES] += 1
                 child = find(keys, table, node, set_keys[i])
                 if child != NONE:
+                    counters[PREDICATES] += 1
                     stack[top, 0], stack[top, 1] = child, NONE
                     top += 1
             continue
-        child, other = np.int64(NONE), np.int64(NONE)
-        if present[event, level]:
+        child, other, key = np.int64(NONE), np.int64(NONE), np.int64(1)
+        if level >= TESTED:
+            known = is_true(level - TESTED, checks, event, encoded, scratch[0], stamp, counters)
+        else:
+            known = present[event, level] != 0
             key = values[event, level]
+        if known:
             if nodes[node, COUNT] > 0:
                 counters[PROBES] += 1
                 child = find(keys, table, node, key)
+                counters[PREDICATES] += child != NONE and level < TESTED
             if partner != NONE:
                 if child != NONE:
                     other = np.int64(nodes[child, SUCCESSOR])
                 else:
-                    counters[VISITED] += 1
+                    counters[NODES] += 1
                     counters[PROBES] += 1
                     other = find(keys, table, partner, key)
+                    counters[PREDICATES] += other != NONE and level < TESTED
             if nodes[node, FIRST] != NONE:
                 top = push_ranges(nodes, bounds, stack, top, node, key, counters)
         if partner != NONE:

@@ -10,7 +10,8 @@ from tamis.compiled import bare_kernel, kernel
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.planning.kernels import mix
 from tamis.matching.le_subscribe.counting.kernels import compare, count
-from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, PROBES, holds, load, settle
+from tamis.matching.levels.kernels import holds, load, settle
+from tamis.matching.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
 
 
 @bare_kernel

@@ -8,7 +8,8 @@ import numpy as np
 
 from tamis.compiled import bare_kernel
 from tamis.matching.columnar.codes import ABSENT
-from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, PROBES, load, settle
+from tamis.matching.levels.kernels import load, settle
+from tamis.matching.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
 
 BYTES = 8  # counters to a word
 _LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)

@@ -9,7 +9,8 @@ import numpy as np
 from tamis.compiled import bare_kernel, kernel
 from tamis.matching.columnar.codes import ABSENT, HIGHEST, LOWEST
 from tamis.matching.le_subscribe.clustering.kernels import hashed
-from tamis.matching.levels.kernels import CANDIDATES, NODES, PREDICATES, load, settle
+from tamis.matching.levels.kernels import load, settle
+from tamis.matching.matches import CANDIDATES, NODES, PREDICATES
 
 NOWHERE = -1
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from tamis.compiled import bare_kernel, kernel
 from tamis.matching.columnar.codes import ABSENT
-from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, NODES, PREDICATES, holds, load, settle
+from tamis.matching.levels.kernels import holds, load, settle
+from tamis.matching.matches import BUCKETS, CANDIDATES, NODES, PREDICATES
 
 BELOW, AT, ABOVE = 0, 1, 2  # where a node's marks are for: values less than its key, equal to it, greater
 _DEEPEST = 64

@@ -10,7 +10,8 @@ from tamis.compiled import bare_kernel
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.probing.kernels import any_within
 from tamis.matching.le_subscribe.counting.predicates import EQUAL, FROM
-from tamis.matching.levels.kernels import BUCKETS, CANDIDATES, PREDICATES, load, settle
+from tamis.matching.levels.kernels import load, settle
+from tamis.matching.matches import BUCKETS, CANDIDATES, PREDICATES
 
 
 @bare_kernel
