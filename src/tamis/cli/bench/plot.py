@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.cli.bench.numbers import duration, round_duration, short
 from tamis.cli.bench.results import Results
@@ -48,7 +48,7 @@ def require_plot(path: Path) -> None:
 
 
 def plot(results: Results, path: Path) -> None:
-    """Time per event against the number of subscriptions; where there is one size only, a bar a matcher."""
+    """Time per event against the number of subscriptions; where there is one size only, a line a matcher."""
     from matplotlib.figure import Figure
 
     panels: dict[str, list[Cell]] = {}
@@ -61,7 +61,7 @@ def plot(results: Results, path: Path) -> None:
     figure = Figure(figsize=(max(6.5, 4.3 * columns), height * rows + 1.1), layout="constrained")
     every = figure.subplots(rows, columns, squeeze=False)
     for axes, (workload, cells) in zip(every.flat, panels.items(), strict=False):
-        (_lines if len(_sizes(cells)) > 1 else _bars)(axes, cells, results.matchers)
+        (_lines if len(_sizes(cells)) > 1 else _dots)(axes, cells, results.matchers)
         _finish(axes, workload, cells)
     for axes in every.flat[len(panels) :]:
         axes.set_visible(False)
@@ -84,7 +84,7 @@ def _sizes(cells: Sequence[Cell]) -> list[int]:
 
 
 def _lines(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
-    for number, name in enumerate(matchers):
+    for name in matchers:
         points = sorted(
             (cell.subscriptions, cell.measurement.seconds_per_event)
             for cell in cells
@@ -93,15 +93,10 @@ def _lines(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
         if points:
             axes.plot(
                 *zip(*points, strict=True),
-                label=name,
-                color=_COLOURS.get(name, _TEXT),
-                marker=_MARKERS[number % len(_MARKERS)],
-                markersize=4.5,
+                **_look(name, matchers),
                 linewidth=2.4 if name == "columnar" else 1.3,
                 # What was chosen runs along the line of its choice: both are to be seen.
                 linestyle=(0, (2, 2)) if name == AUTO else "-",
-                markerfacecolor="none" if name == AUTO else None,
-                zorder={"columnar": 3, AUTO: 4}.get(name, 2),
             )
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -112,22 +107,36 @@ def _lines(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
     axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
 
 
-def _bars(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
+def _dots(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
     times = {cell.matcher: cell.measurement.seconds_per_event for cell in cells if cell.measurement is not None}
     names = [name for name in reversed(matchers) if name in times]
     if not names:
+        axes.set_axis_off()
         return
-    axes.barh(names, [times[name] for name in names], color=[_COLOURS.get(name, _TEXT) for name in names], height=0.7)
     for place, name in enumerate(names):
+        axes.plot([times[name]], [place], **_look(name, matchers), linestyle="none")
         axes.annotate(
-            duration(times[name]), (times[name], place), xytext=(4, 0), textcoords="offset points", va="center",
+            duration(times[name]), (times[name], place), xytext=(7, 0), textcoords="offset points", va="center",
             fontsize=8, color=_TEXT,
         )  # fmt: skip
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(-0.6, len(names) - 0.4)
     axes.set_xscale("log")
-    # Bars have no zero to begin at on such an axis; a decade below the shortest makes all of them visible.
-    axes.set_xlim(min(times.values()) / 10, max(times.values()) * 12)
+    axes.set_xlim(min(times.values()) / 2, max(times.values()) * 6)  # room for the last label
     _time_ticks(axes.xaxis)
-    axes.grid(True, axis="x", which="major", color="#e4e4e4", linewidth=0.8)
+    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
+
+
+def _look(name: str, matchers: Sequence[str]) -> dict[str, Any]:
+    """A matcher looks alike in every panel."""
+    return {
+        "label": name,
+        "color": _COLOURS.get(name, _TEXT),
+        "marker": _MARKERS[matchers.index(name) % len(_MARKERS)],
+        "markersize": 5,
+        "markerfacecolor": "none" if name == AUTO else None,
+        "zorder": {"columnar": 3, AUTO: 4}.get(name, 2),
+    }
 
 
 def _time_ticks(axis: Axis) -> None:
