@@ -91,3 +91,11 @@ def test_a_row_is_plain() -> None:
     row = measured("columnar").to_row()
     assert json.loads(json.dumps(row)) == row
     assert row["matcher"] == "columnar"
+
+
+def test_a_matcher_is_held_to_the_counts_that_a_workload_brings() -> None:
+    counts = tamis.compile(SMALL.subscriptions, SMALL.schema).match(SMALL.events).counts
+    assert measured("scan", dataclasses.replace(SMALL, expected=counts)).matches == counts.sum()
+    counts[7] += 1
+    with pytest.raises(tamis.TamisError, match="scan is wrong on 1 of 50 events of le_subscribe: the first is event 7"):
+        measured("scan", dataclasses.replace(SMALL, expected=counts), budget_seconds=5.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from tamis.cli.backtest import backtest
+from tamis.cli.bench import bench
 from tamis.cli.compile import compile
 from tamis.cli.convert import convert
 from tamis.cli.demo import demo
@@ -49,7 +50,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, convert, serve, demo, version):
+for command in (match, validate, explain, compile, backtest, bench, convert, serve, demo, version):
     app.command()(command)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)
