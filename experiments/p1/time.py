@@ -43,7 +43,7 @@ def run(point: Point) -> Rows:
 def draw(rows: Rows, picture: Picture) -> None:
     axes = picture.subplots()
     curves(axes, _in_microseconds(rows), x="subscriptions", y="us_per_event", series="way", styles=_STYLES)
-    axes_of(axes, x="subscriptions", y="µs an event (one thread)", title="Time to match, 10 matches an event")
+    axes_of(axes, x="subscriptions", y="µs of the processor for an event", title="Time to match, 10 matches an event")
     axes.legend(frameon=False, fontsize="small")
 
 

@@ -13,16 +13,16 @@ from tamis.workloads import Workload, le_subscribe
 FAIR, PREFERRED, QUARANTINE = "fair-predicate", "equality-preferred", "quarantine"
 OURS = (FAIR, PREFERRED, QUARANTINE)  # the paper's own, the ones in its figures
 STYLES = {
-    "naive": Style("naive (the oracle, plain Python)", "#222222", "x", ":"),
-    "scan": Style("naive (compiled scan)", "#777777", "x", "--"),
-    FAIR: Style("fair-predicate", "#1f6f8b"),
-    PREFERRED: Style("equality-preferred", "#c8922b", "s"),
+    "naive": Style("naive (the oracle, plain Python)", "#555555", "x", ":"),
+    "scan": Style("naive (compiled scan)", "#9a9a9a", "x", "--"),
+    FAIR: Style("fair-predicate", "#7a8f3c"),
+    PREFERRED: Style("equality-preferred", "#e09f3e", "s"),
     QUARANTINE: Style("nonequality quarantining", "#c8553d", "^"),
-    "hanson": Style("Hanson", "#7a9e7e", "v", "-."),
-    "neon": Style("NEON", "#8e7cc3", "<", "-."),
-    "gough": Style("Gough & Smith", "#a1887f", ">", "-."),
-    "tree": Style("Aguilera (tree)", "#6fa8dc", "d", "-."),
-    "columnar": Style("columnar (Tamis)", "#38761d", "D"),
+    "hanson": Style("Hanson", "#6a4c93", "v", "-."),
+    "neon": Style("NEON", "#d16ba5", "<", "-."),
+    "gough": Style("Gough & Smith", "#2a9d8f", ">", "-."),
+    "tree": Style("Aguilera (tree)", "#8d5b3a", "d", "-."),
+    "columnar": Style("columnar (Tamis)", "#1f5f8b", "D"),
 }
 NAMES = {name: style.label for name, style in STYLES.items()}
 EVENTS = 8_192
@@ -39,7 +39,7 @@ def workload(subscriptions: int, p: float) -> Workload:
 
 
 def measured(point: Point) -> Rows:
-    """One algorithm at one point: microseconds an event, one thread, Arrow in, all matches out."""
+    """One algorithm at one point: microseconds of the processor for an event, Arrow in, all matches out."""
     chosen = workload(int(point["subscriptions"]), float(point["p"]))
     found = measure(str(point["matcher"]), chosen, budget_seconds=float(point["budget"]))
     return [{**found.to_row(), "us_per_event": found.seconds_per_event * 1e6}]

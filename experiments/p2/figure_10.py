@@ -39,7 +39,7 @@ def draw(rows: Rows, picture: Picture) -> None:
     axes = picture.subplots()
     curves(axes, rows, x="p", y="us_per_event", series="matcher", styles={name: STYLES[name] for name in _SHOWN})
     title = f"Processing time, {rows[0]['subscriptions']:,} subscriptions"
-    axes_of(axes, x="p, the share of equalities on numbers", y="µs an event (one thread)", title=title, log="y")
+    axes_of(axes, x="p, the share of equalities on numbers", y="µs of the processor for an event", title=title, log="y")
     axes.legend(frameon=False, fontsize="small")
 
 

@@ -45,7 +45,9 @@ def draw(rows: Rows, picture: Picture) -> None:
     beside.plot(*zip(*counted, strict=True), color=GREY, linestyle=":", linewidth=1.2, label="matches an event (right)")
     beside.set_ylabel("matches an event", color=GREY)
     beside.spines["top"].set_visible(False)
-    axes_of(axes, x="subscriptions", y="µs an event (one thread)", title="Processing time, equalities only", log="x")
+    axes_of(
+        axes, x="subscriptions", y="µs of the processor for an event", title="Processing time, equalities only", log="x"
+    )
     axes.set_ylim(bottom=0)
     beside.set_ylim(bottom=0)
     lines = [*axes.get_lines(), *beside.get_lines()]

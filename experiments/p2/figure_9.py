@@ -47,7 +47,9 @@ def draw(rows: Rows, picture: Picture) -> None:
     where = fast["subscriptions"], fast["us_per_event"] * QUOTED_RATIO
     quoted(axes, *where, f"paper: naive, {QUOTED_RATIO:,} × quarantining", left=True)
     sizes = {row["subscriptions"] for row in rows}
-    axes_of(axes, x="subscriptions", y="µs an event (one thread)", title="Processing time, p = 0.5", ticks=sizes)
+    axes_of(
+        axes, x="subscriptions", y="µs of the processor for an event", title="Processing time, p = 0.5", ticks=sizes
+    )
     legend_beside(axes, picture)
 
 

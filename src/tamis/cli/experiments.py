@@ -141,7 +141,7 @@ def _run(session: SparkSession, figure: Figure, kept: Results, scale: float) -> 
         task = bar.add_task(figure.name, total=len(points), completed=done, note=note)
         try:
             failures = run_missing(session, figure, points, kept, lambda now: bar.update(task, completed=now))
-        except KeyboardInterrupt:
+        except BaseException:  # interrupted, or a worker was killed
             done = len(points) - len(kept.missing(figure, points))
             remark(f"{figure.name}: {done} of {len(points)} points are kept; the same command goes on from there")
             raise
