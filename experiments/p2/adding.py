@@ -29,7 +29,7 @@ plain Python keeps nothing that would have to change: both are left out."""
 FULL = (50_000, 200_000, 800_000, 3_200_000)
 ADDED = 1_000
 QUOTED_SIZE, QUOTED_MS = 3_200_000, 32.2
-BUDGET = 20.0  # seconds a point
+BUDGET = 10.0  # seconds a point
 SIMILAR = 2.0
 _SHOWN = [name for name in STYLES if name not in ("naive", "gough")]
 

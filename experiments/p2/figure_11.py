@@ -23,7 +23,7 @@ SIZES = f"""\
 
 FULL = (10, 32, 100, 320, 1_000, 3_200, 10_000, 32_000, 100_000, 320_000, 1_000_000, 3_200_000)
 THRESHOLD = 1_000  # subscriptions, with which all 63 combinations of attributes are there
-BUDGET = 5.0  # seconds a point
+BUDGET = 3.0  # seconds a point
 SLIGHTLY = 0.35  # a power of the number of subscriptions: less than tenfold from a thousand to a million
 SAME = 1.2
 _SHOWN = (PREFERRED, QUARANTINE, "columnar")

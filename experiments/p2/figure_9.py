@@ -19,15 +19,13 @@ more to process an event than the nonequality quarantining algorithm"."""
 
 SIZES = f"""\
 {WORKLOAD}; p = 0.5. The figure's axis is lost from the text we have, which names 400,000, 800,000 and 3,200,000
-subscriptions: we go from 50,000 to 3,200,000. The naive algorithm in plain Python goes to 400,000 and sees few events,
-and the algorithms that P2 only describes go to 800,000."""
+subscriptions: we go from 50,000 to 3,200,000. The naive algorithm in plain Python goes to 400,000, and sees few events.
+The algorithms that P2 describes without measuring them are there too, and the columnar index."""
 
 FULL = (50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000, 3_200_000)
 QUOTED_SIZE, QUOTED_RATIO = 400_000, 10_000
 P = 0.5
-BUDGET = 10.0  # seconds a point
-_LARGEST = dict.fromkeys(STYLES, 3_200_000) | {"naive": 400_000}
-_LARGEST |= dict.fromkeys(("hanson", "neon", "gough", "tree"), 800_000)
+BUDGET = 5.0  # seconds a point
 
 
 def grid(scale: float) -> list[Point]:
@@ -36,7 +34,7 @@ def grid(scale: float) -> list[Point]:
         {"subscriptions": size, "matcher": matcher, "p": P, "budget": budget(BUDGET, scale)}
         for size in scaled(FULL, scale, least=10)
         for matcher in STYLES
-        if size <= max(10, round(_LARGEST[matcher] * scale))
+        if matcher != "naive" or size <= max(10, round(QUOTED_SIZE * scale))
     ]
 
 
@@ -87,8 +85,8 @@ def _why(rows: Rows) -> str:
     size = max(row["subscriptions"] for row in rows)
     last = {row["matcher"]: row for row in rows if row["subscriptions"] == size}
     fair, preferred, fast, columnar = (last[name] for name in (FAIR, PREFERRED, QUARANTINE, "columnar"))
-    others = [row for name, row in last.items() if name not in ("columnar", "scan", "naive")]
-    best = min(row["us_per_event"] for row in others)
+    others = [row for name, row in last.items() if name not in ("columnar", "scan")]
+    best = min(others, key=lambda row: row["us_per_event"])
     return (
         f"At {size:,} subscriptions an event matches {fast['matches'] / fast['events']:,.0f} of them. Fair-predicate "
         f"counts for {fair['candidates_touched']:,.0f} satisfied predicates an event, equality-preferred for "
@@ -97,7 +95,8 @@ def _why(rows: Rows) -> str:
         "interpreted language beside algorithms made of its vector operations; ours in plain Python is the same kind "
         "of loop, while the compiled scan is as fast as a loop over all subscriptions can be made: the ratio to it is "
         f"what the algorithm gains, the rest is the language. The columnar index takes {columnar['us_per_event']:,.1f} "
-        f"µs, {best / columnar['us_per_event']:.1f} times less than the best of the papers' algorithms at this size."
+        f"µs, {best['us_per_event'] / columnar['us_per_event']:.1f} times less than the best of the papers' "
+        f"algorithms at this size, {NAMES[best['matcher']]}."
     )
 
 

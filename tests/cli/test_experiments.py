@@ -77,7 +77,7 @@ def test_a_run_uses_what_is_there_unless_it_is_to_be_fresh(tamis: Tamis) -> None
     figure = catalogue.FIGURES["toy/square"]
     results = Results(Path("experiments-results"))
     for point in toy.POINTS:
-        results.write(figure, point, [{"square": -1}], 0)
+        results.write(figure, point, [{"square": 1}], 0)
     assert "toy/square: not" in tamis("experiments", "run", "toy/square").stdout
     assert "toy/square: reproduced" in tamis("experiments", "run", "toy/square", "--fresh").stdout
 
