@@ -52,4 +52,4 @@ lock: $(STAMP)  ## pin what pyproject.toml asks for into requirements.lock
 
 clean:  ## remove .venv, caches and results
 	rm -rf $(VENV) demo-results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

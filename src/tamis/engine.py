@@ -48,6 +48,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         TreeMatcher,
     )
 }
+AUTO: Final = "auto"
 FORMAT = 1
 _ABOUT = "index.json"
 
@@ -168,8 +169,10 @@ def compile(
     A filter that is refused does not stop the others: it is reported in `index.errors` under its id. `options` are the
     matcher's own, if it has any; they are saved with the index.
     """
+    if matcher == AUTO:
+        matcher = "columnar"
     if matcher not in MATCHERS:
-        raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join(MATCHERS)}")
+        raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join((*MATCHERS, AUTO))}")
     kind = MATCHERS[matcher]
     given = {}
     if options:

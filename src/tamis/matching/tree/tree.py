@@ -32,6 +32,7 @@ from tamis.matching.tree.layout import (
     STALE,
     STAR,
     STATE,
+    SUCCESSOR,
     WIDTH,
 )  # fmt: skip
 from tamis.matching.tree.options import Options
@@ -98,6 +99,12 @@ class Tree:
         """Edges of all kinds: P1's measure of space."""
         live = self.nodes[: self.state[NODES_END]]
         return int(self.state[EDGES] + ((live[:, STAR] != NONE) & (live[:, LEVEL] >= 0)).sum())
+
+    @property
+    def successors(self) -> int:
+        """Nodes that are annotated with a successor: what P1's successor sets add to the edges."""
+        live = self.nodes[: self.state[NODES_END]]
+        return int(((live[:, SUCCESSOR] != NONE) & (live[:, LEVEL] >= 0)).sum())
 
     @property
     def nbytes(self) -> int:
