@@ -7,7 +7,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -167,29 +167,22 @@ def compile(
     """Compiles `{id: filter}`, or an Arrow table with string columns `id` and `filter`, into an index.
 
     A filter that is refused does not stop the others: it is reported in `index.errors` under its id. `options` are the
-    matcher's own: only `tree` has some (`matching/tree/options.py`).
+    matcher's own, if it has any; they are saved with the index.
     """
     if matcher == AUTO:
         matcher = "columnar"
     if matcher not in MATCHERS:
         raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join((*MATCHERS, AUTO))}")
-    switched = _switched(matcher, options)
+    kind = MATCHERS[matcher]
+    given = {}
+    if options:
+        if not hasattr(kind, "options"):
+            raise TamisError(f"the matcher {matcher!r} has no options, so none can be {', '.join(options)}")
+        given["options"] = kind.options.from_dict(options)
     new = _bound(_ids(subscriptions), subscriptions, schema, limits)
-    index = Index(schema, MATCHERS[matcher].build(new, schema, statistics, **switched), limits)
+    index = Index(schema, kind.build(new, schema, statistics, **given), limits)
     index.errors = _refused(new)
     return index
-
-
-def _switched(matcher: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What `build` takes besides, where a matcher has options of its own."""
-    if not options:
-        return {}
-    if (kind := getattr(MATCHERS[matcher], "options", None)) is None:
-        raise TamisError(f"the matcher {matcher!r} has no options; {', '.join(options)} means nothing to it")
-    known = [field.name for field in fields(kind)]
-    if unknown := [name for name in options if name not in known]:
-        raise TamisError(f"the matcher {matcher!r} has no option {unknown[0]!r}; it has {', '.join(known)}")
-    return {"options": kind(**options)}
 
 
 def _bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits) -> Subscriptions:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 from tamis.errors import TamisError
@@ -22,12 +23,15 @@ class Options:
     `related`: which tests are known to imply others. "ranges": a range goes behind the edge of a range around it.
     "all": so do equalities, as the paper has it; an event outside the range is then spared their test, but one inside
     takes it once for each range, so this pays only where few ranges hold.
+    `general`: every test is a node. Without, the tree is an equality tree with ranges, and what it cannot hold
+    (negations, lists, strings by order, a second member of the same attribute) is tested at the leaves.
     """
 
     collapse: bool = True
     successors: bool = True
     factor: tuple[str, ...] = ()
     related: Related = "ranges"
+    general: bool = False
 
     def __post_init__(self) -> None:
         if self.related not in _RELATED:
@@ -41,5 +45,13 @@ class Options:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, form: dict[str, Any]) -> Options:
-        return cls(**{**form, "factor": tuple(form["factor"])})
+    def from_dict(cls, form: Mapping[str, Any]) -> Options:
+        """Options by name; those that are not given stay as they are. `factor` may be one name."""
+        known = [field.name for field in fields(cls)]
+        for name, value in form.items():
+            if name not in known:
+                raise TamisError(f"the tree has no option {name!r}; it has {', '.join(known)}")
+            if not isinstance(value, list | tuple | str if name == "factor" else str if name == "related" else bool):
+                raise TamisError(f"{value!r} is nothing that the tree's option {name!r} can be")
+        named = form.get("factor", ())
+        return cls(**{**form, "factor": (named,) if isinstance(named, str) else tuple(named)})
