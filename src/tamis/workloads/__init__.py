@@ -12,16 +12,28 @@ from tamis.workloads import exploration
 from tamis.workloads.auctions import auctions
 from tamis.workloads.gryphon import gryphon, gryphon_hard
 from tamis.workloads.le_subscribe import le_subscribe
+from tamis.workloads.padres_sets import padres_sets
 from tamis.workloads.stock_quotes import stock_quotes
 from tamis.workloads.workload import Workload
 
-__all__ = ["NAMES", "Workload", "auctions", "gryphon", "gryphon_hard", "le_subscribe", "named", "stock_quotes"]
+__all__ = [
+    "NAMES",
+    "Workload",
+    "auctions",
+    "gryphon",
+    "gryphon_hard",
+    "le_subscribe",
+    "named",
+    "padres_sets",
+    "stock_quotes",
+]
 
 _GENERATORS: dict[str, Callable[..., Workload]] = {
     "auctions": auctions,
     "gryphon": gryphon,
     "gryphon_hard": gryphon_hard,
     "le_subscribe": le_subscribe,
+    "padres_sets": padres_sets,
     "w1": exploration.w1,
     "w1p1": exploration.w1p1,
     "w2": exploration.w2,
