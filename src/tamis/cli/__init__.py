@@ -7,6 +7,7 @@ import typer
 from tamis.cli.backtest import backtest
 from tamis.cli.compile import compile
 from tamis.cli.convert import convert
+from tamis.cli.covers import covers
 from tamis.cli.demo import demo
 from tamis.cli.explain import explain
 from tamis.cli.failures import Commands
@@ -48,7 +49,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, convert, serve, demo, version):
+for command in (match, validate, explain, compile, backtest, covers, convert, serve, demo, version):
     app.command()(command)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)

@@ -43,7 +43,7 @@ SCHEMA = Schema.from_dict(
 )  # fmt: skip
 
 _INTEGERS = [-2, -1, 0, 1, 2, 3, 4, 5, 6]
-_STRINGS = ["", "A", "B", "a", "aa", "aab", "ab", "aba", "abb", "ac", "ad", "b", "ba", "bb"]
+_STRINGS = ["", "A", "B", "a", "aa", "aab", "ab", "aba", "abb", "ac", "ad", "b", "ba", "bb", "c", "ca"]
 _LISTED = {
     "e": ["plain", "carved", "gilded", "inlaid"],
     "h": ["bed", "table", "desk", "bureau"],

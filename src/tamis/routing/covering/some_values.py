@@ -75,7 +75,8 @@ def _strings(part: Range, count: int) -> list[str]:
     def before_end(value: str) -> bool:
         return (1, value, 0) < end
 
-    plain = ([] if side else [text]) + [text + "a" * k for k in range(1, count + 1)]
+    longer = [text + "a" * k for k in range(1, count + 1)]
+    plain = longer if side else [text, *longer] if text else [*longer, text]
     plain = [value for value in plain if before_end(value)]
     if len(plain) >= count:
         return plain[:count]

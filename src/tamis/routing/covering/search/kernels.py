@@ -43,8 +43,10 @@ def listed_fact(d: int, facts: Any, sets: Any) -> int:
     set_offsets, lows, highs = sets
     best, fewest = -1, MOST_ALTERNATIVES + 1
     for fact in range(offsets[d], offsets[d + 1]):
+        if kinds[fact] != EVERY:
+            continue
         start, stop = set_offsets[numbers[fact]], set_offsets[numbers[fact] + 1]
-        if kinds[fact] != EVERY or stop - start < 2 or stop - start >= fewest:
+        if stop - start < 2 or stop - start >= fewest:
             continue
         single = True
         for i in range(start, stop):
