@@ -13,17 +13,20 @@ from typing import Any
 
 import numba as nb
 
-_ROOMS = ("language", "matching")
+# In the order of the ladder: a kernel may be made of what is in its own room and in those before it.
+_ROOMS = ("language", "matching", "routing", "analysis")
 
 
-def _sources() -> str:
-    """A hash of everything a kernel may be made of."""
+def _sources() -> dict[str, str]:
+    """For each room a hash of everything that its kernels may be made of."""
     root = Path(__file__).parent
-    files = [Path(__file__), *(path for room in _ROOMS for path in (root / room).rglob("*.py"))]
-    content = hashlib.blake2b(digest_size=16)
-    for path in sorted(files):
-        content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return content.hexdigest()
+    content = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16)
+    hashes: dict[str, str] = {}
+    for room in _ROOMS:
+        for path in sorted((root / room).rglob("*.py")):
+            content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+        hashes[room] = content.hexdigest()
+    return hashes
 
 
 SOURCES = _sources()
@@ -37,7 +40,8 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
         dispatcher = nb.njit(cache=True, **options)(function)
     except RuntimeError:  # no place on this machine can be written to: compiled anew in every process
         return nb.njit(**options)(function)
-    dispatcher._cache._cache_file._source_stamp = SOURCES
+    room = function.__module__.partition(".")[2].partition(".")[0]
+    dispatcher._cache._cache_file._source_stamp = SOURCES.get(room, SOURCES[_ROOMS[-1]])
     return dispatcher
 
 

@@ -115,3 +115,15 @@ def test_parameters_can_be_put_beside_those_of_a_name() -> None:
     assert parameters("le_subscribe(p=0.5)") == {"p": 0.5}
     with pytest.raises(TamisError, match="no parameter"):
         with_parameters("ranges", {"p": "1"})
+
+
+@pytest.mark.parametrize(("values", "distinct"), [(33, 1_980), (83, 4_876)])
+def test_padres_sets_compare_two_of_twenty_attributes_nearly_always_by_equality(values: int, distinct: int) -> None:
+    texts = named("padres_sets")(200_000, 1, 1, values=values).subscriptions["filter"].to_pylist()
+    terms = [text.split(" AND ") for text in texts]
+    assert {len(both) for both in terms} == {2}
+    assert {len({term.split()[0] for term in both}) for both in terms} == {2}
+    every = [term for both in terms for term in both]
+    assert sum(" = " in term for term in every) / len(every) == pytest.approx(0.97, abs=0.005)
+    assert len({term.split()[0] for term in every}) == 20
+    assert len(set(every)) == pytest.approx(distinct, rel=0.03)

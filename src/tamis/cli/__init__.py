@@ -8,6 +8,7 @@ from tamis.cli.backtest import backtest
 from tamis.cli.bench import bench
 from tamis.cli.compile import compile
 from tamis.cli.convert import convert
+from tamis.cli.covers import covers
 from tamis.cli.demo import demo
 from tamis.cli.experiments import experiments
 from tamis.cli.explain import explain
@@ -50,7 +51,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, bench, convert, serve, demo, version):
+for command in (match, validate, explain, compile, backtest, covers, bench, convert, serve, demo, version):
     app.command()(command)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)

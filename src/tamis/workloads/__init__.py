@@ -8,6 +8,7 @@ from tamis.workloads.auctions import auctions
 from tamis.workloads.gryphon import gryphon, gryphon_hard
 from tamis.workloads.le_subscribe import le_subscribe
 from tamis.workloads.naming import NAMES, READABLE, named
+from tamis.workloads.padres_sets import padres_sets
 from tamis.workloads.stock_quotes import stock_quotes
 from tamis.workloads.workload import Workload
 
@@ -20,5 +21,6 @@ __all__ = [
     "gryphon_hard",
     "le_subscribe",
     "named",
+    "padres_sets",
     "stock_quotes",
 ]

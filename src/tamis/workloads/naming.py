@@ -13,6 +13,7 @@ from tamis.workloads import exploration
 from tamis.workloads.auctions import auctions
 from tamis.workloads.gryphon import gryphon, gryphon_hard
 from tamis.workloads.le_subscribe import le_subscribe
+from tamis.workloads.padres_sets import padres_sets
 from tamis.workloads.workload import Workload
 
 _GENERATORS: dict[str, Callable[..., Workload]] = {
@@ -20,6 +21,7 @@ _GENERATORS: dict[str, Callable[..., Workload]] = {
     "gryphon": gryphon,
     "gryphon_hard": gryphon_hard,
     "le_subscribe": le_subscribe,
+    "padres_sets": padres_sets,
     "w1": exploration.w1,
     "w1p1": exploration.w1p1,
     "w2": exploration.w2,
