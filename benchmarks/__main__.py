@@ -18,6 +18,7 @@ WIDTH = 160  # of the table where there is no terminal to say
 
 LINES = {
     "match-p2": "match_p2",
+    "matchers": "matchers",
     "exploration": "exploration",
     "growth": "growth",
     "compile": "compile_texts",

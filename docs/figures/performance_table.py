@@ -18,6 +18,7 @@ BEGIN, END = "<!-- bench table: begin -->", "<!-- bench table: end -->"
 # In the order in which `make bench` runs them; a line it has and this list has not comes last.
 LINES = (
     "match-p2",
+    "matchers",
     "exploration",
     "growth",
     "compile",

@@ -49,6 +49,8 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
     )
 }
 AUTO: Final = "auto"
+# What `auto` comes to, whatever the subscriptions are: docs/bench.md has the measurements that say so.
+_CHOSEN: Final = "columnar"
 FORMAT = 1
 _ABOUT = "index.json"
 
@@ -167,10 +169,11 @@ def compile(
     """Compiles `{id: filter}`, or an Arrow table with string columns `id` and `filter`, into an index.
 
     A filter that is refused does not stop the others: it is reported in `index.errors` under its id. `options` are the
-    matcher's own, if it has any; they are saved with the index.
+    matcher's own, if it has any; they are saved with the index. `matcher` is one of `MATCHERS`, or "auto" for the one
+    that is fastest by all that was measured; `index.matcher.name` tells which that is.
     """
     if matcher == AUTO:
-        matcher = "columnar"
+        matcher = _CHOSEN
     if matcher not in MATCHERS:
         raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join((*MATCHERS, AUTO))}")
     kind = MATCHERS[matcher]

@@ -74,7 +74,7 @@ def measure(
     options: Mapping[str, Any] | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Measurement:
-    """Builds the matcher and matches for about so many seconds, building and warming not counted.
+    """Builds the matcher and matches for about so many seconds of the processor, building and warming not counted.
 
     A slow matcher sees fewer events, at least one; a fast one sees all of them several times. `warm=False` leaves
     compilation of kernels in the measured times. `options` are the matcher's own (see `tamis.compile`).
@@ -86,7 +86,7 @@ def measure(
     index, build_seconds = built(matcher, workload, options)
     events = workload.schema.to_arrow(workload.events)
     with uncollected():
-        begun = time.perf_counter()
+        begun = time.process_time()
         count = _affordable(index, events, budget_seconds, batch_rows)
         batches = _batches(events, count, batch_rows)
         first = _Round(index, batches)
@@ -171,7 +171,7 @@ def _affordable(index: Index, events: pa.RecordBatch, budget: float, batch_rows:
 
     The last and largest attempt says how long an event takes; the earlier ones also pay for what a call costs.
     """
-    begun, count = time.perf_counter(), 1
+    begun, count = time.process_time(), 1
     while True:
         taken = _Round(index, _batches(events, count, batch_rows)).seconds
         if count == len(events) or _spent(begun) + 4 * taken > PROBING * budget:
@@ -206,4 +206,4 @@ def _check(seen: _Round, workload: Workload, matcher: str) -> None:
 
 
 def _spent(begun: float) -> float:
-    return time.perf_counter() - begun
+    return time.process_time() - begun

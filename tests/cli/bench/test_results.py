@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,8 @@ def test_a_picture_is_drawn_where_nothing_could_be_measured(tmp_path: Path) -> N
 def test_a_picture_of_no_known_form_is_refused() -> None:
     with pytest.raises(CommandError, match=r"ends in \.png or \.svg"):
         require_plot(Path("picture.gif"))
+
+
+def test_results_are_read_back_from_their_rows() -> None:
+    rows = json.loads(json.dumps(RESULTS.to_rows()))
+    assert Results.from_rows(rows, "columnar") == RESULTS

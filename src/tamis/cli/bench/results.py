@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from tamis.comparison import Cell
+from tamis.comparison import Cell, Measurement
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,16 @@ class Results:
         """Whether no other matcher was faster on this problem."""
         times = self._times(cell)
         return cell.matcher in times and times[cell.matcher] == min(times.values())
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], baseline: str) -> Results:
+        """What `to_rows` told."""
+        names = [field.name for field in fields(Measurement)]
+        cells = []
+        for row in rows:
+            told = Measurement(**{name: row[name] for name in names}) if row["reason"] is None else None
+            cells.append(Cell(row["matcher"], row["workload"], row["subscriptions"], told, row["reason"]))
+        return cls(cells, baseline)
 
     def to_rows(self) -> list[dict[str, Any]]:
         return [cell.to_row() | {"ratio": self.ratio(cell)} for cell in self.cells]
