@@ -15,6 +15,7 @@ from tamis.workloads.gryphon import ATTRIBUTES, exponent, gryphon, gryphon_hard,
 from tests.matching.tree.subject import matches, subscriptions_of
 
 SIZES = (1000, 10_000, 100_000)
+MILLION = 1_000_000
 EVENTS = 300
 PLAIN = Options(collapse=False, successors=False)
 KINDS = {"random": gryphon, "hard": gryphon_hard}
@@ -42,6 +43,21 @@ def test_visits_grow_with_a_smaller_power_than_the_bound(kind: Callable[..., Wor
     visits = [_measured(kind, size, PLAIN)[0] for size in SIZES]
     slope = np.polyfit(np.log(SIZES), np.log(visits), 1)[0]
     assert 0.3 < slope <= exponent()
+
+
+@pytest.mark.slow
+@every_kind
+def test_a_million_subscriptions_keep_to_the_bound_and_to_its_growth(kind: Callable[..., Workload]) -> None:
+    sizes = (*SIZES, MILLION)
+    measured = [_measured(kind, size, PLAIN) for size in sizes]
+    for size, (visits, nodes, edges) in zip(sizes, measured, strict=True):
+        assert visits < visits_bound(size)
+        assert nodes <= size * ATTRIBUTES + 1
+        assert edges == nodes - 1
+    every = [visits for visits, _, _ in measured]
+    assert np.polyfit(np.log(sizes), np.log(every), 1)[0] <= exponent()
+    # From one size to ten times that it slows down: the largest step is the first.
+    assert np.diff(np.log(every)).argmax() == 0
 
 
 @every_kind

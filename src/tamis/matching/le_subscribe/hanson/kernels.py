@@ -57,9 +57,9 @@ def verify(tree: Any, place: int, intervals: Any, event: Any, out: Any, end: int
     work[CANDIDATES] += stop - start
     work[BUCKETS] += start < stop
     for i in range(start, stop):
-        c = tree.marks[i]
-        if holds(intervals, c, event, work):
-            out[end] = c
+        m = tree.marks[i]
+        if holds(intervals, m, event, work):
+            out[end] = tree.rows[m]
             end += 1
     return end
 

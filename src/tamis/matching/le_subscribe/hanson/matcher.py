@@ -9,13 +9,13 @@ from tamis.matching.columnar.lowering.conjuncts import Conjuncts
 from tamis.matching.columnar.planning.knowledge import Knowledge
 from tamis.matching.le_subscribe.hanson.kernels import match_by_trees
 from tamis.matching.le_subscribe.hanson.trees import Trees, most_selective, trees_of
-from tamis.matching.levels.intervals import Intervals, intervals_of, rows_of
+from tamis.matching.levels.intervals import Intervals, intervals_of, rows_of, taken
 from tamis.matching.levels.matcher import LevelledMatcher
 from tamis.matching.levels.verified import VerifiedLevel
 
 
 class HansonLevel(VerifiedLevel):
-    """A tree a column, and the intervals that are not in a tree by conjunction."""
+    """A tree a column, and by mark the intervals that are not in a tree."""
 
     parts: ClassVar[dict[str, type[Any]]] = {"trees": Trees, "intervals": Intervals}
     kernel = match_by_trees
@@ -26,7 +26,8 @@ class HansonLevel(VerifiedLevel):
         chosen = most_selective(conjuncts, rows, encoder, knowledge)
         others = conjuncts.columns < encoder.singles
         others[chosen] = False
-        return trees_of(conjuncts, rows, chosen, encoder), intervals_of(conjuncts, others)
+        trees = trees_of(conjuncts, rows, chosen, encoder)
+        return trees, taken(intervals_of(conjuncts, others), trees.rows)
 
 
 class HansonMatcher(LevelledMatcher[HansonLevel]):

@@ -23,14 +23,16 @@ _EMPTY_SHARE = 1e-9  # of an interval that no known value lies in
 class Trees(NamedTuple):
     """A balanced tree a column: its keys are `keys[firsts[c]:firsts[c + 1]]`, the middle one the root.
 
-    Node n has the marks (conjunctions) of values below, at and above its key in places 3n, 3n + 1 and 3n + 2; place p
-    is `marks[starts[p]:starts[p + 1]]`. `loose`: conjunctions without any interval.
+    Node n has the marks of values below, at and above its key in places 3n, 3n + 1 and 3n + 2; place p is
+    `marks[starts[p]:starts[p + 1]]`. Mark m stands for conjunction `rows[m]`: marks are numbered as they first come, so
+    that what one value leads to lies together. `loose`: conjunctions without any interval.
     """
 
     firsts: Int64s
     keys: Int32s
     starts: Int64s
     marks: Int32s
+    rows: Int32s
     loose: Int32s
 
 
@@ -54,11 +56,19 @@ def trees_of(conjuncts: Conjuncts, rows: Int32s, chosen: Int64s, encoder: Encode
     counts, nothing = np.zeros(places + 1, np.int64), np.zeros(0, np.int32)
     mark(ends, columns, begins, stops, rows[chosen], counts, nothing, False)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[:places])])
-    marks = np.empty(starts[-1], np.int32)
-    mark(ends, columns, begins, stops, rows[chosen], starts.copy(), marks, True)
-    loose = np.ones(len(conjuncts), np.bool_)
-    loose[rows[chosen]] = False
-    return Trees(ends, np.concatenate([nothing, *keys]), starts, marks, np.flatnonzero(loose).astype(np.int32))
+    marked = np.empty(starts[-1], np.int32)
+    mark(ends, columns, begins, stops, rows[chosen], starts.copy(), marked, True)
+    order = marked[np.sort(np.unique(marked, return_index=True)[1])]
+    numbers = np.full(len(conjuncts), -1, np.int32)
+    numbers[order] = np.arange(len(order), dtype=np.int32)
+    return Trees(
+        firsts=ends,
+        keys=np.concatenate([nothing, *keys]),
+        starts=starts,
+        marks=numbers[marked],
+        rows=order,
+        loose=np.flatnonzero(numbers < 0).astype(np.int32),
+    )
 
 
 def most_selective(conjuncts: Conjuncts, rows: Int32s, encoder: Encoder, knowledge: Knowledge) -> Int64s:
