@@ -32,14 +32,20 @@ def grid(scale: float) -> list[Point]:
 def draw(rows: Rows, picture: Picture) -> None:
     axes = picture.subplots()
     sizes = sorted({row["subscriptions"] for row in rows})
-    axes.plot(sizes, [visits_bound(size) for size in sizes], color=PAPER, linewidth=1.4, label="the theorem's bound")
-    curves(axes, _named(rows), x="subscriptions", y="visits", series="curve", styles=_STYLES)
-    start = rows_min = min(row["visits"] for row in rows)
-    linear = [start * size / sizes[0] for size in sizes]
-    axes.plot(sizes, linear, color=GREY, linewidth=1, linestyle=":", label="linear growth")
+    bound = f"the theorem's bound: 1−λ = {exponent():.2f}"
+    axes.plot(sizes, [visits_bound(size) for size in sizes], color=PAPER, linewidth=1.4, label=bound)
+    curves(axes, _named(rows), x="subscriptions", y="visits", series="curve", styles=_with_exponents(rows))
+    least = min(row["visits"] for row in rows)
+    linear = [least * size / sizes[0] for size in sizes]
+    axes.plot(sizes, linear, color=GREY, linewidth=1, linestyle=":", label="linear growth: 1")
     axes_of(axes, x="subscriptions", y="nodes visited by an event", title="Visited nodes, uniform events")
-    axes.set_ylim(bottom=rows_min / 2, top=2 * visits_bound(sizes[-1]))
-    axes.legend(frameon=False, fontsize="small")
+    axes.set_ylim(bottom=least / 2, top=2 * visits_bound(sizes[-1]))
+    axes.legend(frameon=False, fontsize="small", title="with the exponent of growth", alignment="left")
+
+
+def _with_exponents(rows: Rows) -> dict[str, Style]:
+    slopes = {f"{kind} {way}": exponent_of(of(rows, kind, way), "visits") for kind, way in _CURVES}
+    return {name: style._replace(label=f"{style.label}: {slopes[name]:.2f}") for name, style in _STYLES.items()}
 
 
 def table(rows: Rows) -> Table:
@@ -71,7 +77,8 @@ def _why(rows: Rows) -> str:
         f"{last['random plain']['visits']:,.0f} nodes of the plain tree, and {last['hard plain']['visits']:,.0f} where "
         f"the subscriptions are made to be hard, {share:.2f} for each of them. In random sets an event matches ever "
         f"more subscriptions ({last['random plain']['matches']:,.0f} at the end), and each match is a path to a leaf: "
-        "so these grow faster than those whose matches are held."
+        "so these grow faster than those whose matches are held. The hard sets grow in steps: all subscriptions of "
+        "two tests, then ever more of those of three, and so on."
     )
 
 

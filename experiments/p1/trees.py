@@ -44,6 +44,7 @@ WAYS = {
     ANNOTATED: Style("1 + 2: successors annotated", "#c8922b", "^"),
     FACTORED: Style("1 + 2 + 3: factored", "#c8553d", "D"),
 }
+SHORT = {PLAIN: "plain", COLLAPSED: "1", ANNOTATED: "1 + 2", FACTORED: "1 + 2 + 3"}
 # Index attributes: those that subscriptions rarely leave open. Hard sets have none, and pay for one in space.
 FACTORS = {"random": 3, "held": 3, "hard": 1}
 
