@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from experiments.drawing import GREY, PAPER, Style, axes_of, curves, pivot
@@ -72,13 +73,15 @@ def _why(rows: Rows) -> str:
     largest = max(row["subscriptions"] for row in rows)
     last = {f"{row['kind']} {row['way']}": row for row in rows if row["subscriptions"] == largest}
     share = last["hard plain"]["visits"] / largest
+    steps = [exponent_of(pair, "visits") for pair in pairwise(of(rows, "hard", PLAIN))]
     return (
         f"Counted, so the same on every machine. At {largest:,} subscriptions an event visits "
         f"{last['random plain']['visits']:,.0f} nodes of the plain tree, and {last['hard plain']['visits']:,.0f} where "
         f"the subscriptions are made to be hard, {share:.2f} for each of them. In random sets an event matches ever "
         f"more subscriptions ({last['random plain']['matches']:,.0f} at the end), and each match is a path to a leaf: "
-        "so these grow faster than those whose matches are held. The hard sets grow in steps: all subscriptions of "
-        "two tests, then ever more of those of three, and so on."
+        "so these grow faster than those whose matches are held. The hard sets grow in steps, as the subscriptions of "
+        f"two tests, of three, of four come in: from one size to the next with exponents of {min(steps):.2f} to "
+        f"{max(steps):.2f}. The bound is for any set, so it says nothing of a step from one to another."
     )
 
 
