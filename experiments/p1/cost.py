@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from experiments.drawing import GREY, PAPER, Style, axes_of, curves, pivot
@@ -32,14 +33,20 @@ def grid(scale: float) -> list[Point]:
 def draw(rows: Rows, picture: Picture) -> None:
     axes = picture.subplots()
     sizes = sorted({row["subscriptions"] for row in rows})
-    axes.plot(sizes, [visits_bound(size) for size in sizes], color=PAPER, linewidth=1.4, label="the theorem's bound")
-    curves(axes, _named(rows), x="subscriptions", y="visits", series="curve", styles=_STYLES)
-    start = rows_min = min(row["visits"] for row in rows)
-    linear = [start * size / sizes[0] for size in sizes]
-    axes.plot(sizes, linear, color=GREY, linewidth=1, linestyle=":", label="linear growth")
+    bound = f"the theorem's bound: 1−λ = {exponent():.2f}"
+    axes.plot(sizes, [visits_bound(size) for size in sizes], color=PAPER, linewidth=1.4, label=bound)
+    curves(axes, _named(rows), x="subscriptions", y="visits", series="curve", styles=_with_exponents(rows))
+    least = min(row["visits"] for row in rows)
+    linear = [least * size / sizes[0] for size in sizes]
+    axes.plot(sizes, linear, color=GREY, linewidth=1, linestyle=":", label="linear growth: 1")
     axes_of(axes, x="subscriptions", y="nodes visited by an event", title="Visited nodes, uniform events")
-    axes.set_ylim(bottom=rows_min / 2, top=2 * visits_bound(sizes[-1]))
-    axes.legend(frameon=False, fontsize="small")
+    axes.set_ylim(bottom=least / 2, top=2 * visits_bound(sizes[-1]))
+    axes.legend(frameon=False, fontsize="small", title="with the exponent of growth", alignment="left")
+
+
+def _with_exponents(rows: Rows) -> dict[str, Style]:
+    slopes = {f"{kind} {way}": exponent_of(of(rows, kind, way), "visits") for kind, way in _CURVES}
+    return {name: style._replace(label=f"{style.label}: {slopes[name]:.2f}") for name, style in _STYLES.items()}
 
 
 def table(rows: Rows) -> Table:
@@ -66,12 +73,15 @@ def _why(rows: Rows) -> str:
     largest = max(row["subscriptions"] for row in rows)
     last = {f"{row['kind']} {row['way']}": row for row in rows if row["subscriptions"] == largest}
     share = last["hard plain"]["visits"] / largest
+    steps = [exponent_of(pair, "visits") for pair in pairwise(of(rows, "hard", PLAIN))]
     return (
         f"Counted, so the same on every machine. At {largest:,} subscriptions an event visits "
         f"{last['random plain']['visits']:,.0f} nodes of the plain tree, and {last['hard plain']['visits']:,.0f} where "
         f"the subscriptions are made to be hard, {share:.2f} for each of them. In random sets an event matches ever "
         f"more subscriptions ({last['random plain']['matches']:,.0f} at the end), and each match is a path to a leaf: "
-        "so these grow faster than those whose matches are held."
+        "so these grow faster than those whose matches are held. The hard sets grow in steps, as the subscriptions of "
+        f"two tests, of three, of four come in: from one size to the next with exponents of {min(steps):.2f} to "
+        f"{max(steps):.2f}. The bound is for any set, so it says nothing of a step from one to another."
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of, curves, pivot
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
-from experiments.p1.trees import KINDS, PLAIN, SET_UP, SHARED, SIZES, WAYS, counted, of
+from experiments.p1.trees import KINDS, PLAIN, SET_UP, SHARED, SHORT, SIZES, WAYS, counted, of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -38,7 +38,7 @@ def draw(rows: Rows, picture: Picture) -> None:
 
 
 def table(rows: Rows) -> Table:
-    names = {f"{kind} {way}": f"{KINDS[kind].label}: {WAYS[way].label}" for kind in _KINDS for way in WAYS}
+    names = {f"{kind} {way}": f"{kind}: {SHORT[way]}" for kind in _KINDS for way in WAYS}
     named = [{**row, "curve": f"{row['kind']} {row['way']}"} for row in rows]
     return pivot(named, x="subscriptions", series="curve", y="visits", names=names, form="{:,.0f}".format)
 

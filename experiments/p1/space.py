@@ -13,6 +13,7 @@ from experiments.p1.trees import (
     PLAIN,
     SET_UP,
     SHARED,
+    SHORT,
     SIZES,
     WAYS,
     counted,
@@ -49,7 +50,7 @@ def draw(rows: Rows, picture: Picture) -> None:
 
 
 def table(rows: Rows) -> Table:
-    names = {f"{kind} {way}": f"{KINDS[kind].label}: {WAYS[way].label}" for kind in _KINDS for way in _WAYS}
+    names = {f"{kind} {way}": f"{kind}: {SHORT[way]}" for kind in _KINDS for way in _WAYS}
     named = [{**row, "curve": f"{row['kind']} {row['way']}"} for row in _spaces(rows)]
     return pivot(named, x="subscriptions", series="curve", y="space", names=names, form="{:,.0f}".format)
 
