@@ -203,6 +203,8 @@ class Vocabulary:
             vocabulary.words[attribute] = Words({name: arrays[f"{i}.{name}"] for name in ("data", "offsets", "count")})
         for attribute, some in about["ordered"].items():
             vocabulary.ordered[attribute] = dict.fromkeys(some)
+            # It may have been saved before it was settled.
+            vocabulary._moved.add(attribute)
         for attribute, patterns in about["patterns"].items():
             vocabulary.patterns[attribute] = {
                 RLike(attribute, text) if regular else Like(attribute, text, ignore_case): i
