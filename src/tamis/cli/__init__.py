@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from tamis.cli.analyze import analyze
 from tamis.cli.backtest import backtest
 from tamis.cli.compile import compile
 from tamis.cli.convert import convert
@@ -49,7 +50,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, covers, convert, serve, demo, version):
+for command in (match, validate, explain, compile, backtest, analyze, covers, convert, serve, demo, version):
     app.command()(command)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)
