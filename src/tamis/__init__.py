@@ -2,6 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from tamis.analysis import Analysis, analyze
 from tamis.engine import MATCHERS, Index, compile
 from tamis.errors import (
     EventError,
@@ -29,6 +30,7 @@ except PackageNotFoundError:  # run from a source tree that is not installed
 
 __all__ = [
     "MATCHERS",
+    "Analysis",
     "EventError",
     "Explanation",
     "FilterError",
@@ -48,5 +50,6 @@ __all__ = [
     "Verdict",
     "Violation",
     "__version__",
+    "analyze",
     "compile",
 ]

@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba as nb
 
-# In the order of the ladder: a kernel may be made of what is in its own room and in those before it.
-_ROOMS = ("language", "matching", "routing", "analysis")
+_ROOMS = ("language", "matching", "routing", "analysis")  # those with kernels; each may use those before it
 
 
-def _sources() -> dict[str, str]:
-    """For each room a hash of everything that its kernels may be made of."""
+@cache
+def _sources(room: str) -> str:
+    """A hash of everything a kernel of this room may be made of; of any other, of everything."""
     root = Path(__file__).parent
-    content = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16)
-    hashes: dict[str, str] = {}
-    for room in _ROOMS:
-        for path in sorted((root / room).rglob("*.py")):
-            content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-        hashes[room] = content.hexdigest()
-    return hashes
+    rooms = _ROOMS[: _ROOMS.index(room) + 1] if room in _ROOMS else _ROOMS
+    files = [Path(__file__), *(path for each in rooms for path in (root / each).rglob("*.py"))]
+    content = hashlib.blake2b(digest_size=16)
+    for path in sorted(files):
+        content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return content.hexdigest()
 
 
-SOURCES = _sources()
+def _room(function: Callable[..., Any]) -> str:
+    """The second part of the module's name: `matching` of `tamis.matching.patterns.kernels`."""
+    return [*function.__module__.split("."), ""][1]
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
@@ -40,8 +42,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
         dispatcher = nb.njit(cache=True, **options)(function)
     except RuntimeError:  # no place on this machine can be written to: compiled anew in every process
         return nb.njit(**options)(function)
-    room = function.__module__.partition(".")[2].partition(".")[0]
-    dispatcher._cache._cache_file._source_stamp = SOURCES.get(room, SOURCES[_ROOMS[-1]])
+    dispatcher._cache._cache_file._source_stamp = _sources(_room(function))
     return dispatcher
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from tamis.cli.analyze import analyze
 from tamis.cli.backtest import backtest
 from tamis.cli.bench import bench
 from tamis.cli.compile import compile
@@ -51,7 +52,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, covers, bench, convert, serve, demo, version):
+for command in (match, validate, explain, compile, backtest, analyze, covers, bench, convert, serve, demo, version):
     app.command()(command)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)

@@ -114,9 +114,15 @@ class LevelledMatcher(Generic[L]):
     def fold(self) -> None:
         """Makes one level of all: what matching wants after many changes."""
         with self._changing:
+            self._levels = (self.folded(),)
+
+    def folded(self) -> L:
+        """All subscriptions in one level, for whoever looks at them together; the matcher itself stays as it is."""
+        with self._changing:
             self._settle()
-            if len(self._levels) > 1 or any(level.removed for level in self._levels):
-                self._levels = (self._merged(self._levels, None),)
+            if len(self._levels) == 1 and not self._levels[0].removed:
+                return self._levels[0]
+            return self._merged(self._levels, None)
 
     def save(self, folder: Path) -> None:
         with self._changing:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tamis.matching.columnar.encoding.columns import Encoder, Kind
 from tamis.matching.columnar.lowering.conjuncts import LISTED, Conjuncts
 from tamis.routing.covering.facts.kept_sets import CONJUNCTIONS, FACTS, RANGES, SETS, enter_sets
-from tamis.routing.covering.facts.kernels import enter_conjunctions, gather
+from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gather
 from tamis.routing.covering.facts.pattern_hits import Runs, constants_hit, implied_patterns
 from tamis.routing.covering.facts.places import Places
 from tamis.schema import EVENT_TYPE, Schema
@@ -66,6 +66,14 @@ class Facts:
     def patterns(self) -> tuple[Any, ...]:
         """What the kernels want of the patterns: constants hit, patterns implied, and constants by place."""
         return self.hits.flat, self.implied.flat, self.places.firsts, self.places.codes
+
+    @property
+    def allows_all(self) -> npt.NDArray[np.bool_]:
+        """Which facts say of an attribute no more than that it is present."""
+        every = self.kinds == EVERY
+        whole = every.copy()
+        whole[every] = self.sizes[self.numbers[every]] == self.places.counts[self.attributes[every]]
+        return whole
 
     @property
     def sizes(self) -> Int64s:
