@@ -38,6 +38,14 @@ def test_subscriptions_share_the_tests_they_have_in_common() -> None:
     assert tree.edges == 3
 
 
+def test_what_can_never_match_goes_without_taking_others_along() -> None:
+    texts = {f"s{k}": f"a = {k}" for k in range(64)} | {f"never{k}": "a < 1 AND a > 2" for k in range(200)}
+    matcher = grown(texts, SCHEMA, Options())
+    matcher.remove([id for id in texts if id.startswith("never")])
+    assert len(matcher) == 64
+    assert answers(matcher, [{"a": k} for k in range(64)], SCHEMA) == [[f"s{k}"] for k in range(64)]
+
+
 def test_a_node_with_nothing_but_a_star_is_left_out() -> None:
     texts = {"s": "a = 1 AND c = 'x'", "t": "a = 1 AND b = 2", "u": "a = 2"}
     assert grown(texts, SCHEMA, Options()).tree.count == 6

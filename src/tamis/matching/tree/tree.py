@@ -131,6 +131,8 @@ class Tree:
         freed = np.empty(len(self.entries) + 1, np.int32)
         count = 0
         for owner in owners:
+            if owner >= len(self.heads):  # one that no event can match stands nowhere, and may be the last
+                continue
             leaves = self.entries, self.outs, self.holders, self.heads
             count = drop(self.searched, leaves, owner, self.options.collapse, freed, count)
         return np.unique(freed[:count]).tolist()
