@@ -188,12 +188,20 @@ def test_trees_by_index_attributes_agree_with_the_oracle_and_keep_up(factor: tup
     assert answers(TreeMatcher.open(tmp_path, workload.schema), workload.events, workload.schema) == expected
 
 
-def test_ranges_of_an_index_attribute_stand_in_the_trees_of_their_values() -> None:
-    texts: dict[str, str] = {f"s{k}": f"a = {k}" for k in range(4)} | {"range": "a >= 2", "open": "b = 1"}
-    matcher = grown(texts, SCHEMA, Options(factor=("a",)))
-    matcher.add(bound({"late": "a = 9 AND b = 1"}, SCHEMA))
-    events: list[dict[str, Any]] = [{"a": k, "b": 1} for k in (0, 2, 7, 9)] + [{"b": 1}]
-    assert answers(matcher, events, SCHEMA) == reference_matches(texts | {"late": "a = 9 AND b = 1"}, SCHEMA, events)
+@pytest.mark.parametrize("general", [False, True])
+def test_what_an_index_attribute_leaves_open_stands_in_the_trees_of_its_values(general: bool) -> None:
+    texts: dict[str, str] = {f"s{k}": f"a = {k} AND b != 2" for k in range(4)}
+    texts |= {"range": "a >= 2", "open": "b = 1", "list": "a IN (1, 9)", "not": "c > 'k' AND a != 2"}
+    matcher = grown(texts, SCHEMA, Options(factor=("a",), general=general))
+    late = {"late": "a = 9 AND b = 1", "later": "a = 11 AND NOT (c > 'k')"}
+    matcher.add(bound(late, SCHEMA))
+    events: list[dict[str, Any]] = [{"a": k, "b": 1, "c": c} for k in (0, 2, 7, 9, 11) for c in "kl"] + [{"b": 1}]
+    assert answers(matcher, events, SCHEMA) == reference_matches(texts | late, SCHEMA, events)
+    matcher.remove(["not", "s1", "late", "range"])
+    for id in ("not", "s1", "range"):
+        del texts[id]
+    expected = reference_matches(texts | {"later": late["later"]}, SCHEMA, events)
+    assert answers(matcher, events, SCHEMA) == expected
 
 
 def test_options_are_given_by_name_to_compile() -> None:

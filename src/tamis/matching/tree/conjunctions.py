@@ -195,7 +195,8 @@ class _Reading:
         order = np.argsort(conjuncts[alive], kind="stable")
         conjuncts, tests = numbers[conjuncts[alive][order]], tests[alive][order]
         counts = np.bincount(conjuncts, minlength=len(owners))
-        several = np.bincount(owners, minlength=1)[owners] > 1 if len(owners) else np.zeros(0, np.bool_)
+        _, which, times = np.unique(owners, return_inverse=True, return_counts=True)
+        several = times[which] > 1
         special = np.flatnonzero((counts > 0) | several)
         found = np.full(len(owners), -1, np.int32)
         found[special] = self._checks.make(owners[special], several[special], counts[special], tests)
