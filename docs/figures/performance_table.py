@@ -22,6 +22,7 @@ LINES = (
     "growth",
     "compile",
     "change",
+    "covering",
     "spark-overhead",
     "spark-join",
     "streaming-latency",
