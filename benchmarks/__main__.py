@@ -23,6 +23,7 @@ LINES = {
     "growth": "growth",
     "compile": "compile_texts",
     "change": "change",
+    "covering": "covering",
     "spark-overhead": "spark_overhead",
     "spark-join": "spark_join",
     "streaming-latency": "streaming_latency",

@@ -23,6 +23,7 @@ LINES = (
     "growth",
     "compile",
     "change",
+    "covering",
     "spark-overhead",
     "spark-join",
     "streaming-latency",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from tamis.routing.covering import Relation, covers, relate
 from tamis.routing.covering.facts.facts import Facts, facts_of
 from tamis.routing.covering.search.classes import Classes, classes_of
 from tamis.routing.covering.search.covers import Covers, find_covers
+from tamis.routing.covering.search.kernels import covered_by_any
 from tamis.schema import Schema
 from tamis.testing import Generated, crowds
 from tamis.workloads import named
@@ -159,17 +161,11 @@ def test_of_a_workload_no_cover_is_missed(name: str) -> None:
 
 def _covered_by_scan(found: Found) -> set[str]:
     """The classes that another one covers, by comparing the facts of all pairs."""
-    from tamis.routing.covering.search.implication import YES
-    from tamis.routing.covering.search.kernels import covered_by
-
     facts, classes = found.facts, found.classes
+    covered = np.zeros(len(classes), np.bool_)
     parts = ((classes.offsets, classes.members), facts.flat, facts.sets, facts.patterns, facts.others)
-    count = len(classes)
-    return {
-        found.of_class(b)
-        for b in range(count)
-        if any(a != b and covered_by(a, b, -1, *parts) == YES for a in range(count))
-    }
+    covered_by_any(*parts, covered)
+    return {found.of_class(k) for k in np.flatnonzero(covered).tolist()}
 
 
 def test_a_search_that_is_given_up_says_what_it_left_open() -> None:

@@ -276,3 +276,13 @@ def drop_implied(offsets: Any, members: Any, kept: Any, facts: Any, sets: Any, p
                 if implies(members[i], members[j], facts, sets, patterns, others) == YES:
                     kept[i] = False
                     break
+
+
+@bare_kernel
+def covered_by_any(classes: Any, facts: Any, sets: Any, patterns: Any, others: Any, out: Any) -> None:
+    """Which classes another one covers, by comparing all pairs: what the search is held to."""
+    for b in range(len(classes[0]) - 1):
+        for a in range(len(classes[0]) - 1):
+            if a != b and covered_by(a, b, -1, classes, facts, sets, patterns, others) == YES:
+                out[b] = True
+                break
