@@ -69,8 +69,6 @@ def machine(path: Path) -> str:
     return f"Measured on {about['processor']}, {about['cores']} cores, {content['at'][:10]}.\n\n"
 
 
-
-
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS
     large = folder / "matchers-large.json"
