@@ -16,10 +16,8 @@ from tamis.workloads.workload import numbered, single_type
 SMALL = le_subscribe(300, 50, seed=3)
 
 
-def measured(
-    matcher: str, workload: Workload = SMALL, budget_seconds: float = 0.2, batch_rows: int = 2048
-) -> Measurement:
-    return measure(matcher, workload, budget_seconds=budget_seconds, batch_rows=batch_rows)
+def measured(matcher: str, workload: Workload = SMALL, budget_seconds: float = 0.2) -> Measurement:
+    return measure(matcher, workload, budget_seconds=budget_seconds)
 
 
 @pytest.mark.parametrize("matcher", tamis.MATCHERS)
@@ -64,7 +62,7 @@ def test_events_come_in_batches_of_the_size_asked_for(monkeypatch: pytest.Monkey
         return match(index, events)
 
     monkeypatch.setattr(tamis.Index, "match", noted)
-    assert measured("columnar", batch_rows=1).batch_rows == 1
+    assert measure("columnar", SMALL, budget_seconds=0.2, warm=False, batch_rows=1).batch_rows == 1
     assert sizes == {1}
 
 
