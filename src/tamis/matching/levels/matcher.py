@@ -114,7 +114,9 @@ class LevelledMatcher(Generic[L]):
     def fold(self) -> None:
         """Makes one level of all: what matching wants after many changes."""
         with self._changing:
-            self._levels = (self.folded(),)
+            level = self.folded()
+            if self._levels != (level,):
+                self._levels = (level,)
 
     def folded(self) -> L:
         """All subscriptions in one level, for whoever looks at them together; the matcher itself stays as it is."""
