@@ -19,9 +19,12 @@ _HEAD = """\
 # Reproduction
 
 What the papers report, run anew. Each figure is a grid of points that `tamis experiments run` spreads over Spark's
-workers; `tamis experiments report` makes this page, and the pictures in it, of what they found. Times are those of the
-machine named below each picture, so what is held against a paper's times is their order and their ratios; counts are
-the same on every machine. A claim is *reproduced* if every check under it holds, *partly* if some do, *not* if none.
+workers; `tamis experiments report` makes this page, and the pictures in it, of what they found. Counts are the same on
+every machine. Times are the processor's, the best of up to ten rounds (a slow algorithm gets fewer, down to one), on
+the machine named below each picture, which may have had other work: what is held against a paper's times is their
+order and their ratios. A claim is *reproduced* if every check under it holds, *partly* if some do, *not* if none; a
+line without an answer is there to be read, and counts for nothing. Where a check needs a number that the paper does not
+give, it is ours, and stands beside it.
 """
 _SECTION = re.compile(r"<!-- (\S+) v(\d+): (\w+) -->\n(.*?)\n<!-- end of \1 -->", re.DOTALL)
 _WORDS = {Outcome.REPRODUCED: "reproduced", Outcome.PARTLY: "partly reproduced", Outcome.NOT: "not reproduced"}

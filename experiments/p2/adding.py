@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of, curves, legend_beside, pivot, quoted
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled
-from experiments.p2.algorithms import FAIR, NAMES, PREFERRED, QUARANTINE, STYLES, WORKLOAD
+from experiments.p2.algorithms import FAIR, NAMES, NOISE, PREFERRED, QUARANTINE, STYLES, WORKLOAD
+from tamis.cli.bench.numbers import figures
 from tamis.comparison import measure_adding
 from tamis.workloads import Workload, le_subscribe
 
@@ -66,7 +67,7 @@ def draw(rows: Rows, picture: Picture) -> None:
 
 def table(rows: Rows) -> Table:
     names = {name: f"{NAMES[name]}, ms" for name in _SHOWN}
-    return pivot(rows, x="subscriptions", series="matcher", y="ms", names=names, form="{:,.3g}".format)
+    return pivot(rows, x="subscriptions", series="matcher", y="ms", names=names, form=figures)
 
 
 def verdict(rows: Rows) -> Verdict:
@@ -82,7 +83,8 @@ def verdict(rows: Rows) -> Verdict:
     within = 1 / SIMILAR <= alike <= SIMILAR
     checks.append(Check("equality-preferred ÷ quarantining", "similar", f"{alike:.2f}", within))
     less = last[FAIR]["ms"] / last[QUARANTINE]["ms"]
-    checks.append(Check("fair-predicate ÷ quarantining", "less than 1", f"{less:.2f}", less < 1))
+    faster = less < 1 / NOISE  # closer than that is no order
+    checks.append(Check("fair-predicate ÷ quarantining", f"faster (< {1 / NOISE:.2f})", f"{less:.2f}", faster))
     return Verdict(checks, _why(last))
 
 
@@ -93,9 +95,11 @@ def _told(row: Row) -> str:
 def _why(last: dict[str, Row]) -> str:
     return (
         "An added subscription goes into a level of its own kind beside the large one, and levels are merged as they "
-        "grow: most additions are cheap, the one that makes levels merge is not. The tree alone takes it in where it "
-        "belongs. Most of what an addition takes is reading the text and laying out a small level, which is much the "
-        "same for all."
+        "grow. The additions measured are too few for a merge with the large level, which comes when half as many "
+        "again have been added: its cost is not in these means. The tree alone takes it in where it "
+        "belongs. All take nearly the same time, so it is hardly the large structure that takes it: reading the text "
+        "and laying out a small level are common to all but the tree. We have not measured these apart. The paper's "
+        "machine was another, of 500 MHz: that ours is faster than 32.2 ms says little of the algorithm."
     )
 
 

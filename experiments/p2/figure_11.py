@@ -8,7 +8,8 @@ import numpy as np
 
 from experiments.drawing import GREY, axes_of, curves, pivot
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from experiments.p2.algorithms import NAMES, PREFERRED, QUARANTINE, STYLES, WORKLOAD, curve, measured
+from experiments.p2.algorithms import CLEARING, NAMES, PREFERRED, QUARANTINE, SAME, STYLES, WORKLOAD, curve, measured
+from tamis.cli.bench.numbers import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -25,7 +26,6 @@ FULL = (10, 32, 100, 320, 1_000, 3_200, 10_000, 32_000, 100_000, 320_000, 1_000_
 THRESHOLD = 1_000  # subscriptions, with which all 63 combinations of attributes are there
 BUDGET = 3.0  # seconds a point
 SLIGHTLY = 0.35  # a power of the number of subscriptions: less than tenfold from a thousand to a million
-SAME = 1.2
 _SHOWN = (PREFERRED, QUARANTINE, "columnar")
 
 
@@ -40,13 +40,19 @@ def grid(scale: float) -> list[Point]:
 def draw(rows: Rows, picture: Picture) -> None:
     axes = picture.subplots()
     curves(axes, rows, x="subscriptions", y="us_per_event", series="matcher", styles={n: STYLES[n] for n in _SHOWN})
-    counted = [(row["subscriptions"], row["matches"] / row["events"]) for row in curve(rows, QUARANTINE)]
+    counted = [
+        (row["subscriptions"], row["matches"] / row["events"]) for row in curve(rows, QUARANTINE) if row["matches"]
+    ]
     beside = axes.twinx()
     beside.plot(*zip(*counted, strict=True), color=GREY, linestyle=":", linewidth=1.2, label="matches an event (right)")
     beside.set_ylabel("matches an event", color=GREY)
     beside.spines["top"].set_visible(False)
     axes_of(
-        axes, x="subscriptions", y="µs of the processor for an event", title="Processing time, equalities only", log="x"
+        axes,
+        x="subscriptions",
+        y="µs of the processor for an event",
+        title="Processing time, equalities only",
+        log="xy",
     )
     axes.set_ylim(bottom=0)
     beside.set_ylim(bottom=0)
@@ -56,7 +62,7 @@ def draw(rows: Rows, picture: Picture) -> None:
 
 def table(rows: Rows) -> Table:
     names = {name: f"{NAMES[name]}, µs" for name in _SHOWN}
-    return pivot(rows, x="subscriptions", series="matcher", y="us_per_event", names=names, form="{:,.3g}".format)
+    return pivot(rows, x="subscriptions", series="matcher", y="us_per_event", names=names, form=figures)
 
 
 def verdict(rows: Rows) -> Verdict:
@@ -69,28 +75,28 @@ def verdict(rows: Rows) -> Verdict:
         growth = float(np.log(most / reached) / np.log(later[-1]["subscriptions"] / later[0]["subscriptions"]))
         size = later[0]["subscriptions"]
         told = f"{first:.2f} µs with {line[0]['subscriptions']:,}, {reached:.2f} µs with {size:,}"
-        checks.append(
-            Check(f"{NAMES[name]}: a threshold early on", "yes", told, reached > 0.3 * most or reached > first)
-        )
+        checks.append(Check(f"{NAMES[name]}: before all combinations are there", "a threshold", told))
         told = f"{reached:.2f} → {most:.2f} µs from {size:,} to {later[-1]['subscriptions']:,}: exponent {growth:.2f}"
-        checks.append(Check(f"{NAMES[name]}: slight growth from there", "logarithmic aspect", told, growth <= SLIGHTLY))
+        paper = f"logarithmic aspect (exponent ≤ {SLIGHTLY})"
+        checks.append(Check(f"{NAMES[name]}: slight growth from there", paper, told, growth <= SLIGHTLY))
     ratios = [
         a["us_per_event"] / b["us_per_event"]
         for a, b in zip(curve(rows, PREFERRED), curve(rows, QUARANTINE), strict=True)
     ]
     told = f"{min(ratios):.2f} to {max(ratios):.2f}, {np.median(ratios):.2f} in the middle"
-    alike = 1 / SAME <= float(np.median(ratios)) <= SAME
-    checks.append(Check("equality-preferred ÷ quarantining", "the same algorithm", told, alike))
-    return Verdict(checks, _why(rows))
+    alike = all(1 / SAME <= ratio <= SAME for ratio in ratios)
+    paper = f"the same (within {SAME} times, at every size)"
+    checks.append(Check("equality-preferred ÷ quarantining", paper, told, alike))
+    return Verdict(checks, _why(rows) + ("" if alike else CLEARING))
 
 
 def _why(rows: Rows) -> str:
     last = curve(rows, QUARANTINE)[-1]
     return (
-        "An event looks for a member in the cluster of each combination of its attributes, which is the threshold: a "
-        "lookup in a hash table each, whose time grows a little as the tables outgrow the processor's caches. What "
+        "An event looks for a member in the cluster of each combination of its attributes, a lookup in a hash table "
+        "each; by the paper that is the threshold, for which it gives no number, so that we hold ours to none. What "
         f"grows with the subscriptions is what it finds: {last['matches'] / last['events']:,.0f} matches an event at "
-        f"{last['subscriptions']:,}. In the paper, where an event took longer by far, that did not show."
+        f"{last['subscriptions']:,}. Whether the rest of the growth is of the processor's caches we have not measured."
     )
 
 
