@@ -64,3 +64,11 @@ def test_the_figure_of_growth_is_drawn(tmp_path: Path) -> None:
     assert growth.points(findings) == [(10_000, 1.0, 1000.0), (100_000, 10.0, 10_000.0)]
     growth.draw(growth.points(findings), 2, tmp_path / "growth.png")
     assert (tmp_path / "growth.png").stat().st_size > 10_000
+
+
+def test_the_picture_of_an_analysis_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the Spark extra is not installed")
+    from docs.figures import analysis
+
+    analysis.draw(tmp_path / "analysis.png", subscriptions=300, events=50)
+    assert (tmp_path / "analysis.png").stat().st_size > 20_000
