@@ -89,3 +89,11 @@ def test_the_page_on_matchers_has_the_markers_of_its_tables() -> None:
         assert matchers.between(once, name, "new\n") == once
     with pytest.raises(SystemExit, match="no markers"):
         matchers.between(page, "another table", "")
+
+
+def test_the_picture_of_an_analysis_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the Spark extra is not installed")
+    from docs.figures import analysis
+
+    analysis.draw(tmp_path / "analysis.png", subscriptions=300, events=50)
+    assert (tmp_path / "analysis.png").stat().st_size > 20_000

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -58,16 +60,17 @@ class Analysis:
         taken: list[dict[str, Any]] = rows.slice(0, count).to_pylist()
         return taken
 
+    def filters(self, ids: Iterable[str]) -> dict[str, str]:
+        """The filters of some subscriptions, by id."""
+        rows = self.subscriptions.filter(pc.is_in(self.subscriptions["id"], pa.array(list(ids), pa.string())))
+        return dict(zip(rows["id"].to_pylist(), rows["filter"].to_pylist(), strict=True))
+
     def dearest(self, count: int) -> list[dict[str, Any]]:
         """The subscriptions that cost most to match, dearest first, each with its share of all and with a `reason`."""
-        cost = self.subscriptions["nanoseconds_per_event"]
-        order = pc.select_k_unstable(
-            self.subscriptions.select(["nanoseconds_per_event"]),
-            k=min(count, len(self)),
-            sort_keys=[("nanoseconds_per_event", "descending")],
-        )
-        total = max(pc.sum(cost).as_py() or 0.0, 1e-12)
-        rows: list[dict[str, Any]] = self.subscriptions.take(order).to_pylist()
+        cost = np.asarray(self.subscriptions["nanoseconds_per_event"])
+        order = np.argsort(-cost, kind="stable")[:count]
+        total = max(cost.sum(), 1e-12)
+        rows: list[dict[str, Any]] = self.subscriptions.take(pa.array(order)).to_pylist()
         popular = self.attributes["attribute"].to_pylist()[:_POPULAR]
         for row in rows:
             row["share"] = row["nanoseconds_per_event"] / total

@@ -78,15 +78,13 @@ def _draw_cost(axes: Axes, analysis: Analysis) -> None:
         return
     share = np.cumsum(cost) / total
     places = np.unique(np.geomspace(1, len(share), 400).astype(np.int64))
-    axes.plot(places, share[places - 1], color=_BLUE)
-    axes.plot(places, places / len(share), color=_GREY, linestyle="dashed", linewidth=1)
-    axes.annotate("if all cost the same", (len(share) ** 0.75, len(share) ** -0.25), color="#7a8894", fontsize="small",
-                  ha="right", va="bottom")  # fmt: skip
+    axes.plot(places, share[places - 1], color=_BLUE, label="these subscriptions")
+    axes.plot(places, places / len(share), color=_GREY, linestyle="dashed", label="if all cost the same")
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     half = int(np.searchsorted(share, 0.5)) + 1
-    axes.axvline(half, color=_RED, linewidth=1)
-    axes.annotate(f" {half:,} of {len(share):,} cost half", (half, 0.06), color=_RED, fontsize="small",
-                  ha="left" if half < len(share) ** 0.5 else "right")  # fmt: skip
+    axes.axvline(half, color=_RED, linewidth=1, label=f"{half:,} of {len(share):,} cost half")
+    axes.legend(loc="upper left", frameon=False, fontsize="small")
 
 
 def _draw_bars(axes: Axes, title: str, names: list[str], counts: list[int]) -> None:
@@ -102,6 +100,7 @@ def _draw_bars(axes: Axes, title: str, names: list[str], counts: list[int]) -> N
 def _plain(axes: Axes, title: str, label: str) -> None:
     axes.set_title(title, loc="left", fontsize="medium")
     axes.set_xlabel(label)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
 
 

@@ -20,6 +20,13 @@ _MEANING = {
     "covered": "another one matches all that they match",
     "silent": "matched none of the events",
 }
+_TO_DO = {
+    "contradictory": "correct them, or remove them",
+    "always true": "ask for something, or take the stream itself",
+    "duplicate": "keep one of each",
+    "covered": "the other one alone would do",
+    "silent": "correct them, or let them expire",
+}
 _COLOURS = {"contradictory": "red", "always true": "red", "duplicate": "yellow", "covered": "yellow", "silent": "cyan"}
 
 
@@ -63,13 +70,20 @@ def _show_examples(analysis: Analysis, name: str, top: int) -> None:
     rows = analysis.examples(name, min(top, 5))
     if not rows:
         return
-    _title(name, analysis.counts[name], len(rows))
+    more = f"  {len(rows)} of {analysis.counts[name]:,}" if analysis.counts[name] > len(rows) else ""
+    out.print()
+    out.print(Text.assemble((name, f"bold {_COLOURS[name]}"), (f"{more}  {_TO_DO[name]}", "dim")))
+    other = {"duplicate": "duplicate_of", "covered": "covered_by"}.get(name)
+    texts = analysis.filters(row[other] for row in rows) if other else {}
     table = _table(expand=True)
     table.add_column("subscription", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("filter", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column("remedy", no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
+    if other:
+        table.add_column("same as" if name == "duplicate" else "covered by", no_wrap=True, max_width=24)
+        table.add_column("its filter", no_wrap=True, overflow="ellipsis", ratio=1)
     for row in rows:
-        table.add_row(Text(row["id"]), Text(row["filter"]), Text(row["remedy"]))
+        beside = (Text(row[other]), Text(texts[row[other]])) if other else ()
+        table.add_row(Text(row["id"]), Text(row["filter"]), *beside)
     out.print(table)
 
 
@@ -77,24 +91,24 @@ def _show_dearest(analysis: Analysis, top: int) -> None:
     rows = [row for row in analysis.dearest(top) if row["nanoseconds_per_event"] > 0]
     if not rows:
         return
-    total = analysis.summary(0)["per_event"]
+    total = _time(pc.sum(analysis.subscriptions["nanoseconds_per_event"]).as_py())
     out.print()
-    out.print(Text.assemble(("dearest to match", "bold"), (f"  {_time(total['nanoseconds'])} an event in all", "dim")))
+    out.print(Text.assemble(("dearest to match", "bold"), (f"  {total} an event for all of them", "dim")))
     table = _table(expand=True)
     table.add_column("subscription", no_wrap=True, max_width=24, overflow="ellipsis")
     for title in ("an event", "share", "looked at", "matches"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("filter", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column("why, and what to do", no_wrap=True, overflow="ellipsis", style="dim", ratio=2)
+    table.add_column("filter, and what to do", overflow="ellipsis", ratio=1)
     for row in rows:
+        told = Text(row["filter"].replace("\n", " "), no_wrap=True, overflow="ellipsis")
+        told.truncate(max(20, out.width - 66), overflow="ellipsis")
         table.add_row(
             Text(row["id"]),
             _time(row["nanoseconds_per_event"]),
             f"{row['share']:.1%}",
             f"{row['candidates_per_event']:.1%}",
             f"{_matches(row, analysis.events):.1%}",
-            Text(row["filter"]),
-            Text(row["reason"]),
+            Text.assemble(told, "\n", (f"→ {row['reason']}", "dim")),
         )
     out.print(table)
 
@@ -127,12 +141,6 @@ def _show_hot(analysis: Analysis, top: int) -> None:
 
 def _table(expand: bool = False) -> Table:
     return Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=expand)
-
-
-def _title(name: str, found: int, shown: int) -> None:
-    more = f"  {shown} of {found:,}" if found > shown else ""
-    out.print()
-    out.print(Text.assemble((name, f"bold {_COLOURS[name]}"), (more, "dim")))
 
 
 def _matches(row: dict[str, Any], events: int) -> float:

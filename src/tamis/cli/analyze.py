@@ -113,7 +113,7 @@ def analyze(
     if output is not None:
         write_table(found.subscriptions, output)
     if plot is not None:
-        found.plot(plot, top)
+        found.plot(plot)
     if as_json:
         typer.echo(json.dumps(found.summary(top) | {"refused": len(refused)}, ensure_ascii=False))
     else:
