@@ -10,6 +10,7 @@ from tamis.errors import (
     FilterTooComplex,
     FilterTypeError,
     IndexFileError,
+    OperatorError,
     PatternError,
     SchemaError,
     StatisticsError,
@@ -20,6 +21,7 @@ from tamis.errors import (
 from tamis.matching.explanation import Explanation, Verdict
 from tamis.matching.matches import Matches
 from tamis.matching.statistics import Statistics
+from tamis.operators import Operator, Var, operator
 from tamis.schema import Schema
 
 try:
@@ -38,6 +40,8 @@ __all__ = [
     "Index",
     "IndexFileError",
     "Matches",
+    "Operator",
+    "OperatorError",
     "PatternError",
     "Schema",
     "SchemaError",
@@ -45,8 +49,10 @@ __all__ = [
     "StatisticsError",
     "SubscriptionError",
     "TamisError",
+    "Var",
     "Verdict",
     "Violation",
     "__version__",
     "compile",
+    "operator",
 ]
