@@ -1,0 +1,17 @@
+"""Libraries that Tamis does not install by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tamis.errors import OperatorError
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Around imports: where one is missing, says how it is installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise OperatorError(f"these operators need {error.name}; install it: pip install 'tamis[{name}]'") from error
