@@ -13,7 +13,7 @@ import pyarrow as pa
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
 from tamis.operators.library.answers import Found, answer
-from tamis.operators.library.choices import with_choices
+from tamis.operators.library.configured import version_of, with_choices
 from tamis.operators.library.spatial.gazetteer import Gazetteer, gazetteer_of
 from tamis.operators.library.spatial.geodesics import Reals
 from tamis.operators.library.spatial.places import SAMPLE, Places, read_places
@@ -36,7 +36,7 @@ def spatial(
     """
     calls = _Calls(read_places(places))
     reads = {"longitude": longitude, "latitude": latitude}
-    declare = operator(reads=reads, batch=True, prepare=calls.gazetteer, version=calls.places.digest)
+    declare = operator(reads=reads, batch=True, prepare=calls.gazetteer, version=version_of(calls))
     return Spatial(
         with_choices(declare(calls.loc_in), "place", calls.places.areas),
         with_choices(declare(calls.loc_within), "place", calls.places.names),

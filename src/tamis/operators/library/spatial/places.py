@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -25,15 +24,15 @@ _FORMS = "a GeoJSON FeatureCollection (.geojson, .json) or a YAML mapping of nam
 class Places:
     """Names, sorted, and for each its geometry as text: WKT, or a GeoJSON geometry.
 
-    Small and self-contained: it travels to other processes, where geometries are made of it once (see gazetteer.py).
+    Self-contained: it travels to other processes, where geometries are made of it once (see gazetteer.py).
     """
 
     names: tuple[str, ...]
     texts: tuple[str, ...]
-    digest: str
 
     def __hash__(self) -> int:
-        return hash(self.digest)
+        # Asked at every call, and texts may be long; those of the same names are told apart by comparing.
+        return hash(self.names)
 
     @property
     def areas(self) -> tuple[str, ...]:
@@ -43,9 +42,7 @@ class Places:
     @classmethod
     def of(cls, geometries: Mapping[str, str]) -> Places:
         names = tuple(sorted(geometries))
-        texts = tuple(geometries[name] for name in names)
-        content = hashlib.blake2b(json.dumps([names, texts]).encode(), digest_size=8)
-        return cls(names, texts, content.hexdigest())
+        return cls(names, tuple(geometries[name] for name in names))
 
 
 def read_places(source: str | Path | Mapping[str, str]) -> Places:

@@ -1,8 +1,9 @@
-"""Arguments that must be one of certain names, where the names are known only once an operator is configured."""
+"""Operators made with settings: what follows from those."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 
 from tamis.operators.definition import Operator
@@ -17,3 +18,8 @@ def with_choices(operator: Operator, parameter: str, choices: Sequence[str]) -> 
         for formal in operator.formals
     )
     return dataclasses.replace(operator, formals=formals)
+
+
+def version_of(settings: object) -> str:
+    """A version that tells these settings from others by all that their `repr` says, under the version of the code."""
+    return "1." + hashlib.blake2b(repr(settings).encode(), digest_size=8).hexdigest()
