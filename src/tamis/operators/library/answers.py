@@ -1,4 +1,4 @@
-"""What a batch operator has found, in the form that its call asks for."""
+"""What a batch operator is given, and what it has found in the form that its call asks for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ class Found(NamedTuple):
 
     given: Any
     values: pa.Array
+
+
+def each_value(column: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """The values of a column with the row of each: several a row where the attribute is multiple."""
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        return np.arange(len(column)), column
+    return pc.list_parent_indices(column).to_numpy().astype(np.int64), pc.list_flatten(column)
 
 
 def answer(events: int, rows: npt.NDArray[np.int64], **columns: Found) -> pa.Array | pa.Table:
