@@ -1,0 +1,62 @@
+"""Tamis' own operators are offered as a plug-in's are, and cost nothing until they are asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from tamis.errors import OperatorError
+from tamis.operators import Operator, Registry, registry
+from tamis.operators.library.extras import extra
+
+ROOT = Path(__file__).resolve().parents[3]
+OFFERED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][registry.GROUP]
+
+
+@pytest.fixture
+def _offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if this source tree were installed."""
+    entries = EntryPoints(EntryPoint(name, value, registry.GROUP) for name, value in OFFERED.items())
+    monkeypatch.setattr(registry, "entry_points", lambda **selection: entries.select(**selection))
+
+
+@pytest.mark.usefixtures("_offers")
+@pytest.mark.parametrize(
+    ("module", "needed"),
+    [("spatial", "shapely"), ("images", "cv2"), ("reasoning", "owlrl"), ("text", "re2")],
+)
+def test_every_operator_of_a_module_is_offered_by_its_name(module: str, needed: str) -> None:
+    pytest.importorskip(needed, reason=f"the extra `{module}` is not installed")
+    place = f"tamis.operators.library.{module}"
+    names = sorted(name for name, value in OFFERED.items() if value.startswith(f"{place}:"))
+    found = Registry(names)
+    assert list(found) == names
+    here = sys.modules[place]
+    declared = {name for name in here.__all__ if isinstance(getattr(here, name), Operator)}
+    assert declared == set(names)
+    assert all(operator.about for operator in found.values())
+
+
+def test_every_offer_is_of_a_module_with_tests() -> None:
+    modules = {value.rpartition(":")[0].rpartition(".")[2] for value in OFFERED.values()}
+    assert modules == {"spatial", "images", "reasoning", "text"}
+    assert all((Path(__file__).parent / f"test_{module}.py").exists() for module in modules)
+
+
+def test_tamis_alone_imports_none_of_the_libraries() -> None:
+    code = "import sys, tamis; print({'cv2', 'shapely', 'rdflib', 'owlrl', 'geographiclib'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT / "src")
+    assert done.stdout == "set()\n"
+
+
+def test_a_library_that_is_missing_is_named_with_its_remedy() -> None:
+    with (
+        pytest.raises(OperatorError, match=r"need shapely.*pip install 'tamis\[spatial\]'"),
+        extra("spatial"),
+    ):
+        raise ModuleNotFoundError("No module named 'shapely'", name="shapely")
