@@ -10,11 +10,12 @@ from collections.abc import Callable
 from tamis.errors import TamisError
 from tamis.workloads import exploration
 from tamis.workloads.auctions import auctions
+from tamis.workloads.city_watch import CityWatch, city_watch
 from tamis.workloads.le_subscribe import le_subscribe
 from tamis.workloads.stock_quotes import stock_quotes
 from tamis.workloads.workload import Workload
 
-__all__ = ["NAMES", "Workload", "auctions", "le_subscribe", "named", "stock_quotes"]
+__all__ = ["NAMES", "CityWatch", "Workload", "auctions", "city_watch", "le_subscribe", "named", "stock_quotes"]
 
 _GENERATORS: dict[str, Callable[..., Workload]] = {
     "auctions": auctions,

@@ -52,7 +52,7 @@ class Canvas:
     """Pixels in red, green and blue, painted from back to front."""
 
     def __init__(self, width: int, height: int, colour: Colour) -> None:
-        self._pixels = np.empty((height, width, 3))
+        self._pixels = np.empty((height, width, 3), np.uint8)
         self._pixels[:] = colour
 
     @property
@@ -69,13 +69,13 @@ class Canvas:
         x, y = max(0, -left), max(0, -top)
         under = self._pixels[top + y : top + height, left + x : left + width]
         over = cover[y : y + under.shape[0], x : x + under.shape[1], None]
-        under += over * (np.array(colour) - under)
+        under[:] = np.round(under + over * (np.array(colour) - under))
 
     def png(self) -> bytes:
         width, height = self.size
         rows = np.empty((height, 1 + 3 * width), np.uint8)
         rows[:, 0] = 0
-        rows[:, 1:] = np.round(self._pixels).astype(np.uint8).reshape(height, 3 * width)
+        rows[:, 1:] = self._pixels.reshape(height, 3 * width)
         header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
         parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
         return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
