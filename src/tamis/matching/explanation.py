@@ -12,6 +12,7 @@ from tamis.language.predicates import Not, attributes_of
 from tamis.language.tree import Negation
 from tamis.matching.naive import event_values, holds
 from tamis.schema import Schema
+from tamis.schema.binary import shown_bytes
 
 State = Literal["held", "failed", "absent"]
 
@@ -65,7 +66,11 @@ def explain(text: str, event: Mapping[str, object], schema: Schema, limits: Limi
 def _verdict(condition: Condition, values: Mapping[str, list[Any]], schema: Schema) -> Verdict:
     leaf = condition.leaf if isinstance(condition, Not) else condition
     tree = Negation(leaf) if isinstance(condition, Not) else leaf
-    about = {name: values.get(name, []) for name in attributes_of(condition)}
+    about = {name: _shown(values.get(name, [])) for name in attributes_of(condition)}
     held = holds(tree, values, schema)
     state: State = "held" if held else "failed" if all(about.values()) else "absent"
     return Verdict(print_filter(Filter(((condition,),)), schema), state, about)
+
+
+def _shown(values: list[Any]) -> list[Any]:
+    return [shown_bytes(value) if isinstance(value, bytes) else value for value in values]
