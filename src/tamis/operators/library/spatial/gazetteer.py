@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -46,13 +47,22 @@ class Gazetteer:
     def within(self, name: str, longitudes: Reals, latitudes: Reals) -> npt.NDArray[np.bool_]:
         """Which points lie in an area or on its edge. A point or a line is no area, and is refused."""
         geometry = self._known(name)
-        if name not in self._areas:
+        if geometry.geom_type not in _AREAS:
             raise OperatorError(f"{name} is a {geometry.geom_type.lower()}, and nothing lies in it; ask how far it is")
         return np.asarray(shapely.intersects_xy(geometry, longitudes, latitudes))
 
     def areas_around(self, longitudes: Reals, latitudes: Reals) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """All pairs of a point and an area (by its place in `area_names`) that has it, by point and then by area."""
-        points, areas = self._tree.query(shapely.points(longitudes, latitudes), predicate="intersects")
+        points, areas = self._tree.query(shapely.points(longitudes, latitudes))
+        by_area = np.argsort(areas, kind="stable")
+        points, areas = points[by_area], areas[by_area]
+        has = np.zeros(len(points), np.bool_)
+        # The tree knows boxes. It could ask the areas too, but one point at a time, which does not use their indexes.
+        starts = np.flatnonzero(np.diff(areas, prepend=-1)).tolist()
+        for start, end in itertools.pairwise([*starts, len(areas)]):
+            rows = points[start:end]
+            has[start:end] = self.within(self._areas[areas[start]], longitudes[rows], latitudes[rows])
+        points, areas = points[has], areas[has]
         order = np.lexsort((areas, points))
         return points[order].astype(np.int64), areas[order].astype(np.int64)
 
@@ -77,9 +87,7 @@ class Gazetteer:
     def _map(self, name: str) -> Any:
         """The geometry with degrees east shortened to be as long as degrees north."""
         scale = _scale(self._middles[name])
-        mapped = shapely.transform(self._geometries[name], lambda degrees: degrees * np.array([scale, 1.0]))
-        shapely.prepare(mapped)
-        return mapped
+        return shapely.transform(self._geometries[name], lambda degrees: degrees * np.array([scale, 1.0]))
 
     def _known(self, name: str) -> Any:
         if name not in self._geometries:
