@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
@@ -18,6 +18,7 @@ from tamis.operators.library.images.vehicles import Sort, Vehicle, VehicleDetect
 
 _FEWEST_IN_A_MOB = 5
 _PICTURES = 4096
+_MILLISECONDS_FOR_PEOPLE, _MILLISECONDS_FOR_VEHICLES = 300.0, 30.0
 
 
 class Images(NamedTuple):
@@ -42,8 +43,19 @@ def images(
 ) -> Images:
     """Operators on the pictures (PNG or JPEG) of an attribute. People and vehicles are looked for once a picture."""
     calls = _Calls(people or PeopleDetector(), vehicles or VehicleDetector(), smallest_mob)
-    declare = operator(reads={"image": image}, version=version_of(calls))
-    return Images(*(declare(getattr(calls, name)) for name in Images._fields))
+    declared: dict[str, Any] = {"reads": {"image": image}, "version": version_of(calls)}
+    for_people = operator(**declared, cost=_MILLISECONDS_FOR_PEOPLE)
+    for_vehicles = operator(**declared, cost=_MILLISECONDS_FOR_VEHICLES)
+    return Images(
+        for_people(calls.mob_pattern),
+        for_people(calls.pedestrian_count),
+        for_vehicles(calls.chase_pattern),
+        for_vehicles(calls.traffic_pattern),
+        for_vehicles(calls.vehicle_count),
+        for_vehicles(calls.police_car_count),
+        for_vehicles(calls.tour_boat_count),
+        for_vehicles(calls.coast_guard_boat_count),
+    )
 
 
 @dataclass(frozen=True)

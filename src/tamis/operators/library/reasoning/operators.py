@@ -21,6 +21,8 @@ from tamis.operators.library.reasoning.ontology import (
     vocabulary_of,
 )
 
+_MILLISECONDS = 0.02
+
 
 class Reasoning(NamedTuple):
     """The operators over one ontology; `operators=[*reasoning("city.ttl")]` hands over both."""
@@ -36,7 +38,7 @@ def reasoning(ontology: str | Path = SAMPLE, *, thing: str = "sighted", rules: S
     address; of several, any may be meant. What the ontology does not know is nothing and related to nothing.
     """
     calls = _Calls(read_ontology(ontology, rules))
-    declare = operator(reads={"thing": thing}, prepare=calls.knowledge, version=version_of(calls))
+    declare = operator(reads={"thing": thing}, prepare=calls.knowledge, version=version_of(calls), cost=_MILLISECONDS)
     vocabulary = vocabulary_of(calls.ontology)
     names = Names(vocabulary)
     return Reasoning(

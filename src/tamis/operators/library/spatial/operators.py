@@ -18,6 +18,8 @@ from tamis.operators.library.spatial.gazetteer import Gazetteer, gazetteer_of
 from tamis.operators.library.spatial.geodesics import Reals
 from tamis.operators.library.spatial.places import SAMPLE, Places, read_places
 
+_MILLISECONDS = 0.005
+
 
 class Spatial(NamedTuple):
     """The spatial operators over one set of places; `operators=[*spatial("places.geojson")]` hands over all."""
@@ -36,7 +38,7 @@ def spatial(
     """
     calls = _Calls(read_places(places))
     reads = {"longitude": longitude, "latitude": latitude}
-    declare = operator(reads=reads, batch=True, prepare=calls.gazetteer, version=version_of(calls))
+    declare = operator(reads=reads, batch=True, prepare=calls.gazetteer, version=version_of(calls), cost=_MILLISECONDS)
     return Spatial(
         with_choices(declare(calls.loc_in), "place", calls.places.areas),
         with_choices(declare(calls.loc_within), "place", calls.places.names),

@@ -21,6 +21,8 @@ from tamis.operators.library.answers import Found, answer, each_value
 from tamis.operators.library.configured import version_of, with_choices
 from tamis.operators.library.text.keywords import SAMPLE, Keywords, KeywordSets, keyword_sets_of, read_keywords
 
+_MILLISECONDS = 0.01
+
 
 class Text(NamedTuple):
     """The operators on one attribute's texts; `operators=[*text("keywords.yaml")]` hands over both."""
@@ -32,7 +34,9 @@ class Text(NamedTuple):
 def text(keywords: str | Path | Mapping[str, Sequence[str]] = SAMPLE, *, attribute: str = "report") -> Text:
     """Operators on the texts of an attribute. `keywords`: named sets of words and phrases, in YAML or as a mapping."""
     calls = _Calls(read_keywords(keywords))
-    declare = operator(reads={"text": attribute}, batch=True, prepare=calls.sets, version=version_of(calls))
+    declare = operator(
+        reads={"text": attribute}, batch=True, prepare=calls.sets, version=version_of(calls), cost=_MILLISECONDS
+    )
     return Text(with_choices(declare(calls.mentions), "keywords", calls.sets_of_words.names), declare(calls.finds))
 
 
