@@ -14,6 +14,13 @@ KINDS = {
 }
 """Kinds, and who is one: by the kinds that the sample ontology states, and by its rules."""
 
+OPERATORS = {
+    "NYPD": frozenset(["Unit 42"]),
+    "CityOfNewYork": frozenset(["Unit 42", "Engine 7"]),
+    "CoastGuard": frozenset(["Cutter 5"]),
+}
+"""Who operates what, by the sample ontology and its rules."""
+
 EMERGENCY = KINDS["EmergencyVehicle"]
 _NAMES = ("Unit 42", "Engine 7", "Cab 19", "Lady Liberty", "Cutter 5", "Gull", "Nobody")
 

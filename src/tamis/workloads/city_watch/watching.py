@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.workloads.city_watch.locations import RADII, Location
-from tamis.workloads.city_watch.reports import EMERGENCY, KINDS, SETS, Report
+from tamis.workloads.city_watch.reports import EMERGENCY, KINDS, OPERATORS, SETS, Report
 from tamis.workloads.city_watch.scenes import Scene
 
 BOROUGHS = ("Bronx", "Manhattan", "Queens", "Brooklyn", "Staten Island")
@@ -54,7 +54,7 @@ def watches(rng: np.random.Generator) -> Iterator[Watch]:
         landmark = ("Times Square", "Statue of Liberty")[int(rng.integers(2))]
         radius = RADII[landmark][int(rng.integers(2))]
         id = f"w{number}"
-        match int(rng.integers(8)):
+        match int(rng.integers(9)):
             case 0:
                 yield chase(id, borough, ("any_car", "taxi", "car")[int(rng.integers(3))])
             case 1:
@@ -68,6 +68,8 @@ def watches(rng: np.random.Generator) -> Iterator[Watch]:
             case 5:
                 yield sighting(id, borough, tuple(KINDS)[int(rng.integers(len(KINDS)))])
             case 6:
+                yield operated(id, borough, tuple(OPERATORS)[int(rng.integers(len(OPERATORS)))])
+            case 7:
                 yield reported(id, landmark, radius, tuple(SETS)[int(rng.integers(len(SETS)))])
             case _:
                 yield plate(id, borough)
@@ -121,6 +123,13 @@ def sighting(id: str, borough: str, kind: str) -> Watch:
         return _in(sight, borough) and any(name in KINDS[kind] for name in sight.report.sighted)
 
     return Watch(id, f"loc_in('{borough}') AND is_a('{kind}')", holds)
+
+
+def operated(id: str, borough: str, organisation: str) -> Watch:
+    def holds(sight: Sight) -> bool:
+        return _in(sight, borough) and any(name in OPERATORS[organisation] for name in sight.report.sighted)
+
+    return Watch(id, f"loc_in('{borough}') AND related('operatedBy', '{organisation}')", holds)
 
 
 def reported(id: str, landmark: str, radius: int, keywords: str) -> Watch:
