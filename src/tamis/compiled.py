@@ -8,25 +8,30 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba as nb
 
-_ROOMS = ("language", "matching")
+_ROOMS = ("language", "matching", "operators")  # those with kernels; each may use those before it
 
 
-def _sources() -> str:
-    """A hash of everything a kernel may be made of."""
+@cache
+def _sources(room: str) -> str:
+    """A hash of everything a kernel of this room may be made of; of any other, of everything."""
     root = Path(__file__).parent
-    files = [Path(__file__), *(path for room in _ROOMS for path in (root / room).rglob("*.py"))]
+    rooms = _ROOMS[: _ROOMS.index(room) + 1] if room in _ROOMS else _ROOMS
+    files = [Path(__file__), *(path for each in rooms for path in (root / each).rglob("*.py"))]
     content = hashlib.blake2b(digest_size=16)
     for path in sorted(files):
         content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return content.hexdigest()
 
 
-SOURCES = _sources()
+def _room(function: Callable[..., Any]) -> str:
+    """The second part of the module's name: `matching` of `tamis.matching.patterns.kernels`."""
+    return function.__module__.partition(".")[2].partition(".")[0]
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
@@ -37,7 +42,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
         dispatcher = nb.njit(cache=True, **options)(function)
     except RuntimeError:  # no place on this machine can be written to: compiled anew in every process
         return nb.njit(**options)(function)
-    dispatcher._cache._cache_file._source_stamp = SOURCES
+    dispatcher._cache._cache_file._source_stamp = _sources(_room(function))
     return dispatcher
 
 
@@ -52,3 +57,11 @@ def bare_kernel(function: Callable[..., Any]) -> Any:
     Counting the arrays that small kernels hand each other would cost more than their work.
     """
     return _compiled(function, _nrt=False)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """A bare kernel that becomes part of every kernel that calls it.
+
+    For small ones that take a tuple of many arrays: handing it over costs more than they do.
+    """
+    return _compiled(function, _nrt=False, forceinline=True)

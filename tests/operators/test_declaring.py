@@ -100,6 +100,16 @@ def test_annotations_become_kinds() -> None:
     assert (parameters[8].optional, parameters[8].default) == (True, None)
 
 
+def test_annotations_that_only_the_function_knows_are_taken_by_name() -> None:
+    from decimal import Decimal
+
+    @tamis.operator
+    def later(lat: Decimal, hours: int, then: datetime = tamis.Var) -> bool:
+        return True
+
+    assert str(resolve(later, SCHEMA).signature) == "later(hours: integer, ?then: timestamp)"
+
+
 def _listing(words: list[str]) -> bool:
     return bool(words)
 

@@ -16,7 +16,7 @@ from tamis.language.rewrites.separate_calls import Case, has_calls, separate_cal
 from tamis.language.rewrites.simplify_leaves import simplify_leaves
 from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
 from tamis.language.syntax import place_of_variable
-from tamis.language.tree import Tree
+from tamis.language.tree import And, Negation, Or, Tree
 from tamis.schema import Schema
 
 
@@ -41,6 +41,23 @@ def normal_form(tree: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS, tex
     if not has_calls(pushed):
         return Filter(tuple(to_disjunctive_form(pushed, schema, limits, text)))
     return called_form(pushed, schema, limits, text)
+
+
+def bound_form(tree: Tree, schema: Schema, limits: Limits, text: str) -> Filter | CalledFilter:
+    """As `normal_form`, but with cases wherever the text calls something, even if that makes no difference."""
+    filter = normal_form(tree, schema, limits, text)
+    if isinstance(filter, Filter) and _calls(tree):
+        return CalledFilter((Case(filter.conjuncts, ()),) if filter.conjuncts else ())
+    return filter
+
+
+def _calls(tree: Tree) -> bool:
+    match tree:
+        case And(items) | Or(items):
+            return any(map(_calls, items))
+        case Negation(item):
+            return _calls(item)
+    return isinstance(tree, Call)
 
 
 def called_form(pushed: Pushed, schema: Schema, limits: Limits, text: str) -> Filter | CalledFilter:

@@ -118,7 +118,7 @@ class Calling:
         if is_constant(node):
             return self.constant(evaluate(node, self.text))
         if isinstance(node, exp.Placeholder):
-            return Variable(node.name)
+            return Variable(node.name, node.name)
         if isinstance(node, exp.Neg):
             return Arithmetic("-", 0, self._number(node.this, attributes))
         if type(node) in _ARITHMETIC:
@@ -198,7 +198,7 @@ class Calling:
                 message = f"no variable can stand for {parameter.name}; write {signature} with a value there"
                 raise self.error(FilterTypeError, message, node)
             self._note_kind(node, parameter, signature)
-            return Variable(node.name)
+            return Variable(node.name, node.name)
         if not is_constant(node):
             message = f"{signature.name} takes values and variables; what it reads of the event is not written"
             raise self.error(FilterTypeError, message, node)

@@ -7,7 +7,7 @@ conjunct of the normal form is a substitution's business of its own, and its var
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tamis.language.predicates import Operand, Slot
@@ -22,9 +22,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`?name`: what calls bind and constraints compare."""
+    """`?name`: what calls bind and constraints compare. `written` is its name in the text, empty where it has none."""
 
     name: str
+    written: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _BINDS = {"+": 1, "-": 1, "*": 2, "/": 2}
 def print_filter(filter: Filter | CalledFilter, schema: Schema) -> str:
     """The filter's canonical text: equal filters have equal texts, and its normal form is the filter again."""
     if isinstance(filter, CalledFilter):
-        return _either([_case(case, schema) for case in filter.cases])
+        return _either([_case(case, schema) for case in filter.cases]) or "FALSE"
     if not filter.conjuncts:
         return "FALSE"
     return _either([_all_of([print_literal(one, schema) for one in conjunct]) for conjunct in filter.conjuncts])

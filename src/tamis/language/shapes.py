@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
-from tamis.language.called_form import CalledFilter, normal_form
+from tamis.language.called_form import CalledFilter, bound_form
 from tamis.language.columns import Column, read_column
 from tamis.language.cutting import Cutting, as_strings, is_proper
 from tamis.language.few import cut_one, read_value
@@ -194,7 +194,7 @@ class _Binding:
             if not isinstance(text, str):
                 raise FilterSyntaxError(_NO_TEXT.format("NULL" if text is None else type(text).__name__))
             tree = parse(text, self.schema, self.limits, self.operators)
-            filter = normal_form(tree, self.schema, self.limits, text)
+            filter = bound_form(tree, self.schema, self.limits, text)
         except FilterError as error:
             self.bound.errors.append((self.first + row, error))
         else:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Literal, TypeAlias
 
 from tamis.errors import FilterError
-from tamis.language.called_form import CalledFilter, normal_form
+from tamis.language.called_form import CalledFilter, bound_form
 from tamis.language.comparisons import Comparisons
 from tamis.language.constants import Known
 from tamis.language.kernels import DECIMAL
@@ -62,7 +62,7 @@ def make_template(
     places = {start: (number, end, kind) for number, (start, end, kind) in enumerate(spans)}
     comparisons = _Slotted(text, limits, places)
     try:
-        filter = normal_form(check(text, schema, comparisons, operators), schema, limits, text)
+        filter = bound_form(check(text, schema, comparisons, operators), schema, limits, text)
     except (FilterError, _NoSlot):
         return None
     readings = comparisons.readings

@@ -30,6 +30,11 @@ _KINDS: dict[object, ParameterKind] = {
     object: "any",
     inspect.Parameter.empty: "any",
 }
+_BY_NAME: dict[str, object] = {
+    **{kind.__name__: kind for kind in (int, float, str, bool, datetime)},
+    "datetime.datetime": datetime,
+    "Any": Any,
+}
 
 
 @overload
@@ -99,13 +104,14 @@ def _check(name: str, fields: Mapping[str, Any]) -> None:
 def _formals(function: Function) -> tuple[Formal, ...]:
     try:
         signature = inspect.signature(function)
-        hints = typing.get_type_hints(function) if hasattr(function, "__annotations__") else {}
-    except (TypeError, ValueError, NameError, AttributeError):
-        # An annotation that cannot be looked up is no reason to refuse the function: it is checked when it is needed.
-        try:
-            signature, hints = inspect.signature(function), {}
-        except (TypeError, ValueError) as error:
-            raise OperatorError(f"{function!r} is no function whose parameters can be read: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise OperatorError(f"{function!r} is no function whose parameters can be read: {error}") from error
+    try:
+        hints = typing.get_type_hints(function)
+    except (TypeError, NameError, AttributeError):
+        # One annotation that cannot be looked up from outside the function spoils them all; most have plain names.
+        listed = signature.parameters.items()
+        hints = {name: _BY_NAME.get(p.annotation, p.annotation) for name, p in listed if isinstance(p.annotation, str)}
     return tuple(
         _formal(parameter, hints.get(name, parameter.annotation)) for name, parameter in signature.parameters.items()
     )

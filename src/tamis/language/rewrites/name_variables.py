@@ -20,7 +20,7 @@ def name_variables(called: Sequence[Called], first: int = 0) -> tuple[Called, ..
     """
     ranks = _told_apart(called)
     numbers: Ranks = {}
-    left = list(called)
+    left = [leaf for leaf in called if variables_of(leaf)]
     while left:
         chosen = min(left, key=lambda leaf: _choice(leaf, ranks, numbers))
         left.remove(chosen)
@@ -96,6 +96,6 @@ def _turned(leaf: Constraint) -> Constraint:
 
 def _renamed(leaf: Called, names: Mapping[str, str]) -> Called:
     def rename(part: object) -> object:
-        return Variable(names[part.name]) if isinstance(part, Variable) else part
+        return replace(part, name=names[part.name]) if isinstance(part, Variable) else part
 
     return with_parts(leaf, rename)
