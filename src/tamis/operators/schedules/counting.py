@@ -111,9 +111,7 @@ def recovery(
     def told(selectivity: Reals) -> Problem:
         return Problem(workload.cost, selectivity, workload.offsets, workload.members)
 
-    learning, unlearning, sub_order = (
-        schedule(name, told(declared)) for name in ("adaptive", "adaptive", "sub-order")
-    )
+    learning, unlearning, sub_order = (schedule(name, told(declared)) for name in ("adaptive", "adaptive", "sub-order"))
     rows = []
     for first in range(0, events, AT_ONCE):
         share = min(1.0, max(0.0, (first - drift_from) / (drift_until - drift_from)))
