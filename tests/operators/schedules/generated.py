@@ -20,9 +20,9 @@ def members(predicates: int) -> st.SearchStrategy[list[int]]:
 
 
 @st.composite
-def problems(draw: st.DrawFn, most: int = 12) -> Problem:
+def problems(draw: st.DrawFn, least: int = 0, most: int = 12) -> Problem:
     predicates = draw(st.integers(1, MOST_PREDICATES))
-    subscriptions = draw(st.lists(members(predicates), max_size=most))
+    subscriptions = draw(st.lists(members(predicates), min_size=least, max_size=most))
     selectivity = draw(st.lists(chances, min_size=predicates, max_size=predicates))
     return Problem.of(subscriptions, selectivity, draw(st.lists(costs, min_size=predicates, max_size=predicates)))
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tamis.compiled import bare_kernel, kernel
+from tamis.compiled import bare_kernel
 
 COMPARED = 32  # chains that a chain is compared with for one shared predicate, where more share it
 
@@ -138,15 +136,18 @@ def line_up(heads: Any, after: Any, out: Any) -> int:
     return count
 
 
-@kernel
+@bare_kernel
 def best_place(
-    members: Any, subscribers: Any, rank: Any, cost: Any, selectivity: Any, after: Any, before: Any, new: int
-) -> tuple[int, float]:
-    """The chain behind which a new one costs the least more (-1: the front), and how much more; -2: it does not matter.
+    members: Any, subscribers: Any, rank: Any, cost: Any, selectivity: Any, after: Any, before: Any, last: int, new: int
+) -> int:
+    """The chain behind which a new one costs the least more beside its neighbours (-1: the front).
 
-    Looked at are the places before and behind the chains that share a predicate with it, in long lists some of them.
+    Looked at are the end, and the places before and behind the chains that share a predicate with it, in long lists
+    some of them.
     """
-    best, least = -2, 0.0
+    best, least = last, 0.0
+    if last >= 0:
+        least = difference(members, rank, cost, selectivity, last, new)[0]
     for i in range(members.start[new], members.start[new] + members.length[new]):
         t = members.pool[i]
         begin, length = subscribers.start[t], subscribers.length[t]
@@ -167,4 +168,4 @@ def best_place(
                     more -= difference(members, rank, cost, selectivity, left, right)[0]
                 if more < least:
                     best, least = left, more
-    return best, np.float64(least)
+    return best

@@ -70,9 +70,9 @@ class SubOrder(Walking):
         number = super().insert(chain[np.argsort(self._rank[chain], kind="stable")] if self._fits(chain) else chain)
         self.order.remove(number)
         graph = (self.graph.members.rows, self.graph.subscribers.rows)
-        links = (self.order.after, self.order.before)
-        place, _ = best_place(*graph, self._rank, self._cost, self._selectivity, *links, number)
-        self.order.insert(number, after=None if place == -2 else place)
+        links = (self.order.after, self.order.before, self.order.last)
+        place = best_place(*graph, self._rank, self._cost, self._selectivity, *links, number)
+        self.order.insert(number, after=place)
         return number
 
     def _fits(self, chain: Integers) -> bool:

@@ -11,8 +11,8 @@ from tamis.operators.schedules.walking.kernels import follow
 class Order:
     """Numbers in a doubly linked list, so that one can be put anywhere or taken out at once.
 
-    `after[n]` and `before[n]` are n's neighbours, -1 at the ends. `listed` and `rank` are made when first asked for
-    after a change.
+    `after[n]` and `before[n]` are n's neighbours, -1 at the ends, the second of which is `last`. `listed` and `rank`
+    are made when first asked for after a change.
     """
 
     def __init__(self, numbers: Integers, size: int) -> None:
@@ -20,14 +20,14 @@ class Order:
         self.before = np.full(size, -1, np.int32)
         self.after[numbers[:-1]] = numbers[1:]
         self.before[numbers[1:]] = numbers[:-1]
-        self._first, self._last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (-1, -1)
+        self._first, self.last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (-1, -1)
         self._count = len(numbers)
         self._listed: Integers | None = numbers
         self._rank: Integers | None = None
 
     def insert(self, number: int, after: int | None = None) -> None:
         """Puts a number behind another one: -1 is the front, None the end."""
-        left = self._last if after is None else after
+        left = self.last if after is None else after
         right = self._first if left < 0 else int(self.after[left])
         if number >= len(self.after):
             more = np.full(number - len(self.after) + max(8, len(self.after) // 2), -1, np.int32)
@@ -62,7 +62,7 @@ class Order:
         else:
             self.after[left] = right
         if right < 0:
-            self._last = left
+            self.last = left
         else:
             self.before[right] = left
 
