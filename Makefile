@@ -2,8 +2,9 @@
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Tests run in two processes; see tests/conftest.py for what stays together.
-TWO   := --numprocesses 2 --dist loadgroup
+# Three processes on two cores: tests that wait for Spark or a browser leave a core free. See tests/conftest.py for what
+# stays together.
+APART := --numprocesses 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java chromium demo test test-all check bench lock clean
@@ -29,10 +30,10 @@ demo: $(STAMP) java  ## auctions through Spark against 100,000 subscriptions, re
 	@$(BIN)/tamis demo
 
 test: $(STAMP) java chromium  ## run the tests
-	$(BIN)/python -m pytest -m "not slow" $(TWO)
+	$(BIN)/python -m pytest -m "not slow" $(APART)
 
 test-all: $(STAMP) java chromium  ## run the tests, the slow ones too
-	$(BIN)/python -m pytest $(TWO)
+	$(BIN)/python -m pytest $(APART)
 
 check: $(STAMP)  ## format, lint, types, imports
 	$(BIN)/ruff format --check .
@@ -52,4 +53,4 @@ lock: $(STAMP)  ## pin what pyproject.toml asks for into requirements.lock
 
 clean:  ## remove .venv, caches and results
 	rm -rf $(VENV) demo-results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

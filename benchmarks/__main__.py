@@ -18,10 +18,12 @@ WIDTH = 160  # of the table where there is no terminal to say
 
 LINES = {
     "match-p2": "match_p2",
+    "matchers": "matchers",
     "exploration": "exploration",
     "growth": "growth",
     "compile": "compile_texts",
     "change": "change",
+    "covering": "covering",
     "spark-overhead": "spark_overhead",
     "spark-join": "spark_join",
     "streaming-latency": "streaming_latency",

@@ -33,13 +33,14 @@ class BrokerUnavailableError(Exception):
 
 
 class Broker:
-    """A broker while it is entered; `servers` is its address.
+    """A broker while it is entered; `servers` is its address. With a `password` it knows one user, `tamis`.
 
     Its data lies in a temporary folder. It ends by its own process id, also if it does not want to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, password: str | None = None) -> None:
         self.servers = ""
+        self._password = password
         self._folder = Path()
         self._process: subprocess.Popen[str] | None = None
 
@@ -49,7 +50,7 @@ class Broker:
         port, controller = _free_ports(2)
         self.servers = f"127.0.0.1:{port}"
         settings = self._folder / "server.properties"
-        settings.write_text(_settings(port, controller, self._folder / "data"))
+        settings.write_text(_settings(port, controller, self._folder / "data", self._password))
         java = ["java", "-Xmx512m", "-Dlog4j2.level=INFO", "-cp", _classpath(jars)]
         formatted = [*java, "kafka.tools.StorageTool", "format", "-t", uuid.uuid4().hex[:22], "-c", str(settings)]
         told = subprocess.run(formatted, capture_output=True, text=True, check=False)
@@ -127,13 +128,16 @@ def _spark_jars() -> Path:
     return Path(found.origin).parent / "jars"
 
 
-def _settings(port: int, controller: int, data: Path) -> str:
+def _settings(port: int, controller: int, data: Path, password: str | None) -> str:
+    protocol = "PLAINTEXT" if password is None else "SASL_PLAINTEXT"
     settings = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "listeners": f"{protocol}://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "listener.security.protocol.map": f"{protocol}:{protocol},CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": protocol,
         "log.dirs": data,
         "num.partitions": 2,
         "offsets.topic.replication.factor": 1,
@@ -141,6 +145,14 @@ def _settings(port: int, controller: int, data: Path) -> str:
         "transaction.state.log.min.isr": 1,
         "group.initial.rebalance.delay.ms": 0,
     }
+    if password is not None:
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        login = f'username="tamis" password="{password}" user_tamis="{password}"'
+        settings |= {
+            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{module} required {login};",
+        }
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 

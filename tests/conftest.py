@@ -24,7 +24,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in two processes, those with Spark stay together, for there is one session; others by file."""
+    """In several processes, tests with Spark stay together, for there is one session; others by file."""
     for item in items:
         group = "spark" if item.get_closest_marker("spark") else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))

@@ -203,3 +203,13 @@ def test_threads_that_meet_on_a_fresh_index_all_get_its_names() -> None:
         for thread in threads:
             thread.join()
         assert results == [300] * 4
+
+
+def test_auto_says_which_matcher_it_came_to_and_is_saved_as_that(tmp_path: Path) -> None:
+    index = tamis.compile(TEXTS, SCHEMA, matcher="auto")
+    assert index.matcher.name == "columnar"
+    assert found(index) == found(tamis.compile(TEXTS, SCHEMA))
+    index.save(tmp_path / "index")
+    assert tamis.Index.open(tmp_path / "index").matcher.name == "columnar"
+    with pytest.raises(tamis.TamisError, match=r"no matcher 'any'; there are .*, auto$"):
+        tamis.compile(TEXTS, SCHEMA, matcher="any")

@@ -18,10 +18,12 @@ BEGIN, END = "<!-- bench table: begin -->", "<!-- bench table: end -->"
 # In the order in which `make bench` runs them; a line it has and this list has not comes last.
 LINES = (
     "match-p2",
+    "matchers",
     "exploration",
     "growth",
     "compile",
     "change",
+    "covering",
     "spark-overhead",
     "spark-join",
     "streaming-latency",

@@ -2,6 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from tamis.analysis import Analysis, analyze
 from tamis.engine import MATCHERS, Index, compile
 from tamis.errors import (
     EventError,
@@ -31,6 +32,7 @@ except PackageNotFoundError:  # run from a source tree that is not installed
 
 __all__ = [
     "MATCHERS",
+    "Analysis",
     "EventError",
     "Explanation",
     "FilterError",
@@ -53,6 +55,7 @@ __all__ = [
     "Verdict",
     "Violation",
     "__version__",
+    "analyze",
     "compile",
     "operator",
 ]

@@ -14,7 +14,13 @@ from typing import Any
 
 import numba as nb
 
-_ROOMS = ("language", "matching", "operators")  # those with kernels; each may use those before it
+_ROOMS = (
+    "language",
+    "matching",
+    "routing",
+    "operators",
+    "analysis",
+)  # those with kernels; each may use those before it
 
 
 @cache
@@ -31,7 +37,7 @@ def _sources(room: str) -> str:
 
 def _room(function: Callable[..., Any]) -> str:
     """The second part of the module's name: `matching` of `tamis.matching.patterns.kernels`."""
-    return function.__module__.partition(".")[2].partition(".")[0]
+    return [*function.__module__.split("."), ""][1]
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:

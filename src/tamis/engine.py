@@ -19,17 +19,42 @@ from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bin
 from tamis.language.cutting import is_proper
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
+from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
+from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
+from tamis.matching.le_subscribe.gough.matcher import GoughMatcher
+from tamis.matching.le_subscribe.hanson.matcher import HansonMatcher
+from tamis.matching.le_subscribe.neon.matcher import NeonMatcher
+from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
+from tamis.matching.le_subscribe.scan import ScanMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
 from tamis.matching.naive import NaiveMatcher
 from tamis.matching.statistics import Statistics
+from tamis.matching.tree.matcher import TreeMatcher
 from tamis.operators import Operator
 from tamis.operators.calling_part import CallingPart
 from tamis.operators.splitting import plain_part
 from tamis.operators.statistics import OperatorTable
 from tamis.schema import Schema
 
-MATCHERS: Final[Mapping[str, type[Any]]] = {matcher.name: matcher for matcher in (ColumnarMatcher, NaiveMatcher)}
+MATCHERS: Final[Mapping[str, type[Any]]] = {
+    matcher.name: matcher
+    for matcher in (
+        ColumnarMatcher,
+        NaiveMatcher,
+        FairPredicateMatcher,
+        EqualityPreferredMatcher,
+        QuarantineMatcher,
+        HansonMatcher,
+        NeonMatcher,
+        GoughMatcher,
+        ScanMatcher,
+        TreeMatcher,
+    )
+}
+AUTO: Final = "auto"
+# What `auto` comes to, whatever the subscriptions are: docs/bench.md has the measurements that say so.
+_CHOSEN: Final = "columnar"
 FORMAT = 1
 CALLING_FORMAT = 2  # with operators, which those that write the first know nothing of
 _ABOUT = "index.json"
@@ -175,20 +200,31 @@ def compile(
     matcher: str = "columnar",
     statistics: Statistics | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    options: Mapping[str, Any] | None = None,
     operators: Operators | None = None,
     schedule: str = "adaptive",
 ) -> Index:
     """Compiles `{id: filter}`, or an Arrow table with string columns `id` and `filter`, into an index.
 
-    A filter that is refused does not stop the others: it is reported in `index.errors` under its id. Filters may call
-    the `operators`, in an order that the `schedule` decides.
+    A filter that is refused does not stop the others: it is reported in `index.errors` under its id. `options` are the
+    matcher's own, if it has any; they are saved with the index. `matcher` is one of `MATCHERS`, or "auto" for the one
+    that is fastest by all that was measured; `index.matcher.name` tells which that is. Filters may call the
+    `operators`, in an order that the `schedule` decides.
     """
+    if matcher == AUTO:
+        matcher = _CHOSEN
     if matcher not in MATCHERS:
-        raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join(MATCHERS)}")
+        raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join((*MATCHERS, AUTO))}")
+    kind = MATCHERS[matcher]
+    given = {}
+    if options:
+        if not hasattr(kind, "options"):
+            raise TamisError(f"the matcher {matcher!r} has no options, so none can be {', '.join(options)}")
+        given["options"] = kind.options.from_dict(options)
     calling = None if operators is None else CallingPart.of(operators, schema, limits, schedule, matcher, statistics)
     signatures = NO_OPERATORS if calling is None else calling.signatures
     new = _bound(_ids(subscriptions), subscriptions, schema, limits, signatures)
-    index = Index(schema, MATCHERS[matcher].build(plain_part(new), schema, statistics), limits, calling)
+    index = Index(schema, kind.build(plain_part(new), schema, statistics, **given), limits, calling)
     if calling is not None:
         calling.add(new)
     index.errors = _refused(new)

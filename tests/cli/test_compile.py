@@ -8,6 +8,9 @@ from pathlib import Path
 import pyarrow.csv
 import pyarrow.parquet
 
+from tamis import Index
+from tamis.matching.tree.matcher import TreeMatcher
+from tamis.matching.tree.options import Options
 from tests.cli.house import MATCHES, Tamis
 
 COMPILE = ("compile", "subscriptions.jsonl", "--schema", "schema.yaml", "-o", "auctions.index")
@@ -70,3 +73,35 @@ def test_more_refusals_than_are_told_are_counted(tamis: Tamis, house: Path) -> N
     stderr = tamis(*COMPILE).stderr
     assert stderr.count("refused: FilterTypeError") == 10
     assert "and 15 more; --refused FILE writes them all" in stderr
+
+
+def test_an_index_may_be_of_another_matcher_with_options(tamis: Tamis) -> None:
+    result = tamis(*COMPILE, "--matcher", "tree", "--option", "collapse=false", "--option", "factor=period")
+    assert result.exit_code == 0
+    index = Index.open("auctions.index")
+    assert isinstance(index.matcher, TreeMatcher)
+    assert index.matcher.tree.options == Options(collapse=False, factor=("period",))
+    matched = tamis("match", "auctions.index", "events.jsonl", "--numbers")
+    rows = [json.loads(line) for line in matched.stdout.splitlines()]
+    assert sorted((row["event"], row["subscription"]) for row in rows) == MATCHES
+
+
+def test_options_that_there_are_not_are_refused(tamis: Tamis) -> None:
+    for given, said in (
+        (("--option", "collapse=false"), "columnar"),
+        (("--matcher", "tree", "--option", "collapse"), "NAME=VALUE"),
+        (("--matcher", "tree", "--option", "colapse=false"), "colapse"),
+        (("--matcher", "tree", "--option", "collapse=perhaps"), "perhaps"),
+        (("--matcher", "trie"), "trie"),
+    ):
+        result = tamis(*COMPILE, *given)
+        assert result.exit_code == 2
+        assert said in result.stderr
+
+
+def test_an_option_given_again_makes_a_list(tamis: Tamis) -> None:
+    given = [word for name in ("period", "quantity", "price") for word in ("--option", f"factor={name}")]
+    assert tamis(*COMPILE, "--matcher", "tree", *given).exit_code == 0
+    matcher = Index.open("auctions.index").matcher
+    assert isinstance(matcher, TreeMatcher)
+    assert matcher.tree.options.factor == ("period", "quantity", "price")

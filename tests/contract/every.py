@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tamis
+from tamis.testing import Generated
 from tamis.workloads import Workload
 
 every_matcher = pytest.mark.parametrize("matcher", tamis.MATCHERS)
+
+# They share all but their index and its kernel with each other and with `columnar`, which is tried at length.
+COMPARED = ("fair-predicate", "equality-preferred", "quarantine", "hanson", "neon", "gough", "scan")
+
+
+def examples(matcher: str, count: int) -> int:
+    """So many generated cases; fewer for the algorithms that are there to be compared with."""
+    return max(1, count // 6) if matcher in COMPARED else count
+
+
+def check_generated(
+    matcher: str, count: int, drawn: st.SearchStrategy[Generated], check: Callable[[str, Generated], None]
+) -> None:
+    """Checks a matcher on generated cases."""
+
+    @settings(max_examples=examples(matcher, count))
+    @given(workload=drawn)
+    def case(workload: Generated) -> None:
+        check(matcher, workload)
+
+    case()
+
 
 AUCTIONS = tamis.Schema.from_dict(
     {

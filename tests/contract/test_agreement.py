@@ -3,65 +3,48 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
 
 import tamis
 from tamis.matching.statistics import Statistics
 from tamis.testing import Generated, crowds, reference_matches, workloads
 from tamis.workloads import named
-from tests.contract.every import answers, every_matcher, texts
+from tests.contract.every import answers, check_generated, every_matcher, texts
 
 EXPLORATION = ("w1", "w1p1", "w2", "w2z", "w3", "w4", "w5", "w5s", "w6", "w6a")
 
 
 @every_matcher
-@settings(max_examples=300)
-@given(workload=workloads())
-def test_agrees_with_the_oracle(matcher: str, workload: Generated) -> None:
-    _agrees(matcher, workload)
+def test_agrees_with_the_oracle(matcher: str) -> None:
+    check_generated(matcher, 300, workloads(), _agrees)
 
 
 @every_matcher
-@settings(max_examples=60)
-@given(workload=crowds())
-def test_agrees_with_the_oracle_on_crowds(matcher: str, workload: Generated) -> None:
-    _agrees(matcher, workload)
+def test_agrees_with_the_oracle_on_crowds(matcher: str) -> None:
+    check_generated(matcher, 60, crowds(), _agrees)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @every_matcher
-@settings(max_examples=5000)
-@given(workload=workloads(max_subscriptions=40, max_events=20))
-def test_agrees_with_the_oracle_at_length(matcher: str, workload: Generated) -> None:
-    _agrees(matcher, workload)
+def test_agrees_with_the_oracle_at_length(matcher: str) -> None:
+    check_generated(matcher, 5000, workloads(max_subscriptions=40, max_events=20), _agrees)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @every_matcher
-@settings(max_examples=1500)
-@given(workload=crowds(max_subscriptions=2000))
-def test_agrees_with_the_oracle_on_crowds_at_length(matcher: str, workload: Generated) -> None:
-    _agrees(matcher, workload)
+def test_agrees_with_the_oracle_on_crowds_at_length(matcher: str) -> None:
+    check_generated(matcher, 1500, crowds(max_subscriptions=2000), _agrees)
 
 
 @every_matcher
-@settings(max_examples=50)
-@given(workload=workloads())
-def test_statistics_of_the_stream_change_the_plan_but_not_the_answer(matcher: str, workload: Generated) -> None:
-    statistics = Statistics.from_events(workload.schema.to_arrow(workload.events))
-    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher, statistics=statistics)
-    assert answers(index, workload.events) == _expected(workload, index)
+def test_statistics_of_the_stream_change_the_plan_but_not_the_answer(matcher: str) -> None:
+    check_generated(matcher, 50, workloads(), _agrees_given_statistics)
 
 
 @every_matcher
-@settings(max_examples=50)
-@given(workload=workloads())
-def test_a_batch_is_answered_as_its_events_are_one_by_one(matcher: str, workload: Generated) -> None:
-    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
-    one_by_one = [answers(index, [event])[0] for event in workload.events]
-    assert answers(index, workload.events) == one_by_one
+def test_a_batch_is_answered_as_its_events_are_one_by_one(matcher: str) -> None:
+    check_generated(matcher, 50, workloads(), _agrees_with_itself)
 
 
 @every_matcher
@@ -83,6 +66,18 @@ def test_agrees_with_the_oracle_on_auctions(matcher: str) -> None:
 def _agrees(matcher: str, workload: Generated) -> None:
     index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
     assert answers(index, workload.events) == _expected(workload, index)
+
+
+def _agrees_given_statistics(matcher: str, workload: Generated) -> None:
+    statistics = Statistics.from_events(workload.schema.to_arrow(workload.events))
+    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher, statistics=statistics)
+    assert answers(index, workload.events) == _expected(workload, index)
+
+
+def _agrees_with_itself(matcher: str, workload: Generated) -> None:
+    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
+    one_by_one = [answers(index, [event])[0] for event in workload.events]
+    assert answers(index, workload.events) == one_by_one
 
 
 def _expected(workload: Generated, index: tamis.Index) -> list[list[str]]:

@@ -17,7 +17,7 @@ from tamis.errors import SubscriptionError
 from tamis.schema import Schema
 from tamis.testing import Generated, events, filters, reference_matches, workloads
 from tamis.workloads import named
-from tests.contract.every import AUCTIONS, answers, every_matcher, texts
+from tests.contract.every import AUCTIONS, answers, every_matcher, examples, texts
 
 
 class Changes(RuleBasedStateMachine):
@@ -94,14 +94,14 @@ class Changes(RuleBasedStateMachine):
 
 @every_matcher
 def test_changes_between_matches_are_seen(matcher: str) -> None:
-    _run(matcher, settings(max_examples=30, stateful_step_count=12))
+    _run(matcher, settings(max_examples=examples(matcher, 30), stateful_step_count=12))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @every_matcher
 def test_changes_between_matches_are_seen_at_length(matcher: str) -> None:
-    _run(matcher, settings(max_examples=400, stateful_step_count=40))
+    _run(matcher, settings(max_examples=examples(matcher, 400), stateful_step_count=40))
 
 
 def _run(matcher: str, how: settings) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
 
 import tamis
 from tamis.errors import IndexFileError
 from tamis.testing import Generated, reference_matches, workloads
 from tamis.workloads import named
-from tests.contract.every import AUCTIONS, answers, every_matcher, texts
+from tests.contract.every import AUCTIONS, answers, check_generated, every_matcher, texts
 
 SUBSCRIPTIONS = {
     "s": "price > 1",
@@ -36,13 +35,14 @@ def test_a_saved_index_opens_as_it_was(matcher: str, tmp_path: Path) -> None:
 
 
 @every_matcher
-@settings(max_examples=25)
-@given(workload=workloads())
-def test_any_index_survives_saving(matcher: str, workload: Generated, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("saved")
-    index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
-    index.save(folder / "index")
-    assert answers(tamis.Index.open(folder / "index"), workload.events) == answers(index, workload.events)
+def test_any_index_survives_saving(matcher: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def survives(matcher: str, workload: Generated) -> None:
+        folder = tmp_path_factory.mktemp("saved")
+        index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
+        index.save(folder / "index")
+        assert answers(tamis.Index.open(folder / "index"), workload.events) == answers(index, workload.events)
+
+    check_generated(matcher, 25, workloads(), survives)
 
 
 @every_matcher

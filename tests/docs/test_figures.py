@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from docs.figures import performance_table
+from docs.figures import matchers, performance_table
+from tamis.cli.bench.results import Results
+from tamis.comparison import Cell, Measurement
 
 MACHINE = {"processor": "x86_64", "cores": 2, "python": "3.11"}
 
@@ -64,3 +66,34 @@ def test_the_figure_of_growth_is_drawn(tmp_path: Path) -> None:
     assert growth.points(findings) == [(10_000, 1.0, 1000.0), (100_000, 10.0, 10_000.0)]
     growth.draw(growth.points(findings), 2, tmp_path / "growth.png")
     assert (tmp_path / "growth.png").stat().st_size > 10_000
+
+
+def cell(matcher: str, seconds: float, size: int = 10) -> Cell:
+    told = Measurement(matcher, "w", size, 5, 5, 1.0, seconds, 0.0, 0.0, 0.0, 1, 1, 8, matcher)
+    return Cell(matcher, "w", size, told)
+
+
+def test_small_sets_have_the_columnar_index_beside_the_best_other() -> None:
+    batches = Results([cell("columnar", 2e-6), cell("scan", 1e-6), cell("tree", 4e-6)], "columnar")
+    single = Results([cell("columnar", 1e-4), cell("scan", 2e-4)], "columnar")
+    assert matchers.small_table(batches, single).splitlines()[-1] == (
+        "| w | 10 | 2.00 µs | **1.00 µs (scan, 0.50×)** | 100 µs | 200 µs (scan, 2.00×) |"
+    )
+
+
+def test_the_page_on_matchers_has_the_markers_of_its_tables() -> None:
+    page = matchers.PAGE.read_text(encoding="utf-8")
+    for name in ("matchers table", "small table"):
+        once = matchers.between(page, name, "new\n")
+        assert "begin -->\nnew\n<!--" in once
+        assert matchers.between(once, name, "new\n") == once
+    with pytest.raises(SystemExit, match="no markers"):
+        matchers.between(page, "another table", "")
+
+
+def test_the_picture_of_an_analysis_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the Spark extra is not installed")
+    from docs.figures import analysis
+
+    analysis.draw(tmp_path / "analysis.png", subscriptions=300, events=50)
+    assert (tmp_path / "analysis.png").stat().st_size > 20_000

@@ -8,6 +8,7 @@ service against a real server in place of the one at `SERVER`, and ```python no-
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,3 +145,23 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     assert commands == ["make demo", "make test"]
     before = (ROOT / "README.md").read_text(encoding="utf-8").split("    make demo")[0]
     assert before.count("\n\n") == 2  # the name and one paragraph
+
+
+def test_the_commands_of_the_page_on_bench_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is read and checked; only the measuring, which takes long, is left out."""
+    from tamis.cli import app
+    from tamis.cli.bench import command
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "compare", lambda *_: iter(()))
+    Path("quotes").mkdir()
+    Path("build/bench").mkdir(parents=True)
+    Path("auctions.yaml").write_text(LOTS, encoding="utf-8")
+    Path("subscriptions.jsonl").write_text('{"id": "ann", "filter": "price < 500"}\n', encoding="utf-8")
+    Path("events.jsonl").write_text('{"title": "Writing desk", "price": 480}\n', encoding="utf-8")
+    scripts = _SHELL.findall((ROOT / "docs/bench.md").read_text(encoding="utf-8"))
+    commands = [shlex.split(line)[1:] for script in scripts for line in script.splitlines()]
+    assert len(commands) == 10
+    for words in commands:
+        outcome = CliRunner().invoke(app, words)
+        assert "nothing was measured" in outcome.stderr, (words, outcome.output)

@@ -93,6 +93,7 @@ def test_no_answers_and_no_events() -> None:
 
 def test_work_is_counted_from_nothing() -> None:
     work = Work()
-    assert (work.candidates, work.buckets, work.probes) == (0, 0, 0)
-    work.counters += [3, 2, 1]
-    assert (work.candidates, work.buckets, work.probes) == (3, 2, 1)
+    counted = ("candidates", "buckets", "probes", "predicates", "nodes")
+    assert [getattr(work, name) for name in counted] == [0] * 5
+    work.counters += [5, 4, 3, 2, 1]
+    assert [getattr(work, name) for name in counted] == [5, 4, 3, 2, 1]

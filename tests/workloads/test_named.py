@@ -8,7 +8,8 @@ import pytest
 
 from tamis.errors import TamisError
 from tamis.language import parse
-from tamis.workloads import NAMES, named
+from tamis.workloads import NAMES, READABLE, named
+from tamis.workloads.naming import parameters, with_parameters
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,3 +76,54 @@ LE_SUBSCRIBE_EVENTS = [
     {"a1": None, "a2": "v134", "a3": None, "b1": 270, "b2": 2725, "b3": None},
     {"a1": None, "a2": None, "a3": "v150", "b1": 739, "b2": 4098, "b3": None},
 ]
+
+
+def test_parameters_may_stand_beside_the_name() -> None:
+    asked = named("le_subscribe(p=1)")(200, 5, 3)
+    meant = named("le_subscribe")(200, 5, 3, p=1.0)
+    assert asked.name == "le_subscribe(p=1)"
+    assert asked.subscriptions.equals(meant.subscriptions)
+    assert set(named("gryphon(attributes=3, values=2)")(5, 5).events.column_names) == {"a0", "a1", "a2"}
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_a_readable_name_is_the_same_workload(name: str) -> None:
+    asked, meant = named(name)(50, 5, 3), named(READABLE[name])(50, 5, 3)
+    assert (asked.name, meant.name) == (name, READABLE[name])
+    assert asked.subscriptions.equals(meant.subscriptions)
+    assert asked.events.equals(meant.events)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("le_subscribe(q=1)", "le_subscribe has no parameter 'q'; it has p"),
+        ("w4(p=1)", "w4 has no parameter 'p'; it has none"),
+        ("le_subscribe(p=much)", "p=much: the workload le_subscribe takes a number for p"),
+        ("gryphon(values=1.5)", "values=1.5: the workload gryphon takes a whole number for values"),
+        ("le_subscribe(p=1", "names no workload"),
+    ],
+)
+def test_parameters_that_mean_nothing_are_refused(text: str, message: str) -> None:
+    with pytest.raises(TamisError, match=message.replace("(", r"\(")):
+        named(text)
+
+
+def test_parameters_can_be_put_beside_those_of_a_name() -> None:
+    assert with_parameters("le_subscribe", {}) == "le_subscribe"
+    assert with_parameters("le_subscribe(p=0.5)", {"p": "0.8"}) == "le_subscribe(p=0.8)"
+    assert parameters("le_subscribe(p=0.5)") == {"p": 0.5}
+    with pytest.raises(TamisError, match="no parameter"):
+        with_parameters("ranges", {"p": "1"})
+
+
+@pytest.mark.parametrize(("values", "distinct"), [(33, 1_980), (83, 4_876)])
+def test_padres_sets_compare_two_of_twenty_attributes_nearly_always_by_equality(values: int, distinct: int) -> None:
+    texts = named("padres_sets")(200_000, 1, 1, values=values).subscriptions["filter"].to_pylist()
+    terms = [text.split(" AND ") for text in texts]
+    assert {len(both) for both in terms} == {2}
+    assert {len({term.split()[0] for term in both}) for both in terms} == {2}
+    every = [term for both in terms for term in both]
+    assert sum(" = " in term for term in every) / len(every) == pytest.approx(0.97, abs=0.005)
+    assert len({term.split()[0] for term in every}) == 20
+    assert len(set(every)) == pytest.approx(distinct, rel=0.03)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from tamis.cli.analyze import analyze
 from tamis.cli.backtest import backtest
+from tamis.cli.bench import bench
 from tamis.cli.compile import compile
 from tamis.cli.convert import convert
+from tamis.cli.covers import covers
 from tamis.cli.demo import demo
+from tamis.cli.experiments import experiments
 from tamis.cli.explain import explain
 from tamis.cli.failures import Commands
 from tamis.cli.keys import keys
@@ -48,10 +52,11 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, convert, serve, demo, version):
+for command in (match, validate, explain, compile, backtest, analyze, covers, bench, convert, serve, demo, version):
     app.command()(command)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)
+app.add_typer(experiments)
 
 
 def main() -> None:

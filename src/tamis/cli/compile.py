@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+import tamis
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.indexes import compiled, is_index
@@ -41,6 +43,19 @@ def compile(
             show_default=False,
         ),
     ] = None,
+    matcher: Annotated[
+        str, typer.Option("--matcher", metavar="NAME", help="The algorithm: " + ", ".join(tamis.MATCHERS) + ".")
+    ] = "columnar",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE",
+            help="An option of the matcher, such as collapse=false. May be given several times; the same name again "
+            "makes a list.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Compile subscriptions to an index on disk.
 
@@ -51,6 +66,7 @@ def compile(
       tamis compile subscriptions.jsonl --schema auctions.yaml -o auctions.index
       tamis compile subs.csv -s auctions.yaml -o auctions.index --refused bad.csv
       tamis compile subs.csv -s auctions.yaml -o auctions.index --sample events/
+      tamis compile subs.csv -s auctions.yaml -o auctions.index --matcher tree --option factor=period
 
     \b
     [bold]Exit codes[/bold]
@@ -69,7 +85,7 @@ def compile(
         with err.status("looking at past events"):
             statistics = Statistics.from_events(EventFiles(sample, ignore_unknown=True).sample(shape, _SAMPLE))
     start = time.perf_counter()
-    result = compiled(subscriptions, shape, statistics)
+    result = compiled(subscriptions, shape, statistics, matcher, _options(option or []))
     with err.status(f"writing {output}"):
         result.index.save(output)
     remark(f"{len(result.index):,} subscriptions compiled to {output} in {time.perf_counter() - start:.1f} s")
@@ -77,3 +93,22 @@ def compile(
     if result.refused:
         remark(f"{len(result.refused):,} refused" + (f", see {refused_to}" if refused_to else ""))
         raise typer.Exit(PARTLY_REFUSED)
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    """`name=value` as options: values are numbers, true, false, or else words."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, word = text.partition("=")
+        if not equals:
+            raise CommandError(f"--option {text}: an option is NAME=VALUE")
+        try:
+            value = json.loads(word)
+        except ValueError:
+            value = word
+        if name in found:
+            before = found[name]
+            found[name] = [*before, value] if isinstance(before, list) else [before, value]
+        else:
+            found[name] = value
+    return found

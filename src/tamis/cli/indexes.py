@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tamis
 from tamis.cli.failures import CommandError
@@ -45,11 +47,17 @@ def index_of(subscriptions: Path, schema: Schema | None) -> Compiled:
     return compiled(subscriptions, schema, None)
 
 
-def compiled(subscriptions: Path, schema: Schema, statistics: Statistics | None) -> Compiled:
+def compiled(
+    subscriptions: Path,
+    schema: Schema,
+    statistics: Statistics | None,
+    matcher: str = "columnar",
+    options: Mapping[str, Any] | None = None,
+) -> Compiled:
     with err.status(f"reading {subscriptions}"):
         read = read_subscriptions(subscriptions)
     with err.status(f"compiling {len(read.table):,} subscriptions"):
-        index = tamis.compile(read.table, schema, statistics=statistics)
+        index = tamis.compile(read.table, schema, matcher, statistics, options=options)
     refused = read.refused + [Refusal.of(id, error) for id, error in index.errors]
     if not len(index):
         remark(f"{subscriptions}: no subscription could be taken")

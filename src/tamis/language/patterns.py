@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -65,9 +66,27 @@ def write_like(parts: list[str | Wildcard]) -> str:
 def like_expression(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     """A regular expression that a value (in lower case, where case is ignored) must match in full."""
     parts = read_like(pattern.lower() if ignore_case else pattern) or []
-    found = {Wildcard.ONE: ".", Wildcard.ANY: ".*"}
-    written = (found[part] if isinstance(part, Wildcard) else re.escape(part) for part in parts)
-    return re.compile("".join(written), re.DOTALL)
+    found = {Wildcard.ONE: ".", Wildcard.ANY: None}
+    written = [found[part] if isinstance(part, Wildcard) else re.escape(part) for part in parts]
+    return re.compile(without_backtracking(written), re.DOTALL)
+
+
+def without_backtracking(parts: Sequence[str | None]) -> str:
+    """The expression of a LIKE pattern whose parts are expressions of one character each, or None for any run of them.
+
+    Each piece between two runs is looked for once, leftmost, which leaves the most for those after it. Trying other
+    places too would take time beyond all measure: `%a%a%a%b` on a long run of `a`.
+    """
+    pieces = [""]
+    for part in parts:
+        if part is None:
+            pieces.append("")
+        else:
+            pieces[-1] += part
+    if len(pieces) == 1:
+        return pieces[0]
+    first, *inner, last = pieces
+    return first + "".join(f"(?>.*?{piece})" for piece in inner if piece) + ".*" + last
 
 
 def like_matches(pattern: str, ignore_case: bool, value: str) -> bool:

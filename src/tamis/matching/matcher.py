@@ -57,6 +57,11 @@ class Matcher(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def bytes_held(self) -> int:
+        """What matching needs of memory: neither ids nor texts."""
+        ...
+
     def ids(self) -> pa.Array:
         """The ids present, in no particular order."""
         ...

@@ -16,6 +16,9 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
+CANDIDATES, BUCKETS, PROBES, PREDICATES, NODES = range(5)  # of the work's counters
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Matches of consecutive events: event `first + i` matched `numbers[offsets[i]:offsets[i + 1]]`."""
@@ -47,22 +50,38 @@ class Binding:
 
 
 class Work:
-    """What an answer cost: candidates verified, buckets hit, table probes made."""
+    """What an answer cost, counted by the kernels in `counters`, in the order of the properties.
+
+    Not every algorithm has all of them to count: what it has none of stays 0. Candidates and predicates all have.
+    """
 
     def __init__(self) -> None:
-        self.counters = np.zeros(3, np.int64)
+        self.counters = np.zeros(5, np.int64)
 
     @property
     def candidates(self) -> int:
-        return int(self.counters[0])
+        """Subscriptions looked at one by one, or counted for."""
+        return int(self.counters[CANDIDATES])
 
     @property
     def buckets(self) -> int:
-        return int(self.counters[1])
+        """Buckets, clusters or runs of subscriptions that the event led to."""
+        return int(self.counters[BUCKETS])
 
     @property
     def probes(self) -> int:
-        return int(self.counters[2])
+        """Lookups in hash tables."""
+        return int(self.counters[PROBES])
+
+    @property
+    def predicates(self) -> int:
+        """Predicates whose truth was decided, each time that it was: compared, or found by their key."""
+        return int(self.counters[PREDICATES])
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of trees and automata visited."""
+        return int(self.counters[NODES])
 
 
 class Matches:

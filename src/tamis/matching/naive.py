@@ -19,10 +19,11 @@ import re2
 from tamis.errors import EventError, IndexFileError, Violation
 from tamis.language import parse
 from tamis.language.calls import Call, Constraint
+from tamis.language.patterns import without_backtracking
 from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.matcher import Subscriptions
-from tamis.matching.matches import Answer, Matches, Part
+from tamis.matching.matches import CANDIDATES, PREDICATES, Answer, Matches, Part, Work
 from tamis.matching.statistics import Statistics
 from tamis.schema import EVENT_TYPE, Domain, EnumeratedDomain, HierarchicalDomain, Schema
 
@@ -31,8 +32,8 @@ Values = Mapping[str, Sequence[Any]]  # attribute → its values in one event; a
 _FILE = "subscriptions.json"  # after a line with its checksum
 
 
-def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False) -> bool:
-    """Whether the filter, or its negation, holds for an event with these values.
+def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False, work: Work | None = None) -> bool:
+    """Whether the filter, or its negation, holds for an event with these values; `work` counts its predicates.
 
     The negation of a comparison asks that its attributes are present and that the comparison does not hold.
     """
@@ -40,11 +41,14 @@ def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False) -> 
         case Constant(value):
             return value != negated
         case Negation(item):
-            return holds(item, values, schema, not negated)
+            return holds(item, values, schema, not negated, work)
         case And(items) | Or(items):
             every = isinstance(tree, And) != negated
-            answers = (holds(item, values, schema, negated) for item in items)
+            answers = (holds(item, values, schema, negated, work) for item in items)
             return all(answers) if every else any(answers)
+    if work is not None:
+        work.counters[PREDICATES] += 1
+    match tree:
         case Present(attribute):
             return bool(values.get(attribute)) != negated
         case Versus(left, operator, right):
@@ -90,8 +94,8 @@ def _compares(a: Any, operator: str, b: Any, domain: Domain) -> bool:
 @lru_cache(maxsize=10_000)
 def _like(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     parts = re.findall(r"\\(.)|(%)|(_)|([^\\])", pattern.lower() if ignore_case else pattern, re.DOTALL)
-    body = (".*" if run else "." if one else re.escape(escaped or plain) for escaped, run, one, plain in parts)
-    return re.compile("".join(body), re.DOTALL)
+    body = [None if run else "." if one else re.escape(escaped or plain) for escaped, run, one, plain in parts]
+    return re.compile(without_backtracking(body), re.DOTALL)
 
 
 @lru_cache(maxsize=10_000)
@@ -115,15 +119,16 @@ class NaiveMatcher:
         return matcher
 
     def match(self, batch: pa.RecordBatch) -> Matches:
-        filters = list(self._filters.items())
+        filters, work = list(self._filters.items()), Work()
+        work.counters[CANDIDATES] = len(filters) * len(batch)
         found = [
-            [k for k, (_, (_, tree)) in enumerate(filters) if holds(tree, values, self._schema)]
+            [k for k, (_, (_, tree)) in enumerate(filters) if holds(tree, values, self._schema, work=work)]
             for values in event_values(batch, self._schema)
         ]
         names = pa.array([key for key, _ in filters], pa.string())
         offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
         part = Part(0, offsets, np.array([k for row in found for k in row], np.int32))
-        return Matches(len(batch), [Answer(names, [part])])
+        return Matches(len(batch), [Answer(names, [part])], work)
 
     def add(self, subscriptions: Subscriptions) -> None:
         refused = {row for row, _ in subscriptions.bound.errors}
@@ -145,6 +150,11 @@ class NaiveMatcher:
 
     def __len__(self) -> int:
         return len(self._filters)
+
+    @property
+    def bytes_held(self) -> int:
+        """The texts stand for the trees, which Python does not measure."""
+        return sum(len(text.encode()) for text, _ in self._filters.values())
 
     def ids(self) -> pa.Array:
         return pa.array(list(self._filters), pa.string())

@@ -6,6 +6,7 @@
 Nothing here starts Spark before it is asked to; without PySpark or Java, `session` says in one line what is missing.
 """
 
+from tamis.pipeline.analyze import analyze
 from tamis.pipeline.backtest import Backtest, backtest
 from tamis.pipeline.compile import compile
 from tamis.pipeline.indexes import Subscribed
@@ -31,6 +32,7 @@ __all__ = [
     "Subscribed",
     "SubscriptionTable",
     "Validated",
+    "analyze",
     "backtest",
     "compile",
     "match",

@@ -50,7 +50,7 @@ def snapshot_of(subscriptions: Subscribed, session: SparkSession, folder: str | 
         return source.snapshot()
     version, path = _SAVED.get(source, (None, ""))
     if version != source.version or not Path(path).exists():
-        path = str(_shared_folder(session, folder) / uuid.uuid4().hex)
+        path = str(shared_folder(session, folder) / uuid.uuid4().hex)
         source.save(path)
         _SAVED[source] = (source.version, path)
     return Snapshot(source.schema, (Part(path),))
@@ -64,7 +64,7 @@ def live(subscriptions: Subscribed, session: SparkSession, folder: str | Path | 
     return snapshot_of(source, session, folder)
 
 
-def _shared_folder(session: SparkSession, given: str | Path | None) -> Path:
+def shared_folder(session: SparkSession, given: str | Path | None) -> Path:
     """The folder named here or in the session's settings, or a temporary one where all workers are on this machine."""
     named = given or session.conf.get(FOLDER, None)
     if named is not None:

@@ -1,7 +1,7 @@
 """What a server can be told: one frozen tree of settings, put together from a file, the environment and options.
 
 Later ones win: defaults, then the YAML file, then `TAMIS_…` variables, then the command line. A nested setting such as
-`limits.body_bytes` is the variable `TAMIS_LIMITS_BODY_BYTES`.
+`limits.body_bytes` is the variable `TAMIS_LIMITS_BODY_BYTES`; mappings and lists are YAML there too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ Duration = Annotated[timedelta, Field(gt=timedelta(0))]
 
 _STRICT: Final = ConfigDict(extra="forbid")
 _PREFIX: Final = "TAMIS"
+# Settings of several values, which a variable gives in the form that they have in the file.
+_LISTS: Final = frozenset([("spark_config",), ("trusted_proxies",)])
 
 
 class ConfigurationError(TamisError):
@@ -108,7 +110,8 @@ class DeliverySettings:
     allow_private: bool = False
     """Whether webhooks may go to private, loopback and link-local addresses."""
     kafka: str | None = None
-    """`host:port` of the Kafka that subscriptions with delivery to a topic are served by; None: there is none."""
+    """The Kafka that subscriptions with delivery to a topic are served by, as `host:port` or in the form of `log_url`;
+    None: there is none."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -133,6 +136,7 @@ class Settings:
     spark_master: str | None = None
     """None: all local cores."""
     spark_config: Mapping[str, str] = field(default_factory=dict)
+    """More for Spark: `spark.jars.packages` with another connector for Kafka, `spark.driver.memory`, ..."""
     schema_path: Path | None = None
     """The schema in YAML, for the first start; from then on the store has it."""
     unknown_attributes: Literal["ignore", "refuse"] = "ignore"
@@ -180,7 +184,7 @@ def read_settings(
     for path in _setting_paths(Settings):
         text = environment.get("_".join((_PREFIX, *path)).upper())
         if text is not None:
-            _put(given, path, text)
+            _put(given, path, _listed(path, text) if path in _LISTS else text)
     for name, value in options.items():
         if value is not None:
             _put(given, tuple(name.split(".")), value)
@@ -203,13 +207,20 @@ def _from_file(file: Path) -> dict[str, Any]:
 
 
 def _setting_paths(cls: type[Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The path of every setting that one text can give."""
+    """The path of every setting."""
     for one in fields(cls):
         nested = type(one.default)
         if is_dataclass(nested):
             yield from _setting_paths(nested, (*above, one.name))
-        elif one.name not in ("spark_config", "trusted_proxies"):
+        else:
             yield (*above, one.name)
+
+
+def _listed(path: tuple[str, ...], text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{'.'.join(path)}: {text!r} is no YAML: {error}") from error
 
 
 def _put(given: dict[str, Any], path: tuple[str, ...], value: object) -> None:

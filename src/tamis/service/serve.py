@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable, Coroutine
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -15,11 +17,14 @@ import uvicorn
 
 from tamis.pipeline.session import require_spark
 from tamis.service.api import create_app
+from tamis.service.api.head_limit import HeadLimit
+from tamis.service.api.known_host import KnownHost
 from tamis.service.api.schema_file import settle_schema
 from tamis.service.api.service import Service
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.delivery import Delivery
 from tamis.service.log import open_log
+from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.matching import Supervisor
 from tamis.service.store import Store
 
@@ -28,11 +33,14 @@ Announce = Callable[[str], None]
 _GRACE: Final = 20  # seconds that requests under way have when the server ends
 _POLL: Final = 0.2
 _BACKLOG: Final = 2048
+_FILES: Final = 65_536
+LOCAL_NAMES: Final = ("localhost", "ip6-localhost")
 
 
 def serve(settings: Settings, announce: Announce) -> None:
     """Serves until SIGINT or SIGTERM. `announce` is given the lines a person should read."""
     require_spark()
+    _allow_many_files()
     listening = _listen(settings.host, settings.port)
     try:
         service = assemble(settings)
@@ -42,9 +50,11 @@ def serve(settings: Settings, announce: Announce) -> None:
         announce(f"API      http://{_in_url(host)}:{port}/v1   (described at /openapi.json)")
         announce(f"state    {settings.state.absolute()}")
         app = create_app(service)
+        if is_for_this_machine(settings):
+            app.add_middleware(KnownHost)
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=HeadLimit,
             ws="websockets-sansio",
             lifespan="on",
             access_log=False,
@@ -62,9 +72,28 @@ def serve(settings: Settings, announce: Announce) -> None:
         listening.close()
 
 
+def is_for_this_machine(settings: Settings) -> bool:
+    """Whether only programs of this machine are meant to reach the server, and may do so without a key."""
+    try:
+        local = ip_address(settings.host).is_loopback
+    except ValueError:
+        local = settings.host in LOCAL_NAMES
+    return local and not settings.trusted_proxies and "anyone" in (settings.access.publish, settings.access.subscribe)
+
+
+def _allow_many_files() -> None:
+    """A reader is an open file, and a process may often have no more than a thousand until it asks for more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY else _FILES, hard))
+
+
 def assemble(settings: Settings) -> Service:
     """The parts of a server over its state folder; errors say what cannot be opened."""
-    settings.state.mkdir(parents=True, exist_ok=True)
+    if settings.delivery.kafka is not None:
+        KafkaAddress.parse(settings.delivery.kafka)  # complains now, not when the first notification is to go there
+    # The events in it are as much its owner's business as the store, which is made so by itself.
+    settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store.open(settings.store)
     try:
         version, schema = settle_schema(store, settings.schema_path)
@@ -143,10 +172,17 @@ async def _run(server: _Server, service: Service, listening: socket.socket, anno
 async def _tell(service: Service, announce: Announce) -> None:
     """A line each time the pipeline comes up or fails."""
     told = ""
+    elsewhere = "another service of this store matches events"
+    words = {
+        "starting": "Spark is starting",
+        "running": "Spark is running: events are matched from now on",
+        "waiting": f"{elsewhere}; this one takes its place when it ends"
+        if service.log.shared is not None
+        else f"{elsewhere}, and does not see this one's: several services need one log (--log kafka://host:port/topic)",
+    }
     while True:
         status = service.supervisor.status()
-        if status.state != told and status.state in ("starting", "running", "failed", "restarting"):
-            words = {"starting": "Spark is starting", "running": "Spark is running: events are matched from now on"}
+        if status.state != told and status.state in (*words, "failed", "restarting"):
             announce(words.get(status.state, f"the pipeline failed and is started again: {status.error}"))
             told = status.state
         await asyncio.sleep(_POLL)

@@ -29,10 +29,11 @@ KINDS = {
     "volume": "integer",
     "date": "string",
 }
+_COUNTS = "expected_matches_per_{}.txt.gz"
 
 
 def stock_quotes(folder: str | Path, events: int | None = None) -> Workload:
-    """The folder's subscriptions and its first so many events (all of them where `events` is None)."""
+    """The folder's subscriptions, its first so many events (all of them where `events` is None), and their counts."""
     schema = single_type(KINDS, "quote")
     with gzip.open(Path(folder) / "subscriptions.jsonl.gz", "rt", encoding="utf-8") as lines:
         rules = [json.loads(line) for line in lines]
@@ -42,12 +43,15 @@ def stock_quotes(folder: str | Path, events: int | None = None) -> Workload:
     options = pyarrow.json.ParseOptions(explicit_schema=form, unexpected_field_behavior="error")
     with gzip.open(Path(folder) / "events.jsonl.gz", "rb") as stream:
         quotes = pyarrow.json.read_json(stream, parse_options=options)
-    return Workload("stock_quotes", schema, pa.table({"id": ids, "filter": texts}), quotes.slice(0, events))
+    subscriptions = pa.table({"id": ids, "filter": texts})
+    counted = (Path(folder) / _COUNTS.format("event")).exists()
+    expected = expected_matches(folder, "event")[:events] if counted else None
+    return Workload("stock_quotes", schema, subscriptions, quotes.slice(0, events), expected)
 
 
 def expected_matches(folder: str | Path, per: str) -> npt.NDArray[np.int64]:
     """The folder's own count of matches, per "event" or per "subscription"."""
-    with gzip.open(Path(folder) / f"expected_matches_per_{per}.txt.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(Path(folder) / _COUNTS.format(per), "rt", encoding="utf-8") as lines:
         return np.array([int(line) for line in lines], np.int64)
 
 

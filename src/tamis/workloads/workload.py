@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,15 @@ class Workload:
     """A named, seeded problem: the same name, sizes and seed give the same rows on every machine.
 
     `subscriptions` has the string columns `id` and `filter`; `events` has a column an attribute, null where the
-    attribute is absent and a list where it is multiple.
+    attribute is absent and a list where it is multiple. `expected`: how many matches each event has, where others
+    have counted them.
     """
 
     name: str
     schema: Schema
     subscriptions: pa.Table
     events: pa.Table
+    expected: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
     def batches(self, rows: int = 8192) -> Iterator[pa.RecordBatch]:
         """The events in record batches of at most so many rows."""

@@ -16,8 +16,9 @@ import pytest
 from tamis.errors import IndexFileError
 from tamis.language import DEFAULT_LIMITS, bind
 from tamis.language.shapes import Bound
-from tamis.matching.columnar import index as module
-from tamis.matching.columnar.index import FOLD, GROWTH, WAITING, ColumnarMatcher
+from tamis.matching.columnar.index import ColumnarMatcher
+from tamis.matching.levels import matcher as module
+from tamis.matching.levels.matcher import FOLD, GROWTH, WAITING
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.statistics import Statistics
 from tamis.testing import reference_matches

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tamis.matching.columnar import level as module
+from tamis.matching.columnar import level as columnar
 from tamis.matching.columnar.files import read_arrays
 from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.probing.kernels import PROBES, match_events
+from tamis.matching.levels import level as module
 from tamis.schema import Schema
 from tamis.testing import Generated, crowds, reference_matches
 from tests.matching.columnar.buckets.test_pool import MIXED
@@ -137,7 +138,7 @@ def test_a_removal_during_a_match_leaves_nothing_behind(monkeypatch: pytest.Monk
         calls.append(1)
         return match_events(*arguments)
 
-    monkeypatch.setattr(module, "match_events", meanwhile)
+    monkeypatch.setattr(columnar, "match_events", meanwhile)
     kept = set(matched[1::2])
     assert found(level, EVENTS) == [[id for id in row if id in kept] for row in expected]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.matching.columnar import level as module
 from tamis.matching.columnar.slabs import KEPT, Slabs
+from tamis.matching.levels import level as module
 from tests.matching.columnar.subject import SCHEMA, level_of, matches_of
 
 

@@ -7,8 +7,8 @@ import sys
 
 REHEARSED = """
 import os, sys
-from tamis.pipeline.workers.daemon import rehearse
-rehearse()
+from tamis.pipeline.workers.daemon import load
+load()
 assert "tamis.pipeline.workers.sieve" in sys.modules and "pyspark.worker" in sys.modules
 import tamis
 schema = tamis.Schema.from_dict({"attributes": {"price": "float"}, "event_types": {"lot": {"price": "optional"}}})

@@ -43,6 +43,12 @@ def test_a_filter_is_tried_on_what_was_published_last(server: Server) -> None:
     assert (tried["examined"], tried["matched"], len(tried["events"])) == (200, 60, 50)
     assert [each["event"]["price"] for each in tried["events"][:2]] == [59.0, 58.0]
     assert tried["events"][0]["event"]["odd"] == 59
+    assert len(tried["misses"]) == 50
+    assert [each["event"]["price"] for each in tried["misses"][:2]] == [199.0, 198.0]
+    long = " OR ".join(f"price = {n}" for n in range(60))
+    assert len(long) > 500
+    again = server.client.post("/v1/filters/try", json={"filter": long}).json()
+    assert {**tried, "canonical": ""} == {**again, "canonical": ""}
 
 
 def test_a_backtest_waits_for_the_pipeline_and_shows_its_result(server: Server) -> None:

@@ -30,6 +30,13 @@ def test_the_server_is_ready_when_all_its_parts_are(server: Server) -> None:
     assert (answer.status_code, answer.json()["pipeline"]) == (503, "restarting")
 
 
+def test_a_server_whose_log_another_matches_is_ready(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.pipeline.become(state="waiting")
+    assert server.client.get("/ready").status_code == 503, "nobody else sees its spool"
+    monkeypatch.setattr(type(server.service.log), "shared", "kafka events")
+    assert server.client.get("/ready").json()["pipeline"] == "ok"
+
+
 def test_a_store_that_is_gone_is_told_and_is_no_fault(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.service.store import StoreError
 
@@ -75,6 +82,18 @@ def test_paths_that_lead_nowhere_share_one_name_in_the_metrics(server: Server) -
     metrics = server.client.get("/metrics").text
     assert 'operation="unknown",status="404"} 5.0' in metrics
     assert "nowhere" not in metrics
+
+
+def test_endpoints_that_fail_are_for_administrators(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = {"endpoint": "https://intranet:443", "state": "open", "failures": 5, "next_attempt": None}
+    monkeypatch.setattr(server.service.delivery, "endpoints", lambda: [failing])
+    assert server.client.get("/v1/status", headers=server.key("administer")).json()["delivery"]["endpoints"] == [
+        failing
+    ]
+    for headers in ({}, server.key("subscribe")):
+        answer = server.client.get("/v1/status", headers=headers)
+        assert answer.json()["delivery"]["breakers_open"] == 0
+        assert "intranet" not in answer.text
 
 
 def test_the_pipelines_error_is_for_administrators(server: Server) -> None:
@@ -170,7 +189,45 @@ def test_latency_is_from_accepted_to_matched() -> None:
     for end in (10, 20, 30):
         meter.accepted(end)
         now += 1.0
-    assert meter.matched(20) == [3.0, 2.0]
+    assert meter.matched({0: 20}) == [3.0, 2.0]
     assert meter.latency(0.99) == 3.0
-    assert meter.matched(20) == []
-    assert meter.newest == 30
+    assert meter.matched({0: 20}) == []
+    assert meter.unmatched({0: 20}) == 10
+
+
+def test_a_slow_start_is_forgotten_after_a_minute() -> None:
+    now = 0.0
+    meter = Meter(clock=lambda: now)
+    meter.accepted(1)
+    now = 22.0
+    meter.matched({0: 1})
+    meter.accepted(2)
+    now = 22.5
+    meter.matched({0: 2})
+    assert (meter.latency(0.5), meter.latency(0.99)) == (22.0, 22.0)
+    now = 82.2
+    assert meter.latency(0.99) == 0.5
+    now = 83.0
+    assert meter.latency(0.99) is None
+
+
+def test_what_another_service_matches_is_not_waited_for() -> None:
+    now = 0.0
+    meter = Meter(clock=lambda: now)
+    meter.accepted(5)
+    meter.await_nothing()
+    now = 3600.0
+    meter.accepted(7)
+    assert meter.matched({0: 7}) == [0.0]
+    assert meter.unmatched({0: 6}) == 1
+
+
+def test_partitions_are_numbered_apart() -> None:
+    meter = Meter(clock=lambda: 0.0)
+    assert meter.unmatched({0: 5}) is None
+    meter.accepted(10)
+    meter.accepted(4, partition=1)
+    assert meter.matched({0: 9, 1: 3}) == []
+    assert meter.unmatched({0: 9, 1: 3}) == 2
+    assert meter.matched({0: 9, 1: 4}) == [0.0]
+    assert meter.unmatched({0: 12}) == 4

@@ -213,6 +213,20 @@ def test_a_log_that_takes_nothing_is_an_answer_of_503(server: Server, monkeypatc
     assert server.client.get("/ready").json()["log"] == "ok"
 
 
+def test_an_event_that_the_log_can_never_take_is_an_answer_of_413(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tamis.service.log import EventTooLarge
+
+    async def refuses(*_: Any, **__: Any) -> Any:
+        raise EventTooLarge("an event is larger than Kafka takes")
+
+    monkeypatch.setattr(server.service.log, "append", refuses)
+    answer = server.publish(CHEAP)
+    assert (answer.status_code, answer.json()["type"]) == (413, "urn:tamis:problem:too-large")
+    assert server.client.get("/ready").json()["log"] == "ok", "nothing is wrong with the log"
+
+
 def test_the_newest_events_are_for_administrators(server: Server) -> None:
     server.publish([{**CHEAP, "price": float(n)} for n in range(5)])
     assert server.client.get("/v1/events/recent").status_code == 401

@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 from tamis.errors import SchemaError, TamisError
 from tamis.schema import Schema
+from tamis.service.api.schema_file import settle_schema
 from tamis.service.api.service import Service
 from tamis.service.configuration import ConfigurationError, Settings, read_settings
 from tamis.service.serve import administrator_key, assemble, serve
+from tamis.service.store import Store
 from tests.service.api.server import AUCTIONS
 
 
@@ -46,6 +48,16 @@ def test_later_settings_win(tmp_path: Path) -> None:
     assert (settings.access.publish, settings.delivery.allow_private) == ("keys", True)
     assert settings.retention.spool.days == 2
     assert Settings.from_json(settings.to_json()) == settings
+
+
+def test_mappings_and_lists_come_from_the_environment_as_yaml() -> None:
+    environment = {"TAMIS_SPARK_CONFIG": "{spark.jars: 'a.jar,b.jar'}", "TAMIS_TRUSTED_PROXIES": "[10.0.0.1]"}
+    settings = read_settings({}, None, environment)
+    assert settings.spark_config == {"spark.jars": "a.jar,b.jar"}
+    assert settings.trusted_proxies == ("10.0.0.1",)
+    for bad in ("{", "text"):
+        with pytest.raises(ConfigurationError, match="spark_config"):
+            read_settings({}, None, {"TAMIS_SPARK_CONFIG": bad})
 
 
 @pytest.mark.parametrize(
@@ -99,6 +111,29 @@ def test_the_schema_of_the_first_start_stays_and_may_be_extended(tmp_path: Path)
         version(extended(**{"ce.id": "integer"}))
     # What failed has let go of the folder.
     assert version(None) == 2
+
+
+def test_two_servers_that_start_at_once_agree_on_the_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "schema.yaml", AUCTIONS)
+    store = Store.open(Settings(state=tmp_path).store)
+    current = store.schemas.current
+
+    def overtaken() -> Any:
+        monkeypatch.setattr(store.schemas, "current", current)
+        found = current()
+        store.schemas.add(Schema.from_dict(AUCTIONS).to_dict())
+        return found
+
+    monkeypatch.setattr(store.schemas, "current", overtaken)
+    assert settle_schema(store, path)[0] == 1
+    store.close()
+
+
+def test_a_kafka_to_deliver_to_is_understood_before_anything_starts(tmp_path: Path) -> None:
+    settings = read_settings({"state": tmp_path / "state", "delivery.kafka": "broker"}, None, {})
+    with pytest.raises(TamisError, match="'broker' is no address of Kafka"):
+        assemble(settings)
+    assert not (tmp_path / "state").exists()
 
 
 def test_the_administrators_key_is_made_once_and_kept_to_its_user(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis.service.configuration import LimitSettings, Settings
+from tamis.service.api.deliveries import KafkaForm, stored_delivery
+from tamis.service.api.problems import Problem
+from tamis.service.configuration import DeliverySettings, LimitSettings, Settings
 from tests.service.api.server import CHEAP, Server
 
 
@@ -231,6 +234,18 @@ def test_a_webhooks_secret_is_shown_once(server: Server) -> None:
 def test_a_delivery_that_may_not_be_is_refused(start: Callable[..., Server], delivery: dict[str, Any]) -> None:
     answer = start(Settings()).client.post("/v1/subscriptions", json={"filter": "TRUE", "delivery": delivery})
     assert answer.status_code == 422
+
+
+def test_the_topics_of_the_log_are_not_for_notifications() -> None:
+    settings = Settings(log_url="kafka://broker:9092/events?tls=true", delivery=DeliverySettings(kafka="broker:9092"))
+
+    def stored(topic: str) -> dict[str, Any]:
+        return asyncio.run(stored_delivery(KafkaForm(mode="kafka", topic=topic), settings))
+
+    assert stored("told") == {"mode": "kafka", "topic": "told"}
+    for topic in ("events", "events.keys", "__consumer_offsets", ".."):
+        with pytest.raises(Problem, match="not for notifications"):
+            stored(topic)
 
 
 def test_a_subscription_is_tested_against_an_event(server: Server) -> None:

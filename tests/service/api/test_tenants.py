@@ -52,6 +52,22 @@ def test_anothers_subscription_is_answered_like_one_that_does_not_exist(
     assert server.client.get(f"/v1/subscriptions/{theirs['id']}", headers=owner).json()["label"] == ""
 
 
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_nor_is_anothers_there_in_cloudevents_own_api(server: Server, method: str) -> None:
+    form = {"sink": "https://example.org/hook", "protocol": "HTTP", "filters": [{"exact": {"type": "private"}}]}
+    owner, stranger = server.key("subscribe"), server.key("publish", "subscribe")
+    made = server.client.post("/cloudevents/v1/subscriptions", json=form, headers=owner)
+    mine = server.client.post("/cloudevents/v1/subscriptions", json=form)
+    body = form if method == "PUT" else None
+    for headers in [{}, stranger, {"Tamis-Ticket": mine.headers["Tamis-Ticket"]}]:
+        there = ask(server, method, f"/cloudevents/v1/subscriptions/{made.json()['id']}", body, headers)
+        absent = ask(server, method, f"/cloudevents/v1/subscriptions/sub_{'A' * 22}", body, headers)
+        assert there == absent
+        assert there[0] == 404
+    assert server.client.get("/cloudevents/v1/subscriptions", headers=stranger).json() == []
+    assert len(server.client.get("/cloudevents/v1/subscriptions", headers=owner).json()) == 1
+
+
 @pytest.mark.parametrize("path", ["/socket"])
 def test_anothers_socket_is_refused(server: Server, path: str) -> None:
     theirs = server.subscribe(headers=server.key("subscribe"))

@@ -93,6 +93,20 @@ def test_a_credential_is_sent_and_never_shown(server: Server) -> None:
     assert kept.delivery["headers"] == {"Authorization": "Bearer abc"}
 
 
+@pytest.mark.parametrize("name", ["authorization", "AUTHORIZATION", "X-API-Key", "Cookie"])
+def test_nor_is_one_that_was_given_as_a_header(server: Server, name: str) -> None:
+    made = make(server, protocolsettings={"headers": {name: "hush", "X-Team": "a"}})
+    assert made.json()["protocolsettings"]["headers"] == {"X-Team": "a"}
+    headers = {"Tamis-Ticket": made.headers["Tamis-Ticket"]}
+    path = f"/cloudevents/v1/subscriptions/{made.json()['id']}"
+    assert "hush" not in server.client.get(path, headers=headers).text
+    changed = server.client.put(path, json=made.json() | {"config": {}}, headers=headers)
+    assert changed.status_code == 200, changed.text
+    found = server.service.store.subscriptions.get(made.json()["id"])
+    assert found is not None
+    assert found.delivery["headers"] == {name: "hush", "X-Team": "a"}
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

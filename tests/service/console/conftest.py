@@ -6,12 +6,13 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from tests.service.console.fake_api import create_fake
@@ -50,22 +51,28 @@ class Announcing(uvicorn.Server):
         self.up.set()
 
 
-@pytest.fixture
-def service() -> Iterator[Running]:
-    state = State()
+@contextmanager
+def served(app: FastAPI, lifespan: Literal["on", "off"] = "off") -> Iterator[str]:
+    """The address of an application that is being served by a thread."""
     with closing(socket.socket()) as listening:
         listening.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        config = uvicorn.Config(create_fake(state), log_level="warning", lifespan="off")
+        config = uvicorn.Config(app, log_level="warning", lifespan=lifespan, timeout_graceful_shutdown=5)
         server = Announcing(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         assert server.up.wait(30)
-        yield Running(state, address)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         server.should_exit = True
         # Streams of matches never end by themselves.
-        server.force_exit = True
+        server.force_exit = lifespan == "off"
         thread.join(30)
+
+
+@pytest.fixture
+def service() -> Iterator[Running]:
+    state = State()
+    with served(create_fake(state)) as address:
+        yield Running(state, address)
 
 
 @pytest.fixture(scope="module")
@@ -107,28 +114,36 @@ def complaints() -> Complaints:
     return Complaints()
 
 
+def opened_page(
+    browser: Browser, complaints: Complaints, address: str, key: str | None, place: str = "#/", **options: Any
+) -> Page:
+    """The console of a service at a place, signed in if there is a key, in a context of its own."""
+    context = browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | options))
+    page = context.new_page()
+    page.set_default_timeout(_PATIENCE)
+    page.on("console", complaints.heard)
+    page.on("pageerror", lambda error: complaints.found.append(str(error)))
+    # What the policy refuses is told to the page, before any script of the console runs.
+    page.add_init_script(
+        "addEventListener('securitypolicyviolation', e => console.error('policy: ' + e.violatedDirective))"
+    )
+    start = f"{address}/console/"
+    page.goto(start if key is None else f"{start}#key={key}")
+    if key is not None:
+        page.get_by_role("link", name="Overview").wait_for()
+    if place != "#/":
+        page.evaluate("place => { location.hash = place; }", place)
+    return page
+
+
 @pytest.fixture
 def open_console(browser: Browser, service: Running, complaints: Complaints) -> Iterator[Opening]:
     """Opens the console at a place, signed in unless `key` says otherwise. Complaints fail the test at its end."""
     contexts = []
 
     def opened(place: str = "#/", *, key: str | None = ADMINISTRATOR, **options: Any) -> Page:
-        context = browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | options))
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(_PATIENCE)
-        page.on("console", complaints.heard)
-        page.on("pageerror", lambda error: complaints.found.append(str(error)))
-        # What the policy refuses is told to the page, before any script of the console runs.
-        page.add_init_script(
-            "addEventListener('securitypolicyviolation', e => console.error('policy: ' + e.violatedDirective))"
-        )
-        start = f"{service.address}/console/"
-        page.goto(start if key is None else f"{start}#key={key}")
-        if key is not None:
-            page.get_by_role("link", name="Overview").wait_for()
-        if place != "#/":
-            page.evaluate("place => { location.hash = place; }", place)
+        page = opened_page(browser, complaints, service.address, key, place, **options)
+        contexts.append(page.context)
         return page
 
     yield opened

@@ -99,7 +99,8 @@ async def status(fake: Fake) -> Json:
         "revision": 60,
         "log": {"events": 90_000, "bytes": 31_400_000},
         "delivery": {"position": 1, "listeners": 3, "handed_out": 51_200, "delivered": 8_123, "failed": 12}
-        | {"breakers_open": 1, "outlets": 2, "failing": 1, "disabled": 0},
+        | {"breakers_open": 1, "outlets": 2, "failing": 1, "disabled": 0}
+        | {"endpoints": [{"endpoint": "https://hooks.example.org:443", "state": "open", "failures": 7}]},
         "pipeline": pipeline | fake.pipeline,
     }
 
@@ -152,7 +153,7 @@ async def one(found: Owned) -> Json:
 
 
 @api.patch("/subscriptions/{id}")
-async def changed(found: Ticketed, body: Json) -> Json:
+async def changed(found: Owned, body: Json) -> Json:
     found |= body
     return found
 
@@ -195,14 +196,15 @@ async def stream_of_one(found: Owned, fake: Fake) -> StreamingResponse:
 
 
 @api.get("/subscriptions/{id}/notifications")
-async def polled(found: Owned, fake: Fake, cursor: str = "", limit: int = 100) -> Json:
-    first = int(cursor or 0)
-    page = [notification(fake, found["id"], at) for at in range(first + 1, min(first + limit, 30) + 1)]
+async def polled(found: Owned, fake: Fake, order: str, cursor: str = "", limit: int = 100) -> Json:
+    assert order == "newest"
+    last = int(cursor or 31)
+    page = [notification(fake, found["id"], at) for at in range(last - 1, max(last - limit, 1) - 1, -1)]
     return {
         "notifications": page,
-        "cursor": str(first + len(page)),
+        "cursor": page[-1]["cursor"] if page else cursor,
         "state": found["state"],
-        "more": first + limit < 30,
+        "more": last - limit > 1,
     }
 
 
@@ -250,26 +252,26 @@ async def explained(fake: Fake, body: Json) -> Json:
 @api.post("/filters/try")
 async def tried(fake: Fake, body: Json) -> Json:
     canonical(fake, body["filter"])
-    events = [
-        {"id": f"evt_{at}", "time": now(-at), "event": event}
-        for at, event in enumerate(fake.events)
-        if explain(body["filter"], event, fake.schema).matched
-    ]
-    return {"canonical": body["filter"], "examined": len(fake.events), "matched": len(events), "events": events[:50]}
+    shown: dict[bool, list[Json]] = {True: [], False: []}
+    for at, event in enumerate(fake.events):
+        matched = explain(body["filter"], event, fake.schema).matched
+        shown[matched].append({"id": f"evt_{at}", "time": now(-at), "event": event})
+    found = {"canonical": body["filter"], "examined": len(fake.events), "matched": len(shown[True])}
+    return found | {"events": shown[True][:50], "misses": shown[False][:50]}
 
 
 @api.post("/backtests", status_code=202)
 async def backtested(fake: Fake, body: Json) -> Json:
     canonical(fake, body["filter"])
     id = f"bt_{len(fake.backtests)}"
-    fake.backtests[id] = {"id": id, "state": "waiting", "done": 0, "total": 90_000, "result": None, "error": ""}
+    fake.backtests[id] = {"id": id, "state": "waiting", "done": 0, "total": 8, "result": None, "error": ""}
     return fake.backtests[id]
 
 
 @api.get("/backtests/{id}")
 async def backtest(id: str, fake: Fake) -> Json:
     job = fake.backtests[id]
-    job["done"] = min(job["total"], job["done"] + 45_000)
+    job["done"] = min(job["total"], job["done"] + 4)
     job["state"] = "running"
     if job["done"] == job["total"]:
         hours = range(36)
@@ -304,8 +306,9 @@ async def extended(fake: Fake, body: Json) -> Json:
 
 
 @api.get("/dead-letters")
-async def dead_letters(fake: Fake, kind: str = "") -> Json:
-    return {"dead_letters": [each for each in fake.letters if kind in ("", each["kind"])], "next": None}
+async def dead_letters(fake: Fake, order: str, kind: str = "") -> Json:
+    assert order == "newest"
+    return {"dead_letters": [each for each in reversed(fake.letters) if kind in ("", each["kind"])], "next": None}
 
 
 @api.post("/dead-letters/{id}/replay", status_code=202)

@@ -25,6 +25,9 @@ def test_webhooks_are_shown_with_what_troubles_them_and_open_breakers(open_conso
     expect(row).to_contain_text("failing")
     expect(row).to_contain_text("the connection was refused")
     expect(page.locator(".facts > div", has_text="Open breakers")).to_contain_text("1")
+    endpoint = page.get_by_role("table", name="Endpoints that failed of late").locator("tbody tr")
+    expect(endpoint).to_contain_text("https://hooks.example.org:443")
+    expect(endpoint.locator(".badge")).to_have_text("open")
 
 
 def test_a_dead_letter_is_replayed_or_removed(open_console: Opening, service: Running) -> None:

@@ -24,6 +24,10 @@ def test_the_console_is_at_its_address_with_and_without_a_slash(client: TestClie
     assert "<title>Tamis</title>" in answer.text
 
 
+def test_the_servers_own_address_leads_to_the_console(client: TestClient) -> None:
+    assert client.get("/").url.path == "/console/"
+
+
 def test_every_file_is_served_under_the_policy_and_with_its_type(client: TestClient) -> None:
     for path, page in pages().items():
         answer = client.get(f"/console/{path}")

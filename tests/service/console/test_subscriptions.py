@@ -50,9 +50,9 @@ def test_one_subscription_shows_its_matches_over_time_and_its_notifications_live
         asked[:2] for asked in service.state.asked
     ]
     expect(page.locator(".match").first).to_contain_text("price < 500")
-    page.get_by_text("Stored ones, the oldest first").click()
+    page.get_by_text("Stored ones, the newest first").click()
     expect(page.locator(".past .match")).to_have_count(20)
-    page.locator(".past").get_by_role("button", name="Next").click()
+    page.locator(".past").get_by_role("button", name="Older").click()
     expect(page.locator(".past .match")).to_have_count(10)
 
 
@@ -66,23 +66,29 @@ def test_an_event_is_tested_and_explained(open_console: Opening, service: Runnin
     expect(page.get_by_text("This is no JSON")).to_be_visible()
 
 
-def test_changes_ask_for_the_ticket_and_a_wrong_one_is_told(
+def test_cancelling_asks_for_the_ticket_and_a_wrong_one_is_told(
     open_console: Opening, service: Running, complaints: Complaints
 ) -> None:
     complaints.expected = {403}
     chosen = service.state.subscriptions[0]
     page = open_console(f"#/subscriptions/{chosen['id']}")
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Cancel").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Ticket").fill("tkt_wrong")
-    dialog.get_by_role("button", name="Pause").click()
+    dialog.get_by_role("button", name="Cancel it").click()
     expect(dialog).to_contain_text("need the subscription's ticket")
     assert chosen["state"] == "active"
     dialog.get_by_label("Ticket").fill(TICKET)
-    dialog.get_by_role("button", name="Pause").click()
+    dialog.get_by_role("button", name="Cancel it").click()
+    expect(page.locator(".page-head .badge")).to_have_text("cancelled")
+
+
+def test_a_pause_needs_no_ticket(open_console: Opening, service: Running) -> None:
+    page = open_console(f"#/subscriptions/{service.state.subscriptions[0]['id']}")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     expect(page.locator(".page-head .badge")).to_have_text("paused")
     page.get_by_role("button", name="Go on").click()
-    page.get_by_role("dialog").get_by_label("Ticket").fill(TICKET)
     page.get_by_role("dialog").get_by_role("button", name="Go on").click()
     expect(page.locator(".page-head .badge")).to_have_text("active")
 
@@ -107,12 +113,12 @@ def test_renewing_and_cancelling(open_console: Opening, service: Running) -> Non
 
 def test_a_dialog_keeps_the_focus_and_gives_it_back(open_console: Opening, service: Running) -> None:
     page = open_console(f"#/subscriptions/{service.state.subscriptions[0]['id']}")
-    page.get_by_role("button", name="Pause").focus()
+    page.get_by_role("button", name="Cancel").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_label("Ticket")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_role("button", name="Pause")).to_be_focused()
+    expect(page.get_by_role("button", name="Cancel")).to_be_focused()
 
 
 def test_what_is_not_shown_to_the_key_can_be_opened_by_its_ticket(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from aiokafka.errors import OutOfOrderSequenceNumber
 
 from tamis.service.configuration import DeliverySettings
 from tamis.service.delivery.channel import Undelivered
@@ -48,6 +50,48 @@ def test_notifications_go_out_in_order_and_the_cursor_is_kept(any_store: Store) 
         async with Running(any_store) as running:
             running.record(3, [(cheap()[0], [hook.number])])
             assert (await running.channel.next()).position >> 24 == 3, "nothing is sent twice"
+
+    run(push())
+
+
+def test_one_of_two_pushes_and_the_other_goes_on_when_it_ends(any_store: Store) -> None:
+    hook = _webhook(any_store)
+
+    async def push() -> None:
+        async with AsyncExitStack() as ending:
+            one = await ending.enter_async_context(Running(any_store))
+            async with Running(any_store) as other:
+                assert (one.delivery.status()["pushing"], other.delivery.status()["pushing"]) == (1, 0)
+                (first,) = one.record(1, [(cheap()[0], [hook.number])])
+                assert (await one.channel.next()).position == first
+                await ending.aclose()
+                await other.delivery.notice_changes()
+                assert other.delivery.status()["pushing"] == 1
+                (second,) = other.record(2, [(cheap()[0], [hook.number])])
+                assert (await other.channel.next()).position == second, "what was sent is not sent again"
+                assert one.channel.all == [(hook.id, first)]
+
+    run(push())
+
+
+def test_whoever_loses_the_lock_ends_pushing_and_begins_again_where_others_have_come_to(store: Store) -> None:
+    hook = _webhook(store)
+
+    async def push() -> None:
+        async with Running(store) as running:
+            (first,) = running.record(1, [(cheap()[0], [hook.number])])
+            assert (await running.channel.next()).position == first
+            lock = store.lock("pushing")
+            running.delivery._sole.release()
+            assert lock.hold()
+            await running.delivery.notice_changes()
+            assert (running.delivery.status()["pushing"], running.delivery.status()["outlets"]) == (0, 0)
+            (second,) = running.record(2, [(cheap()[0], [hook.number])])
+            store.deliveries.save([DeliveryState(hook.number, second)])
+            lock.release()
+            await running.delivery.notice_changes()
+            (third,) = running.record(3, [(cheap()[0], [hook.number])])
+            assert (await running.channel.next()).position == third
 
     run(push())
 
@@ -324,6 +368,31 @@ def test_a_topic_gets_notifications_under_the_subscriptions_id(store: Store) -> 
         assert producer.running == 1
         await channel.close()
         assert producer.running == 0
+
+    run(send())
+
+
+def test_a_topic_that_fails_is_nobody_elses_trouble(store: Store) -> None:
+    channel = KafkaChannel(DeliverySettings(kafka="broker:9092"))
+    one, other = (subscribed(store, delivery={"mode": "kafka", "topic": topic}) for topic in ("a", "b"))
+    assert channel.endpoint(one) != channel.endpoint(other)
+
+
+def test_a_producer_that_will_never_send_again_is_replaced(store: Store) -> None:
+    class Broken(FakeProducer):
+        async def send_and_wait(self, topic: str, value: bytes, key: bytes, headers: object = None) -> None:
+            raise OutOfOrderSequenceNumber
+
+    async def send() -> None:
+        broken, sound = Broken(), FakeProducer()
+        producers = iter([broken, sound])
+        channel = KafkaChannel(DeliverySettings(kafka="broker:9092"), lambda: next(producers))
+        with pytest.raises(Undelivered):
+            await channel.send(_on_topic(store))
+        assert broken.running == 0
+        await channel.send(_on_topic(store))
+        assert len(sound.sent) == 1
+        await channel.close()
 
     run(send())
 

@@ -98,6 +98,27 @@ def test_polling_goes_on_from_the_cursor(store: Store) -> None:
     run(poll())
 
 
+def test_people_read_from_the_newest_back(store: Store) -> None:
+    async def poll() -> None:
+        async with site(store) as here:
+            made, ticket = here.subscribe()
+            at = here.running.record(1, [(event, [made.number]) for event in cheap(5)])
+            path = f"/v1/subscriptions/{made.id}/notifications"
+            seen, cursor, more = [], "", True
+            while more:
+                page = (await here.http.get(f"{path}?order=newest&limit=2&cursor={cursor}", headers=ticket)).json()
+                seen += [one["cursor"] for one in page["notifications"]]
+                cursor, more = page["cursor"], page["more"]
+            assert seen == [str(position) for position in reversed(at)]
+            page = (await here.http.get(f"{path}?order=newest&cursor={cursor}", headers=ticket)).json()
+            assert (page["notifications"], page["more"]) == ([], False)
+            assert here.running.delivery.status()["handed_out"] == 0
+            page = (await here.http.get(f"{path}?cursor={page['cursor']}", headers=ticket)).json()
+            assert len(page["notifications"]) == 5, "the other way round, everything is still to come"
+
+    run(poll())
+
+
 def test_a_poll_can_wait_for_the_first(store: Store) -> None:
     async def poll() -> None:
         async with site(store) as here:
@@ -361,6 +382,19 @@ def test_strange_bodies_are_delivered_as_json_all_the_same(store: Store) -> None
             assert events == [{"price": None}, {"price": None, "n": 123456789012345678901234567890}, strange[2]]
 
     run(poll())
+
+
+def test_an_event_of_several_lines_is_one_event_of_a_stream(store: Store) -> None:
+    async def stream() -> None:
+        async with site(store) as here:
+            made, ticket = here.subscribe()
+            here.running.record(1, [('{"price":\r1,\n\r\n"title": "a\\r"}', [made.number])])
+            async with here.http.stream("GET", f"/v1/subscriptions/{made.id}/stream", headers=ticket) as answer:
+                lines = answer.aiter_lines()
+                await _next(lines)
+                assert json.loads((await _next(lines))["data"])["event"] == {"price": 1, "title": "a\r"}
+
+    run(stream())
 
 
 def test_webhooks_and_readers_of_one_subscription_do_not_disturb_each_other(store: Store) -> None:

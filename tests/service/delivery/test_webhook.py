@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 from dataclasses import replace
@@ -175,10 +176,33 @@ def test_a_name_that_stands_for_something_private_is_not_called(answer: list[str
             with pytest.raises(Undelivered) as raised:
                 await channel.send(_notification(server.url("hooks.example.org")))
             assert not raised.value.fault
+            assert not any(address in raised.value.reason for address in answer)
             assert server.connections == 0
             await channel.close()
 
     run(refused())
+
+
+def test_nothing_is_told_of_names_inside_this_network() -> None:
+    """What stands for something private is answered like what stands for nothing."""
+
+    async def unknown(host: str, port: int) -> list[str]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    async def private(host: str, port: int) -> list[str]:
+        return ["10.1.2.3"]
+
+    async def reasons() -> None:
+        told = []
+        for resolve in (unknown, private):
+            channel = _channel(replace(LOCAL, allow_private=False), resolve=resolve)
+            with pytest.raises(Undelivered) as raised:
+                await channel.send(_notification("http://vault.corp/hook"))
+            told.append((raised.value.reason, raised.value.fault))
+            await channel.close()
+        assert told[0] == told[1]
+
+    run(reasons())
 
 
 def test_a_private_url_in_the_store_is_not_called_either() -> None:

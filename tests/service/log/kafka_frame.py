@@ -10,6 +10,7 @@ import json
 import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from tamis import pipeline
 from tamis.service.log import open_log
@@ -32,11 +33,15 @@ def main(url: str, jars: str) -> dict[str, Any]:
             .start()
         )
         query.awaitTermination()
+    # The other partitions, if there are any, were added since.
+    topic, partition = urlsplit(url).path.strip("/"), streamed[0][1]
+    reached = json.dumps({topic: {str(partition): 20}})
     told = {
         "columns": batch.dtypes,
         "batch": _rows(batch),
         "stream": streamed,
         "from 25": _rows(log.frame(spark, stream=False, start=25)),
+        "from where a batch ended": _rows(log.frame(spark, stream=False, start=reached)),
         "times": sorted({int(row["time"].timestamp() * 1000) for row in batch.select("time").toArrow().to_pylist()}),
     }
     asyncio.run(log.close())

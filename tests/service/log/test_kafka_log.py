@@ -11,7 +11,9 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("aiokafka", reason="the service extra is not installed")
@@ -20,7 +22,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from scripts.kafka_broker import Broker, BrokerUnavailableError
-from tamis.service.log import NotAppended, open_log
+from tamis.service.log import EventTooLarge, NotAppended, open_log
 from tests.pipeline.test_kafka import connector
 from tests.service.log.event_log_contract import EventLogContract, Open, bodies, ids
 
@@ -64,6 +66,16 @@ def topic(servers: str) -> str:
 @pytest.fixture
 def open_again(servers: str, topic: str) -> Open:
     return lambda: open_log(f"kafka://{servers}/{topic}", write=True)
+
+
+def spark_reads(url: str, connector: str) -> Any:
+    """What Spark finds in a log, in a process of its own."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.service.log.kafka_frame", url, connector],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
 class TestKafkaLog(EventLogContract):
@@ -127,6 +139,71 @@ async def test_a_broker_that_is_not_there_is_told_of_in_one_line() -> None:
         open_log("kafka://127.0.0.1:9/topic", write=True)
 
 
+async def test_a_topic_is_there_as_soon_as_the_log_is_open(servers: str) -> None:
+    topic = f"events-{uuid.uuid4().hex}"
+    log = open_log(f"kafka://{servers}/{topic}", write=True)
+    assert await asyncio.to_thread(log.size) == (0, 0)
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    assert {topic, f"{topic}.keys"} <= set(await admin.list_topics())
+    await admin.close()
+    await log.close()
+
+
+async def test_an_event_that_kafka_would_not_take_leaves_nothing_of_its_append_behind(open_again: Open) -> None:
+    log = open_again()
+    large = pa.array(['{"n":1}', '{"text":"' + "x" * (1 << 20) + '"}'])
+    with pytest.raises(EventTooLarge, match="larger than Kafka takes"):
+        await log.append(pa.array(["evt_1", "evt_2"]), large)
+    assert await asyncio.to_thread(log.size) == (0, 0)
+    almost = pa.array(['{"text":"' + "x" * ((1 << 20) - 5000) + '"}'])
+    await log.append(pa.array(["evt_3"]), almost)
+    await log.close()
+
+
+async def test_what_others_write_among_the_keys_keeps_nobody_from_publishing(
+    servers: str, topic: str, open_again: Open
+) -> None:
+    log = open_again()
+    producer = AIOKafkaProducer(bootstrap_servers=servers)
+    await producer.start()
+    for value in (b"no key", None):
+        await producer.send_and_wait(f"{topic}.keys", value, key=b"k")
+    await producer.stop()
+    await log.append(ids(0), bodies(0), key="k")
+    assert (await log.append(ids(0), bodies(0), key="k")).repeated
+    await log.close()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[str]:
+    """A broker that asks who is there."""
+    pytest.importorskip("pyspark", reason="the broker's jars come by way of the Spark extra")
+    try:
+        with Broker(password="let me in") as broker:
+            yield broker.servers
+    except BrokerUnavailableError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.spark
+async def test_a_broker_that_asks_for_a_password_is_told_it_by_the_log_and_by_spark(
+    guarded: str, connector: str
+) -> None:
+    with pytest.raises(NotAppended, match=f"Kafka at {guarded}: ") as refused:
+        open_log(f"kafka://tamis:wrong@{guarded}/events", write=True)
+    assert "wrong" not in str(refused.value)
+    url = f"kafka://tamis:let%20me%20in@{guarded}/events"
+    log = open_log(url, write=True)
+    await log.append(ids(*range(30)), bodies(*range(30)), key="k")
+    assert (await log.append(ids(*range(30)), bodies(*range(30)), key="k")).repeated
+    assert (await asyncio.to_thread(log.recent, 100)).num_rows == 30
+    await log.close()
+    told = spark_reads(url, connector)
+    assert [row[0] for row in told["stream"]] == list(range(30))
+    assert told["from where a batch ended"] == told["stream"][20:]
+
+
 @pytest.mark.spark
 async def test_spark_reads_the_same_columns_as_from_a_spool(
     servers: str, topic: str, open_again: Open, connector: str
@@ -135,12 +212,7 @@ async def test_spark_reads_the_same_columns_as_from_a_spool(
     await log.append(ids(*range(30)), bodies(*range(30)))
     recent = await asyncio.to_thread(log.recent, 30)
     await log.close()
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.service.log.kafka_frame", f"kafka://{servers}/{topic}", connector],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    told = json.loads(ran.stdout.splitlines()[-1])
+    told = spark_reads(f"kafka://{servers}/{topic}", connector)
     assert told["columns"] == [
         ["offset", "bigint"], ["partition", "int"], ["id", "string"], ["time", "timestamp"], ["body", "string"]
     ]  # fmt: skip
@@ -148,4 +220,5 @@ async def test_spark_reads_the_same_columns_as_from_a_spool(
     assert told["batch"] == rows
     assert told["stream"] == rows
     assert told["from 25"] == rows[25:]
+    assert told["from where a batch ended"] == rows[20:]
     assert told["times"] == sorted({int(row["time"].timestamp() * 1000) for row in recent.to_pylist()})

@@ -80,7 +80,8 @@ async def test_sweeping_keeps_what_is_not_processed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "spool://", "spool:///", "spool://host/path", "kafka://host:9092", "kafka:///topic", "redis://h/x"]
+    "url",
+    ["", "spool://", "spool:///", "spool://host/path", "kafka://host:9092", "kafka://u:p@host:9092", "redis://h/x"],
 )
 async def test_a_url_that_is_no_log_is_refused_with_what_would_be_one(url: str) -> None:
     with pytest.raises(PipelineError, match=r"spool:///folder or kafka://host:port/topic"):

@@ -35,6 +35,29 @@ def test_a_new_checkpoint_has_a_name_of_its_own_and_later_positions(tmp_path: Pa
     assert other.first == 8
 
 
+def test_a_stream_that_others_have_overtaken_is_not_gone_on_with(folder: Path) -> None:
+    made = Checkpoint(folder, 7)
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    (folder / "metadata").write_text('{"id":"x"}')
+    again = Checkpoint(folder, 99, last=made.stream)
+    assert (again.stream, again.end(0)) == (made.stream, (PLAN % 40).splitlines()[-1])
+    new = Checkpoint(folder, 99, last="another")
+    assert new.stream != made.stream
+    assert new.first == 99
+    assert names(folder) == ["stream.json"], "where to begin is for the store to say"
+
+
+def test_the_remains_of_a_stream_whose_removal_was_cut_short_are_not_gone_on_with(folder: Path) -> None:
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    Checkpoint(folder, 99, last="another")
+    assert names(folder) == ["stream.json"]
+
+
+def test_a_note_that_is_lost_is_written_anew_where_only_the_folder_knows_the_place(folder: Path) -> None:
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    assert Checkpoint(folder, 99).range(0) == Range(0, 40)
+
+
 def test_a_plan_tells_the_range_of_events(folder: Path) -> None:
     checkpoint = Checkpoint(folder, 1)
     (folder / "offsets" / "0").write_text(PLAN % 40)
@@ -42,11 +65,16 @@ def test_a_plan_tells_the_range_of_events(folder: Path) -> None:
     checkpoint.secure(1)
     assert checkpoint.range(0) == Range(0, 40)
     assert checkpoint.range(1) == Range(40, 100)
+    assert checkpoint.ends(1) == {"0": 100}
 
 
 def test_kafkas_offsets_are_summed_over_partitions(folder: Path) -> None:
     (folder / "offsets" / "0").write_text('v1\n{}\n{"lots": {"0": 3, "1": 4}}')
     assert Checkpoint(folder, 1).range(0) == Range(0, 7)
+    assert Checkpoint(folder, 1, begin='{"lots": {"0": 1, "1": 2}}').range(0) == Range(3, 7)
+    assert Checkpoint(folder, 1).ends(0) == {"0": 3, "1": 4}
+    (folder / "offsets" / "0").write_text('v1\n{}\n{"event": {"0": 5}}')
+    assert Checkpoint(folder, 1).ends(0) == {"0": 5}, "a topic may be called that"
 
 
 def test_a_plan_that_is_not_there_cannot_be_secured(folder: Path) -> None:

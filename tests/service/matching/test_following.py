@@ -186,6 +186,24 @@ def test_very_many_changes_make_a_new_table(house: AuctionHouse, monkeypatch: py
     assert Followed(house).table.applied == house.store.subscriptions.revision
 
 
+def test_what_another_follower_saw_the_end_of_and_the_store_has_removed_is_not_held_for_ever(
+    house: AuctionHouse,
+) -> None:
+    house.subscribe("price < 10")
+    gone = house.subscribe("price < 20")
+    waiting = Followed(house)
+    assert waiting.matched_against(0) == house.subscribed
+    house.cancel(gone)
+    known = house.store.subscriptions.revision
+    assert house.store.subscriptions.purge(datetime.now(UTC) + timedelta(seconds=1), followed=known) == 1
+    assert waiting.matched_against(1) == house.subscribed
+    (built,) = waiting.tables
+    assert waiting.table.applied == known
+    house.subscribe("price < 30")
+    assert waiting.matched_against(2) == house.subscribed
+    assert waiting.tables == [built], "that was once"
+
+
 def test_what_ends_while_a_table_is_built_is_not_in_it(house: AuctionHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tamis.service.matching.following._PAGE", 2)
     early = house.subscribe("price < 1")

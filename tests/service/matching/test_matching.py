@@ -15,6 +15,7 @@ from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.matching import Matching
 from tamis.service.matching.messages import Batch, Refusal
 from tamis.service.matching.recording import Recorded, Recorder
+from tamis.service.store import Reached
 from tamis.testing import reference_matches
 from tamis.workloads.auctions import auction_schema
 from tests.service.matching.auction_house import AuctionHouse
@@ -108,11 +109,13 @@ def test_a_batch_that_failed_is_run_again_and_nothing_is_lost_or_doubled(
     failing = [True]
     record = Recorder.record
 
-    def fail_once(self: Recorder, stream: str, batch: int, answer: pa.Table) -> Recorded:
+    def fail_once(
+        self: Recorder, stream: str, batch: int, answer: pa.Table, reached: Reached | None = None
+    ) -> Recorded:
         if failing and not late:
             failing.clear()
             raise RuntimeError("failed, as asked")
-        recorded = record(self, stream, batch, answer)
+        recorded = record(self, stream, batch, answer, reached)
         if failing:
             failing.clear()
             raise RuntimeError("failed, as asked")

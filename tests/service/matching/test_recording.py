@@ -13,7 +13,7 @@ from tamis.errors import PipelineError
 from tamis.pipeline.workers.reading import VIOLATION
 from tamis.service.matching.recording import Recorder
 from tamis.service.matching.residuals import Residuals
-from tamis.service.store import NewSubscription, Store
+from tamis.service.store import NewSubscription, Reached, Store
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 ANSWER = pa.schema(
@@ -139,3 +139,10 @@ def test_a_residual_that_changed_is_read_anew(store: Store) -> None:
     residuals.forget([red])
     recorder.record("s", 2, answer(row(2, [red], body=body(colour="blue"))))
     assert store.notifications.total(red) == 1
+
+
+def test_a_batch_without_matches_still_moves_a_shared_log(any_store: Store, recorder: Recorder) -> None:
+    any_store.progress.take_over(Reached("kafka lots", "", ""), "s")
+    reached = Reached("kafka lots", "s", '{"lots":{"0":9}}')
+    recorder.record("s", 1, answer(), reached)
+    assert any_store.progress.of("kafka lots") == reached

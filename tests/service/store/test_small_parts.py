@@ -35,6 +35,14 @@ def test_the_id_of_a_removed_dead_letter_is_not_used_again(any_store: Store) -> 
     assert any_store.dead_letters.add("event", "", "", "", "") > first
 
 
+def test_dead_letters_are_also_listed_from_the_newest_back(any_store: Store) -> None:
+    letters = any_store.dead_letters
+    ids = [letters.add("event", "", "ann", "", "") for _ in range(5)]
+    first = letters.list("ann", limit=2, newest_first=True)
+    rest = letters.list("ann", after=first[-1].id, newest_first=True)
+    assert [letter.id for letter in first + rest] == ids[::-1]
+
+
 def test_dead_letters_go_when_their_time_is_up(any_store: Store) -> None:
     any_store.dead_letters.add("event", "", "", "", "")
     assert any_store.dead_letters.sweep(datetime.now(UTC) - timedelta(hours=1)) == 0

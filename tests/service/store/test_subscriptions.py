@@ -138,14 +138,16 @@ def test_pushed_ones_are_those_with_a_webhook_or_a_topic_that_have_not_ended(any
     assert any_store.subscriptions.pushed(limit=1) == [any_store.subscriptions.get(topic.id)]
 
 
-def test_ended_ones_are_purged_once_every_follower_knows(any_store: Store) -> None:
+def test_ended_ones_are_purged_once_the_follower_knows(any_store: Store) -> None:
     ended, standing = subscribed(any_store, owner="k1"), subscribed(any_store, owner="k1")
     any_store.subscriptions.cancel(ended.id)
     later = datetime.now(UTC) + timedelta(seconds=1)
     known = any_store.subscriptions.revision
     assert any_store.subscriptions.purge(later, followed=known - 1) == 0
     assert any_store.subscriptions.purge(datetime.now(UTC) - timedelta(hours=1), followed=known) == 0
+    assert any_store.subscriptions.purged == 0
     assert any_store.subscriptions.purge(later, followed=known) == 1
+    assert any_store.subscriptions.purged == known
     assert any_store.subscriptions.list(None) == [standing]
     assert any_store.subscriptions.count("k1") == 1
 

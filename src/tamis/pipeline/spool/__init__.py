@@ -8,7 +8,7 @@ An append goes `writer → tail → frames → segment, fsync → mark`; a reade
 Nothing here needs Spark but `read_spool`.
 """
 
-from tamis.pipeline.spool.errors import IdempotencyConflict, NotAppended, SpoolDamaged, SpoolError
+from tamis.pipeline.spool.errors import EventTooLarge, IdempotencyConflict, NotAppended, SpoolDamaged, SpoolError
 from tamis.pipeline.spool.read_spool import read_spool
 from tamis.pipeline.spool.reader import SpoolReader
 from tamis.pipeline.spool.records import RECORDS, Receipt
@@ -17,6 +17,7 @@ from tamis.pipeline.spool.writer import SpoolWriter
 
 __all__ = [
     "RECORDS",
+    "EventTooLarge",
     "IdempotencyConflict",
     "NotAppended",
     "Receipt",

@@ -26,5 +26,9 @@ class NotAppended(PipelineError):  # noqa: N818 - reads as what happened
     """The log could not make these events durable, and kept none of them: they may be sent again later."""
 
 
+class EventTooLarge(PipelineError):  # noqa: N818 - reads as what happened
+    """An event that this log can never take. Nothing of its append was kept."""
+
+
 class IdempotencyConflict(PipelineError):  # noqa: N818 - reads as what happened
     """The idempotency key was used for other events before."""

@@ -21,11 +21,15 @@ RECORDS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Events that are durable: `count` of them from `first` on. `repeated`: they were there before, under this key."""
+    """Events that are durable: `count` of them from `first` of a partition on.
+
+    `repeated`: they were there before, under this key; then the partition may not be known any more, and be 0.
+    """
 
     first: int
     count: int
     repeated: bool = False
+    partition: int = 0
 
 
 def as_strings(values: pa.Array | pa.ChunkedArray, what: str) -> pa.Array:

@@ -14,25 +14,19 @@ import sys
 from pyspark.daemon import manager
 
 
-def rehearse() -> None:
-    """Loads what a worker needs, kernels included: they are loaded when they are first called."""
-    import pyarrow as pa
+def load() -> None:
+    """Loads what a worker needs, kernels included."""
     import pyspark.worker  # noqa: F401
 
-    import tamis
-    import tamis.pipeline.workers.sieve
+    import tamis.pipeline.workers.sieve  # noqa: F401
+    from tamis.pipeline.workers.rehearsal import rehearse
 
-    kinds = {"name": "string", "number": "float", "count": "integer"}
-    schema = tamis.Schema.from_dict({"attributes": kinds, "event_types": {"event": dict.fromkeys(kinds, "optional")}})
-    filters = ("number < 1", "count = 1 AND number > 2", "name = 'a' OR name LIKE '%b%'", "name RLIKE 'c+'")
-    index = tamis.compile({str(place): text for place, text in enumerate(filters)}, schema)
-    events = schema.check_json(pa.array(['{"name": "b", "number": 0.5, "count": 1}'])).valid
-    index.match(events).to_arrow()
+    rehearse()
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["pyspark.worker"]:
-        rehearse()
+        load()
         gc.collect()
         gc.freeze()
     manager()

@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 
-from tamis.service.api.observing import matched_end
+from tamis.service.api.observing import matched_ends
 from tamis.service.api.schemas import refresh
 from tamis.service.api.service import Service
 from tamis.service.matching import Batch
@@ -19,7 +19,7 @@ _logger: Final = logging.getLogger("tamis.service")
 _EXPIRY_SECONDS: Final = 1.0
 _SCHEMA_SECONDS: Final = 2.0
 _RETENTION_SECONDS: Final = 60.0
-_DELIVERED_SECONDS: Final = 0.5
+_METER_SECONDS: Final = 0.5
 _KEPT_BACKTESTS: Final = timedelta(days=7)
 _KEPT_RECEIPTS: Final = timedelta(days=1)
 
@@ -45,7 +45,7 @@ class Running:
             "retention": (_RETENTION_SECONDS, lambda: let_go(service)),
         }
         self._tasks = [asyncio.create_task(_repeat(name, *each), name=name) for name, each in work.items()]
-        self._tasks.append(asyncio.create_task(_count_deliveries(service), name="delivered"))
+        self._tasks.append(asyncio.create_task(_keep_meter(service), name="meter"))
 
     async def finish(self) -> None:
         """Ends the pipeline process, and delivery with every cursor saved. A second time it does nothing."""
@@ -82,7 +82,7 @@ def hear(service: Service, batch: Batch) -> None:
     metrics.batch_seconds.observe(batch.ms / 1e3)
     meter.count("matched", batch.matches)
     meter.count("events_matched", batch.events)
-    for seconds in meter.matched(matched_end(batch) or 0):
+    for seconds in meter.matched(matched_ends(batch)):
         metrics.latency.observe(seconds)
 
 
@@ -115,12 +115,14 @@ async def _repeat(name: str, seconds: float, work: Callable[[], object]) -> None
         await asyncio.sleep(seconds)
 
 
-async def _count_deliveries(service: Service) -> None:
-    """Delivery counts by itself; rates need to know when."""
+async def _keep_meter(service: Service) -> None:
+    """Delivery counts by itself, and rates need to know when; what others match is not waited for."""
     counted = 0
     while True:
         told = service.delivery.status()
         total = told["delivered"] + told["handed_out"]
         service.meter.count("delivered", total - counted)
         counted = total
-        await asyncio.sleep(_DELIVERED_SECONDS)
+        if service.supervisor.status().state == "waiting":
+            service.meter.await_nothing()
+        await asyncio.sleep(_METER_SECONDS)

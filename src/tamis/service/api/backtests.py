@@ -47,8 +47,8 @@ class BacktestForm(BaseModel):
                     "id": "bkt_3q2-8xYhT0m5nKc7vZJdQw",
                     "state": "done",
                     "filter": "price < 10",
-                    "done": 1000,
-                    "total": 1000,
+                    "done": 12,
+                    "total": 12,
                     "created": "2026-01-01T10:00:00Z",
                     "result": {"events": 1000, "total": 3, "counts": [["2026-01-01T09:00:00Z", 3]]},
                     "error": "",
@@ -60,8 +60,8 @@ class BacktestForm(BaseModel):
     id: str
     state: Literal["waiting", "running", "done", "failed"]
     filter: str
-    done: int = Field(description="Events looked at so far")
-    total: int = Field(description="Events to look at; 0 while that is not known")
+    done: int = Field(description="Pieces of the work that are done")
+    total: int = Field(description="Pieces that are known of so far; 0 at first")
     created: datetime
     result: dict[str, Any] | None
     error: str

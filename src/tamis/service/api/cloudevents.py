@@ -72,7 +72,7 @@ async def create(
         raise _refused("config.state", "a subscription begins as active; pause it later")
     expires = _expiry(form, service)
     delivery = await _delivery(form, service, None)
-    filters, text, exact = await run_in_threadpool(_translated, form, service)
+    filters, text, exact = await service.examine(lambda: _translated(form, service))
     new = NewSubscription(
         owner=caller.owner,
         text=filters,
@@ -190,7 +190,7 @@ async def update(
         raise Problem(403, "ticket", "making it valid for longer needs its ticket: send it as Tamis-Ticket")
     expires = _expiry(form, service) if renewed else None
     delivery = await _delivery(form, service, found.delivery)
-    filters, text, exact = await run_in_threadpool(_translated, form, service)
+    filters, text, exact = await service.examine(lambda: _translated(form, service))
     state: State | Keep = UNCHANGED if config.state not in ("active", "paused") else config.state
 
     def change() -> Subscription:

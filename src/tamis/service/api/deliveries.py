@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import secrets
 from typing import Annotated, Any, Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
@@ -14,7 +14,8 @@ from tamis.service.configuration import Settings
 from tamis.service.delivery.addresses import AddressRefused, check_url
 
 _SECRET_BYTES: Final = 32
-_CREDENTIALS: Final = frozenset(["authorization", "proxy-authorization", "cookie", "x-api-key"])
+CREDENTIALS: Final = frozenset(["authorization", "proxy-authorization", "cookie", "x-api-key"])
+"""Headers, in lower case, whose values are as secret as a key."""
 _RESERVED: Final = frozenset(
     ["host", "content-length", "content-type", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect"]
 )
@@ -97,7 +98,7 @@ def shown_delivery(delivery: dict[str, Any], *, secret: bool = False) -> ShownDe
     seen = {name: value for name, value in delivery.items() if name in names}
     if headers := seen.get("headers"):
         # What an endpoint asks for is as secret as a key, also to those who know the subscription.
-        seen["headers"] = {name: "…" if name.lower() in _CREDENTIALS else value for name, value in headers.items()}
+        seen["headers"] = {name: "…" if name.lower() in CREDENTIALS else value for name, value in headers.items()}
     return ShownDelivery(**seen)
 
 
@@ -112,7 +113,8 @@ def _require_topic(topic: str, settings: Settings) -> None:
     if settings.delivery.kafka is None:
         raise _refused("this server delivers to no Kafka; it is set by delivery.kafka", "delivery.mode")
     log = urlsplit(settings.log)
-    if topic in (".", "..") or topic.startswith("__") or (log.scheme == "kafka" and topic == log.path.strip("/")):
+    events = unquote(log.path.strip("/")) if log.scheme == "kafka" else ""
+    if topic in (".", "..") or topic.startswith("__") or topic in (events, f"{events}.keys"):
         raise _refused("this topic is not for notifications; name another", "delivery.topic")
 
 

@@ -15,7 +15,7 @@ from tamis.service.api.access import Subscriber
 from tamis.service.api.explanations import EventForm, ExplanationForm, explained
 from tamis.service.api.language import canonical_text
 from tamis.service.api.problems import responses
-from tamis.service.api.service import Serving
+from tamis.service.api.service import Service, Serving
 from tamis.service.api.strict_json import StrictRoute
 from tamis.service.api.texts import FilterText
 from tamis.service.store import Kind
@@ -24,6 +24,7 @@ router = APIRouter(prefix="/v1/filters", tags=["filters"], route_class=StrictRou
 
 _TRIED: Final = 1_000
 _SHOWN: Final = 50
+_BY_HAND: Final = 500  # characters
 _REFUSALS: Final = responses(400, 401, 403, 413, 422, 503)
 
 
@@ -45,9 +46,10 @@ class CheckedFilter(BaseModel):
 
 
 @router.post("/check", operation_id="check_filter", summary="Check a filter", responses=_REFUSALS)
-def check_filter(form: FilterForm, caller: Subscriber, service: Serving) -> CheckedFilter:
+async def check_filter(form: FilterForm, caller: Subscriber, service: Serving) -> CheckedFilter:
     """Its canonical text; or 422 with the place of the mistake in `errors`."""
-    return CheckedFilter(canonical=canonical_text(service, form.filter), kind="filter")
+    canonical = await service.examine(lambda: canonical_text(service, form.filter))
+    return CheckedFilter(canonical=canonical, kind="filter")
 
 
 class ExplainForm(EventForm):
@@ -62,14 +64,18 @@ class ExplainForm(EventForm):
 
 
 @router.post("/explain", operation_id="explain_filter", summary="Explain a filter on an event", responses=_REFUSALS)
-def explain_filter(form: ExplainForm, caller: Subscriber, service: Serving) -> ExplanationForm:
+async def explain_filter(form: ExplainForm, caller: Subscriber, service: Serving) -> ExplanationForm:
     """Whether the event matches, condition by condition."""
-    canonical_text(service, form.filter)
-    return explained(service, form.filter, form.event)
+
+    def explain() -> ExplanationForm:
+        canonical_text(service, form.filter)
+        return explained(service, form.filter, form.event)
+
+    return await service.examine(explain)
 
 
 class TriedEvent(BaseModel):
-    """A recent event that matches."""
+    """A recent event."""
 
     id: str
     time: datetime
@@ -77,7 +83,7 @@ class TriedEvent(BaseModel):
 
 
 class TriedFilter(BaseModel):
-    """Of the newest events, those that match, the newest first."""
+    """Of the newest events, those that match and those that do not, the newest first."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -87,6 +93,7 @@ class TriedFilter(BaseModel):
                     "examined": 1000,
                     "matched": 1,
                     "events": [{"id": "evt_0", "time": "2026-01-01T10:00:00Z", "event": {"price": 9.5}}],
+                    "misses": [{"id": "evt_1", "time": "2026-01-01T09:59:59Z", "event": {"price": 90.0}}],
                 }
             ]
         }
@@ -95,20 +102,37 @@ class TriedFilter(BaseModel):
     canonical: str
     examined: int
     matched: int
-    events: list[TriedEvent] = Field(description=f"At most {_SHOWN}")
+    events: list[TriedEvent] = Field(description=f"Those that match, at most {_SHOWN}")
+    misses: list[TriedEvent] = Field(description=f"Those that do not, at most {_SHOWN}")
 
 
 @router.post("/try", operation_id="try_filter", summary="Try a filter on recent events", responses=_REFUSALS)
-def try_filter(form: FilterForm, caller: Subscriber, service: Serving) -> TriedFilter:
+async def try_filter(form: FilterForm, caller: Subscriber, service: Serving) -> TriedFilter:
     """Which of the newest 1,000 events would have matched."""
-    canonical = canonical_text(service, form.filter)
+    return await service.examine(lambda: _tried(service, form.filter))
+
+
+def _tried(service: Service, text: str) -> TriedFilter:
+    canonical = canonical_text(service, text)
     schema = service.schema
     recent = service.log.recent(_TRIED)
     # Under today's schema: what was published under an earlier one is an event of this one too.
     checked = schema.check_json(recent["body"], ignore_unknown=True)
-    index = tamis.compile({"f": form.filter}, schema, matcher="naive", limits=service.limits.filter)
-    places = index.match(checked.valid).to_arrow()["event"].to_pylist()
-    rows = checked.valid_rows.take(pa.array(places, pa.int64())).to_pylist()
+    # To load the kernels takes longer than to look at a thousand events with a filter that people write by hand.
+    matcher = "naive" if len(text) <= _BY_HAND else "columnar"
+    index = tamis.compile({"f": text}, schema, matcher=matcher, limits=service.limits.filter)
+    places = index.match(checked.valid).to_arrow()["event"]
+    rows = checked.valid_rows.take(places).to_pylist()
+    others = sorted(set(range(len(recent))).difference(rows))
+    return TriedFilter(
+        canonical=canonical,
+        examined=len(recent),
+        matched=len(rows),
+        events=_newest(recent, rows),
+        misses=_newest(recent, others),
+    )
+
+
+def _newest(recent: pa.Table, rows: list[int]) -> list[TriedEvent]:
     shown = recent.take(pa.array(rows[::-1][:_SHOWN], pa.int64())).to_pylist()
-    events = [TriedEvent(id=row["id"], time=row["time"], event=orjson.loads(row["body"])) for row in shown]
-    return TriedFilter(canonical=canonical, examined=len(recent), matched=len(rows), events=events)
+    return [TriedEvent(id=row["id"], time=row["time"], event=orjson.loads(row["body"])) for row in shown]

@@ -6,21 +6,26 @@ from tamis.service.api.service import Service
 from tamis.service.matching import Batch
 
 
-def matched_end(batch: Batch | None) -> int | None:
-    """The log's number after the last event that is matched; None while that cannot be told.
+def matched_ends(batch: Batch) -> dict[int, int]:
+    """The log's number after the last event that is matched, by partition; empty while that cannot be told.
 
     `processed` is where the batch began: only what is before it could not come again after a crash.
     """
-    return None if batch is None or batch.processed < 0 else batch.processed + batch.events
+    if batch.ends is not None:
+        return {int(partition): end for partition, end in batch.ends.items()}
+    return {} if batch.processed < 0 else {0: batch.processed + batch.events}
 
 
 def lag(service: Service) -> int | None:
     """Events on the log that are not matched yet; None while that cannot be told."""
     last = service.supervisor.status().last
-    end = matched_end(last)
-    if last is None or end is None:
+    ends = {} if last is None else matched_ends(last)
+    if last is None or not ends:
         return None
-    return max(0, service.meter.newest - end if service.meter.newest else last.lag_events)
+    unmatched = service.meter.unmatched(ends)
+    if unmatched is None:
+        return last.lag_events if last.lag_events >= 0 else None
+    return unmatched
 
 
 def observe(service: Service) -> None:

@@ -53,12 +53,14 @@ async def health() -> Alive:
     responses={503: {"model": Ready, "description": "Some part is not ready"}},
 )
 async def ready(service: Serving) -> Response:
-    """200 if the store answers, the log takes events and the pipeline runs; else 503, and which does not."""
+    """200 if the store answers, the log takes events and the pipeline runs, here or in another service; else 503."""
     state = service.supervisor.status().state
+    # Where services share a log, one matches for all; the others wait to take its place.
+    matched = state == "running" or (state == "waiting" and service.log.shared is not None)
     found = {
         "store": await run_in_threadpool(_store_state, service),
         "log": await run_in_threadpool(_log_state, service),
-        "pipeline": "ok" if state == "running" else state,
+        "pipeline": "ok" if matched else state,
     }
     is_ready = all(each == "ok" for each in found.values())
     return JSONResponse(Ready(ready=is_ready, **found).model_dump(), 200 if is_ready else 503)

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from tamis.errors import EventError, FilterError, SchemaError, TamisError
-from tamis.service.log import IdempotencyConflict, NotAppended
+from tamis.service.log import EventTooLarge, IdempotencyConflict, NotAppended
 from tamis.service.store import NotFoundError, StoreError
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -110,6 +110,8 @@ def of_error(error: TamisError) -> Problem:
             return of_event(error)
         case IdempotencyConflict():
             return Problem(409, "idempotency", str(error)[:_SHOWN_TEXT])
+        case EventTooLarge():
+            return Problem(413, "too-large", str(error)[:_SHOWN_TEXT])
         case NotFoundError():
             return not_found()
         case NotAppended() | StoreError():

@@ -8,7 +8,7 @@ from typing import Any
 from tamis.errors import SchemaError
 from tamis.schema import Schema
 from tamis.service.serving_schema import serving_schema
-from tamis.service.store import Store
+from tamis.service.store import Store, StoreError
 
 
 def settle_schema(store: Store, path: Path | None) -> tuple[int, Schema]:
@@ -16,6 +16,14 @@ def settle_schema(store: Store, path: Path | None) -> tuple[int, Schema]:
 
     A file that the server's schema extends is an older one, and changes nothing.
     """
+    try:
+        return _settled(store, path)
+    except StoreError:
+        # Another service of this store started at the same moment, and its file came first.
+        return _settled(store, path)
+
+
+def _settled(store: Store, path: Path | None) -> tuple[int, Schema]:
     found = store.schemas.current()
     if path is not None:
         given = Schema.load(path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     from tamis.service.log import EventLog
     from tamis.service.matching import Supervisor
     from tamis.service.store import Store
+
+
+_EXAMINERS: Final = 4
+
+T = TypeVar("T")
 
 
 class Service:
@@ -49,8 +56,16 @@ class Service:
         self.metrics = Metrics()
         self.meter = Meter()
         self.rates = RateLimit(settings.limits.requests_per_second, settings.limits.request_burst)
+        self._examiners = CapacityLimiter(_EXAMINERS)
         self.log_failure: str | None = None  # why the log took nothing when it was last asked to
         self.serving: tuple[int, Schema] = (schema_version, schema)
+
+    async def examine(self, work: Callable[[], T]) -> T:
+        """Does work on a filter, in a thread. A large one takes seconds of a core, so only a few at a time are at it.
+
+        The others wait: without that, they would hold up whoever looks up a key or reads a notification.
+        """
+        return await to_thread.run_sync(work, limiter=self._examiners)
 
     @property
     def schema(self) -> Schema:

@@ -40,7 +40,7 @@ class Totals(BaseModel):
 
 
 class Latency(BaseModel):
-    """Milliseconds from an event's acceptance until its matches can be read, over the latest publishes."""
+    """Milliseconds from an event's acceptance until its matches can be read, over the last minute's publishes."""
 
     p50: float | None
     p99: float | None
@@ -95,7 +95,18 @@ class StatusForm(BaseModel):
                     "dead_letters": 0,
                     "revision": 100000,
                     "log": {"events": 30000, "bytes": 9000000},
-                    "delivery": {},
+                    "delivery": {
+                        "position": 3355443201,
+                        "listeners": 3,
+                        "handed_out": 5200,
+                        "delivered": 2000,
+                        "failed": 12,
+                        "pushing": 1,
+                        "breakers_open": 1,
+                        "outlets": 20,
+                        "failing": 1,
+                        "disabled": 0,
+                    },
                     "pipeline": {
                         "state": "running",
                         "since": 1767225600.0,
@@ -126,7 +137,10 @@ class StatusForm(BaseModel):
     revision: int = Field(description="The store's newest revision of subscriptions")
     log: dict[str, int]
     pipeline: PipelineForm
-    delivery: dict[str, Any]
+    delivery: dict[str, Any] = Field(
+        description="Numbers of readers, webhooks and topics; for administrators also `endpoints`: those that have "
+        "failed of late, each with its breaker"
+    )
 
 
 @router.get("", operation_id="status", summary="How the server is doing", responses=responses(401, 403, 422, 503))
@@ -153,7 +167,7 @@ async def status(caller: Subscriber, service: Serving) -> StatusForm:
         latency=Latency(p50=_milliseconds(meter.latency(0.5)), p99=_milliseconds(meter.latency(0.99))),
         lag=Lag(events=lag(service)),
         pipeline=_pipeline(service.supervisor.status(), caller.administers),
-        delivery=service.delivery.status(),
+        delivery=_delivery(service, caller.administers),
         **counted,
     )
 
@@ -166,6 +180,12 @@ def _counted(service: Service) -> dict[str, Any]:
         "revision": store.subscriptions.revision,
         "log": {"events": events, "bytes": size},
     }
+
+
+def _delivery(service: Service, administers: bool) -> dict[str, Any]:
+    told: dict[str, Any] = dict(service.delivery.status())
+    # Endpoints have the names of their owners' machines.
+    return told | {"endpoints": service.delivery.endpoints()} if administers else told
 
 
 def _milliseconds(seconds: float | None) -> float | None:

@@ -54,7 +54,7 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
     if form.kind not in (None, "filter"):
         raise not_served(form.kind, None, None, "kind")
     expires = expiry(form, service.settings)
-    written = await run_in_threadpool(canonical_text, service, form.filter)
+    written = await service.examine(lambda: canonical_text(service, form.filter))
     delivery = await stored_delivery(form.delivery, service.settings)
     new = NewSubscription(
         owner=caller.owner, text=form.filter, filter=written, expires=expires, label=form.label, delivery=delivery
@@ -119,8 +119,8 @@ async def change_subscription(form: ChangeForm, found: Owned, service: Serving) 
     if form.filter is not None and found.dialect != "tamis":
         raise Problem(409, "conflict", "its filter is of another dialect; cancel it and subscribe anew")
     written: str | Keep = UNCHANGED
-    if form.filter is not None:
-        written = await run_in_threadpool(canonical_text, service, form.filter)
+    if (text := form.filter) is not None:
+        written = await service.examine(lambda: canonical_text(service, text))
     delivery = UNCHANGED if form.delivery is None else await stored_delivery(form.delivery, service.settings)
 
     def change() -> Subscription:
@@ -172,9 +172,9 @@ def cancel_subscription(found: Ticketed, service: Serving) -> Response:
     summary="Test a subscription against an event",
     responses=responses(400, 401, 404, 413, 422, 503),
 )
-def test_subscription(form: EventForm, found: Owned, service: Serving) -> ExplanationForm:
+async def test_subscription(form: EventForm, found: Owned, service: Serving) -> ExplanationForm:
     """Whether the event would match, and why or why not. Nothing is published."""
-    return explained(service, found.filter, form.event, found.residual)
+    return await service.examine(lambda: explained(service, found.filter, form.event, found.residual))
 
 
 class Activity(BaseModel):

@@ -11,6 +11,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from tamis.dialects.cloudevents_filters import CloudEventsFilters
+from tamis.service.api.deliveries import CREDENTIALS
 from tamis.service.api.texts import Label
 from tamis.service.api.validity import ValidityForm
 from tamis.service.store import State, Subscription
@@ -113,12 +114,14 @@ class SubscriptionRequest(BaseModel):
 
     def headers(self, kept: Mapping[str, str] | None = None) -> dict[str, str]:
         """The headers of every call. A credential, which is never shown, is `kept` where none is given."""
-        headers = dict(self.protocolsettings.headers)
+        given = self.protocolsettings.headers
         if self.sinkcredential is not None:
-            headers[_CREDENTIAL] = self.sinkcredential.header()
-        elif kept is not None and _CREDENTIAL in kept:
-            headers.setdefault(_CREDENTIAL, kept[_CREDENTIAL])
-        return headers
+            return {name: value for name, value in given.items() if not _is_credential(name)} | {
+                _CREDENTIAL: self.sinkcredential.header()
+            }
+        names = {name.lower() for name in given}
+        secret = {name: value for name, value in (kept or {}).items() if _is_credential(name)}
+        return given | {name: value for name, value in secret.items() if name.lower() not in names}
 
     def effective_filters(self) -> CloudEventsFilters:
         """The filters, and before them what `source` and `types` ask for."""
@@ -149,7 +152,7 @@ def shown(found: Subscription) -> SubscriptionShown:
     """A subscription for those who may see it."""
     kept = found.delivery.get(KEPT) or {}
     source, types = kept.get("source"), kept.get("types")
-    headers = {name: value for name, value in (found.delivery.get("headers") or {}).items() if name != _CREDENTIAL}
+    headers = {name: value for name, value in (found.delivery.get("headers") or {}).items() if not _is_credential(name)}
     return SubscriptionShown(
         id=found.id,
         source=source,
@@ -160,6 +163,11 @@ def shown(found: Subscription) -> SubscriptionShown:
         protocolsettings=HttpSettings(headers=headers),
         config=ConfigForm(label=found.label, validity=None, expires=found.expires, state=found.state),
     )
+
+
+def _is_credential(name: str) -> bool:
+    """Whether a header holds what is as secret as a key, whatever its case."""
+    return name.lower() in CREDENTIALS
 
 
 def _implied(source: str | None, types: list[str] | None) -> list[dict[str, Any]]:

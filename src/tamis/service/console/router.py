@@ -67,6 +67,12 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, Page]]:
             yield path, Page(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 
 
+@router.get("/")
+async def to_the_console(request: Request) -> Response:
+    """Whoever opens the server's address in a browser is looking for this."""
+    return RedirectResponse(f"{request.scope.get('root_path', '')}/console/", status_code=307)
+
+
 @router.get("/console")
 async def console_without_slash(request: Request) -> Response:
     """The console's own links are relative, so that it also works behind a prefix; they need the slash."""

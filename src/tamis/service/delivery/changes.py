@@ -26,6 +26,10 @@ class Changes:
         """Changes count from now on."""
         self._revision = self._store.subscriptions.revision
 
+    def find_all(self) -> None:
+        """Those that are pushed to are found once more, from the first on."""
+        self._seen = 0
+
     def pushed(self) -> list[Subscription]:
         """Some subscriptions with a webhook or a topic that were not seen before; empty if there are no more."""
         newest = self._store.subscriptions.revision

@@ -60,6 +60,10 @@ class Cursors:
             self._put_back(states)
             raise
 
+    def forget(self) -> None:
+        """What is not saved is not ours to say any more: somebody else has gone on from what was."""
+        self._waiting = {}
+
     def _put_back(self, states: dict[int, DeliveryState]) -> None:
         self._waiting = {**states, **self._waiting}
         self._some.set()

@@ -29,9 +29,11 @@ async def list_dead_letters(
     kind: Annotated[Literal["event", "delivery"] | None, Query(description="Only these")] = None,
     after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the page before")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    order: Annotated[Literal["oldest", "newest"], Query(description="Which come first")] = "oldest",
 ) -> DeadLetterPage:
     """Those of the key's subscriptions and publishes, or everybody's for an administrator."""
-    find = partial(service.store.dead_letters.list, _whose(caller), kind, after, limit)
+    newest = order == "newest"
+    find = partial(service.store.dead_letters.list, _whose(caller), kind, after, limit, newest_first=newest)
     letters = await run_in_threadpool(find)
     return DeadLetterPage(
         dead_letters=[_form(letter) for letter in letters],

@@ -30,7 +30,7 @@ from tamis.service.delivery.sending import Outcome, Sending
 from tamis.service.delivery.serving import ServedSchema
 from tamis.service.delivery.standing import Standing
 from tamis.service.delivery.webhook import WebhookChannel
-from tamis.service.notification import BEGINNING, Cursor, Notification
+from tamis.service.notification import BEGINNING, LAST, Cursor, Notification
 from tamis.service.store import DeadLetter, DeliveryState, Store
 
 CHANGES_SECONDS: Final = 0.25
@@ -58,8 +58,8 @@ class Polled:
 class Delivery:
     """Hands out what the store says has matched. Belongs to the event loop; the store is asked in threads.
 
-    `channels` and `clock` are for tests. Only one process at a time should push (`push`): several would send each
-    notification several times, under the same id.
+    `channels` and `clock` are for tests. One process at a time pushes, whoever holds the store's lock for it: several
+    would send each notification several times, under the same id. `push=False`: never this one.
     """
 
     def __init__(
@@ -84,6 +84,8 @@ class Delivery:
         matched = Matched(ServedSchema(store), settings.limits.filter)
         self._reading = Reading(store, Renderer(matched), self._clock)
         self._changes = Changes(store)
+        self._sole = store.lock("pushing")
+        self._pushing = False
 
     async def start(self) -> None:
         """Begins to follow the store; subscriptions that are pushed to go on from where they were left."""
@@ -116,6 +118,7 @@ class Delivery:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         await self._cursors.save()
+        await asyncio.to_thread(self._sole.release)
         for channel in (self._channels or {}).values():
             await channel.close()
         for executor in (self._follower, self._readers, self._writer):
@@ -163,6 +166,15 @@ class Delivery:
             found, more = come[:limit], len(come) > limit
         return Polled(found, Cursor(found[-1].position) if found else start, page.standing, more)
 
+    async def look_back(self, number: int, cursor: str | None, limit: int) -> Polled:
+        """What a subscription had before a cursor, or up to now, the newest first: `cursor` then goes further back."""
+        start = Cursor(LAST) if cursor in (None, _LATEST) else self._place(number, cursor)
+        page = await self._in_thread(partial(self._reading.back, number, start.position, limit))
+        found = list(page.notifications)
+        # Where there is nothing more, the cursor is one from which a reader who then goes forward misses nothing.
+        reached = Cursor(found[-1].position) if found else BEGINNING
+        return Polled(found, reached, page.standing, not page.complete)
+
     async def _wait_for(self, number: int, start: Cursor, seconds: float) -> list[Notification]:
         async with self.listen(number, str(start)) as feed:
             try:
@@ -197,7 +209,8 @@ class Delivery:
     def status(self) -> dict[str, int]:
         """Numbers for people and for Prometheus, counted since the start. They name nobody.
 
-        `handed_out` went to readers, `delivered` was acknowledged by webhooks and topics.
+        `handed_out` went to readers, `delivered` was acknowledged by webhooks and topics; `pushing`: whether this is
+        the process that serves those.
         """
         return {
             "position": self._fanout.done,
@@ -205,6 +218,7 @@ class Delivery:
             "handed_out": self._handed_out,
             "delivered": self._sending.delivered,
             "failed": self._sending.failed,
+            "pushing": int(self._pushing),
             "breakers_open": self._sending.breakers.open_count,
             **self._outlets.health,
         }
@@ -223,15 +237,27 @@ class Delivery:
 
     async def notice_changes(self) -> None:
         """Looks for subscriptions that are new or have changed since the last time."""
-        while self._push and (new := await self._in_thread(self._changes.pushed)):
+        await self._settle_who_pushes()
+        while self._pushing and (new := await self._in_thread(self._changes.pushed)):
             await self._outlets.add(new)
             await self._outlets.settle()
         numbers = await self._in_thread(self._changes.changed)
         if numbers:
             self._fanout.changed(numbers)
-            if self._push:
+            if self._pushing:
                 now = await self._in_thread(partial(self._reading.subscriptions, numbers))
                 await self._outlets.changed(list(now.values()))
+
+    async def _settle_who_pushes(self) -> None:
+        """Begins to push when the process that did is gone, and ends when the lock is lost."""
+        may = self._push and await self._in_thread(self._sole.hold)
+        if may != self._pushing:
+            self._pushing = may
+            # What another one has sent, the store knows by now: everything is taken from there.
+            self._changes.find_all()
+            if not may:
+                await self._outlets.leave()
+                self._cursors.forget()
 
     def _cursor(self, text: str | None) -> Cursor | None:
         if text is None or text == _LATEST:

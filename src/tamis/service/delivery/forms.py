@@ -33,7 +33,7 @@ class NotificationForm(BaseModel):
 
 
 class NotificationPage(BaseModel):
-    """Notifications, oldest first. `cursor` is where the next poll goes on; `more`: there may be some already."""
+    """Notifications in the order asked for. `cursor` is where the next poll goes on; `more`: there may be some."""
 
     notifications: list[NotificationForm]
     cursor: str
@@ -54,7 +54,7 @@ class DeadLetterForm(BaseModel):
 
 
 class DeadLetterPage(BaseModel):
-    """Dead letters, oldest first; `next` is the `after` of the page after this one."""
+    """Dead letters in the order asked for; `next` is the `after` of the page after this one."""
 
     dead_letters: list[DeadLetterForm]
     next: int | None

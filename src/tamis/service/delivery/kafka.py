@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from tamis.service.configuration import DeliverySettings
 from tamis.service.delivery.channel import Undelivered
+from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.notification import Notification
 from tamis.service.store import Subscription
 
@@ -26,21 +27,25 @@ class KafkaChannel:
     most_at_once = 32
 
     def __init__(self, settings: DeliverySettings, make: Callable[[], Producer] | None = None) -> None:
-        self._servers = settings.kafka
+        self._address = KafkaAddress.parse(settings.kafka) if settings.kafka else None
         self._timeout = settings.timeout
         self._make = make or self._producer
         self._started: Producer | None = None
         self._starting = asyncio.Lock()
 
     def endpoint(self, subscription: Subscription) -> str:
-        return "kafka"
+        # A topic that cannot be written to is the trouble of those who named it.
+        return f"kafka topic {subscription.delivery['topic']}"
 
     async def send(self, notification: Notification) -> None:
-        if not self._servers:
+        if self._address is None:
             raise Undelivered("this server has no Kafka to deliver to (delivery.kafka)", fault=False)
         from aiokafka.errors import KafkaError
 
+        from tamis.service.log.kafka_faults import ends_producer
+
         topic = str(notification.subscription.delivery["topic"])
+        producer: Producer | None = None
         try:
             async with asyncio.timeout(self._timeout):
                 producer = await self._ready()
@@ -50,6 +55,9 @@ class KafkaChannel:
         except TimeoutError as error:
             raise Undelivered(f"no acknowledgement within {self._timeout:g} seconds") from error
         except (KafkaError, OSError) as error:
+            # Another one's failure may have replaced it already.
+            if producer is self._started and ends_producer(error):
+                await self.close()
             raise Undelivered(f"{type(error).__name__}: {error}".rstrip(": ")) from error
 
     async def _ready(self) -> Producer:
@@ -67,9 +75,12 @@ class KafkaChannel:
     def _producer(self) -> Producer:
         from aiokafka import AIOKafkaProducer
 
-        producer: Producer = AIOKafkaProducer(bootstrap_servers=self._servers, acks="all", enable_idempotence=True)
+        assert self._address is not None
+        producer: Producer = AIOKafkaProducer(**self._address.client(), acks="all", enable_idempotence=True)
         return producer
 
     async def close(self) -> None:
-        if self._started is not None:
-            await self._started.stop()
+        """Lets go of the producer; the next notification has a new one."""
+        producer, self._started = self._started, None
+        if producer is not None:
+            await producer.stop()

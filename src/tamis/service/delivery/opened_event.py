@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -14,6 +14,8 @@ from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.binary import shown_bytes
 from tamis.schema.reading import flatten
 from tamis.schema.values import InadmissibleError, read_value
+
+_ONE_LINE: Final = str.maketrans("\r\n", "  ")
 
 
 def _nothing(_: str) -> None:
@@ -28,7 +30,8 @@ def _finite(text: str) -> float | None:
 class OpenedEvent:
     """One event of the store. Made, used and dropped by one thread.
 
-    `written` is what goes into a notification: the stored text as it stands, where it is JSON in the strict sense.
+    `written` is what goes into a notification: the stored text as it stands, where it is JSON in the strict sense, in
+    one line.
     `values(name, schema)` are an attribute's values as the language sees them; they are read when first asked for.
     """
 
@@ -37,7 +40,8 @@ class OpenedEvent:
         self.id = id
         self.time = time
         self.body = body
-        self.written: Any = orjson.Fragment(body)
+        # Line ends between tokens mean nothing to JSON, and would end the line of a server-sent event.
+        self.written: Any = orjson.Fragment(body.translate(_ONE_LINE) if "\r" in body or "\n" in body else body)
         self._values: dict[str, list[Any]] = {}
         self._schema: Schema | None = None
         self._given: dict[str, object] = {}

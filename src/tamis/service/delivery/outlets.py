@@ -114,6 +114,10 @@ class Outlets:
     async def stop(self) -> None:
         """Lets what is under way end, for a few seconds; the rest is for the next start."""
         self._stopping = True
+        await self.leave()
+
+    async def leave(self) -> None:
+        """The same, for the time being: somebody else pushes."""
         for outlet in self._outlets.values():
             outlet.close()
         if self._tasks:
@@ -121,6 +125,7 @@ class Outlets:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._outlets.clear()
 
     @property
     def health(self) -> dict[str, int]:

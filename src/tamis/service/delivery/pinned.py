@@ -60,9 +60,12 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(f"the name {host} was not resolved in time") from error
         except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(f"the name {host} cannot be resolved") from error
-        # All of them: a name that also stands for something private is up to no good.
-        addresses = [check_address(address, allow_private=self._allow_private) for address in found]
+            raise self._unusable(host) from error
+        try:
+            # All of them: a name that also stands for something private is up to no good.
+            addresses = [check_address(address, allow_private=self._allow_private) for address in found]
+        except AddressRefused as error:
+            raise self._unusable(host) from error
         failure: Exception = httpcore.ConnectError(f"the name {host} has no address")
         for address in addresses:
             try:
@@ -70,6 +73,12 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure
+
+    def _unusable(self, host: str) -> Exception:
+        """The subscriber is told the same of a name that is unknown and of one that is known inside this network."""
+        if self._allow_private:
+            return httpcore.ConnectError(f"the name {host} cannot be resolved")
+        return AddressRefused(f"the name {host} cannot be resolved, or not to public addresses only")
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None

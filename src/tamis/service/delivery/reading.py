@@ -84,6 +84,23 @@ class Reading:
                 return Page(found, page.complete or not page.notifications, page.standing)
             after = found[-1].position
 
+    def back(self, number: int, before: int, limit: int) -> Page:
+        """What a subscription had before a position, the newest first; for people, also if it has expired."""
+        subscription = self._store.subscriptions.by_number([number]).get(number)
+        now = standing(subscription, self._clock.now())
+        if subscription is None or now not in _POLLED:
+            return Page((), True, now)
+        rows = self._store.notifications.before(number, before, limit)
+        rendered: list[Notification] = []
+        size = 0
+        for row in rows:
+            opened = OpenedEvent(row.position, row.event_id, row.time, row.body)
+            rendered.append(self._renderer.render(subscription, opened))
+            size += len(rendered[-1].body)
+            if size > _POLLED_BYTES:
+                break
+        return Page(rendered, len(rows) < limit and len(rendered) == len(rows), now)
+
     def _page(self, number: int, after: int, upto: int, limit: int, allowed: Collection[Standing]) -> Page:
         subscription = self._store.subscriptions.by_number([number]).get(number)
         now = standing(subscription, self._clock.now())

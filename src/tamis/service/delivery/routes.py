@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 from fastapi import APIRouter, Header, Query, Response, WebSocket
@@ -12,7 +12,7 @@ from tamis.service.api.access import Asking, Caller, Owned
 from tamis.service.api.problems import Problem, responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.delivery import dead_letter_routes
-from tamis.service.delivery.delivery import TooManyListeners
+from tamis.service.delivery.delivery import Polled, TooManyListeners
 from tamis.service.delivery.event_stream import MEDIA_TYPE, EventStream
 from tamis.service.delivery.forms import NotificationPage
 from tamis.service.delivery.sockets import refuse_socket, serve_socket
@@ -52,11 +52,19 @@ async def poll_notifications(
     cursor: AfterCursor = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for the first one")] = 0.0,
+    order: Annotated[
+        Literal["oldest", "newest"],
+        Query(
+            description="`newest`: the other way round, from the newest or from before the cursor, and without waiting"
+        ),
+    ] = "oldest",
 ) -> Response:
     """Those after the cursor, oldest first. A subscription that has expired can be read until they are swept away."""
     if found.state == "cancelled":
         raise _ended("cancelled")
     place = _checked(cursor)
+    if order == "newest":
+        return _answer(await service.delivery.look_back(found.number, place, limit))
     if wait > 0:
         _require_room(service)
     try:
@@ -64,6 +72,10 @@ async def poll_notifications(
     except TooManyListeners as error:
         raise _no_room(str(error)) from None
     service.delivery.count_handed_out(len(polled.notifications))
+    return _answer(polled)
+
+
+def _answer(polled: Polled) -> Response:
     listed = b",".join(one.body for one in polled.notifications)
     about = orjson.dumps({"cursor": str(polled.cursor), "state": polled.standing, "more": polled.more})
     return Response(b'{"notifications":[%b],%b' % (listed, about[1:]), media_type="application/json")

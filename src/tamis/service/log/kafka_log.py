@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Coroutine
+from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from tamis.pipeline.kafka import read_kafka
-from tamis.pipeline.spool import RECORDS, IdempotencyConflict, NotAppended, Receipt
+from tamis.pipeline.spool import RECORDS, EventTooLarge, IdempotencyConflict, NotAppended, Receipt
 from tamis.pipeline.spool.frames import content_hash, key_hash
 from tamis.pipeline.spool.keys import Keyed
 from tamis.pipeline.spool.records import as_strings
 from tamis.pipeline.spool.tail import microseconds
+from tamis.service.log.kafka_address import KafkaAddress
+from tamis.service.log.kafka_faults import ends_producer
 from tamis.service.log.kafka_keys import KafkaKeys
 from tamis.service.log.loop_thread import LoopThread
 
@@ -24,13 +29,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_EVENTS: Final = 200_000
+_EARLIEST: Final = -2  # Spark's word for it
 ID, TIME, KEY = "tamis-id", "tamis-time", "tamis-key"
 
 _BATCH_BYTES: Final = 1 << 19
+# A broker takes no more unless it is told to; a record's key, headers and frame count too.
+_LARGEST_BYTES: Final = 1 << 20
+_OVERHEAD_BYTES: Final = 1 << 12
 _WAIT_SECONDS: Final = 60.0
 _READ_MS: Final = 500
+_TOPIC_SECONDS: Final = 20.0
 
 Answer = TypeVar("Answer")
+
+
+class _Client(Protocol):
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
 
 
 class KafkaLog:
@@ -45,9 +60,10 @@ class KafkaLog:
     An append goes to one partition, in order. It is not one transaction: if it fails midway, some events may stay.
     """
 
-    def __init__(self, servers: str, topic: str, *, write: bool = False) -> None:
-        self._servers = servers
-        self._topic = topic
+    def __init__(self, address: KafkaAddress, *, write: bool = False) -> None:
+        self._address = address
+        self._servers = address.servers
+        self._topic = address.topic
         self._loop = LoopThread("tamis-kafka")
         self._producer: AIOKafkaProducer | None = None
         self._keys: KafkaKeys | None = None
@@ -64,6 +80,11 @@ class KafkaLog:
                 self._loop.close()
                 raise
 
+    @property
+    def shared(self) -> str:
+        """See EventLog."""
+        return f"kafka {self._topic}"
+
     async def append(self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None) -> Receipt:
         """See EventLog."""
         ids, bodies = as_strings(ids, "ids"), as_strings(bodies, "bodies")
@@ -78,9 +99,13 @@ class KafkaLog:
         """See EventLog."""
         return self._ask(self._newest(count))
 
-    def frame(self, spark: SparkSession, *, stream: bool, start: int | None = None) -> DataFrame:
-        """See EventLog. The session needs the connector; `start` holds for every partition."""
-        options = {"startingOffsets": "earliest", **({"maxOffsetsPerTrigger": str(MOST_EVENTS)} if stream else {})}
+    def frame(self, spark: SparkSession, *, stream: bool, start: int | str | None = None) -> DataFrame:
+        """See EventLog. The session needs the connector; a number as `start` holds for every partition."""
+        options = {"startingOffsets": "earliest", **self._address.spark()}
+        if isinstance(start, str):
+            options["startingOffsets"] = self._of_all_partitions(start)
+        if stream:
+            options["maxOffsetsPerTrigger"] = str(MOST_EVENTS)
         messages = read_kafka(spark, self._servers, self._topic, stream=stream, **options)
         named = "concat_ws(' ', 'kafka', kafka_topic, kafka_partition, kafka_offset)"
         records = messages.selectExpr(
@@ -90,7 +115,7 @@ class KafkaLog:
             "kafka_timestamp AS time",
             "value AS body",
         )
-        return records if start is None else records.where(f"offset >= {int(start)}")
+        return records.where(f"offset >= {start}") if isinstance(start, int) else records
 
     def size(self) -> tuple[int, int]:
         """See EventLog: numbers of messages; what they weigh only the broker knows."""
@@ -105,33 +130,69 @@ class KafkaLog:
         await asyncio.wrap_future(self._loop.submit(self._stop()))
         await asyncio.to_thread(self._loop.close)
 
+    def _of_all_partitions(self, reached: str) -> str:
+        """Spark wants to be told of every partition; those that were added since are read from their beginning."""
+        known = json.loads(reached)[self._topic]
+        beginning = {str(place.partition): _EARLIEST for place in self._ask(self._places())}
+        return json.dumps({self._topic: {**beginning, **known}})
+
     def _ask(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        return self._loop.submit(self._or_refused(work)).result(_WAIT_SECONDS)
+        asked = self._loop.submit(self._or_refused(work))
+        try:
+            return asked.result(_WAIT_SECONDS)
+        except TimeoutError:
+            asked.cancel()
+            raise NotAppended(f"Kafka at {self._servers} does not answer") from None
 
     async def _or_refused(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        producer = self._producer
         try:
             return await work
         except KafkaError as error:
+            if producer is not None and producer is self._producer and ends_producer(error):
+                await self._let_go(producer)
             raise NotAppended(f"Kafka at {self._servers}: {error}") from error
+
+    async def _let_go(self, producer: AIOKafkaProducer) -> None:
+        """The next append has a new producer: this one would refuse for ever."""
+        self._producer = None
+        with suppress(KafkaError):
+            await producer.stop()
 
     async def _started(self) -> tuple[AIOKafkaProducer, KafkaKeys]:
         async with self._starting:
-            if self._producer is None or self._keys is None:
+            if self._producer is None:
                 producer = AIOKafkaProducer(
-                    bootstrap_servers=self._servers, acks="all", enable_idempotence=True, max_batch_size=_BATCH_BYTES
+                    **self._address.client(),
+                    acks="all",
+                    enable_idempotence=True,
+                    max_batch_size=_BATCH_BYTES,
+                    max_request_size=_LARGEST_BYTES,
                 )
-                keys = KafkaKeys(self._servers, self._topic)
-                try:
-                    await producer.start()
-                    await keys.start()
-                except BaseException:
-                    await producer.stop()
-                    await keys.close()
-                    raise
-                self._producer, self._keys = producer, keys
+                await _start(producer)
+                self._producer = producer
+            if self._keys is None:
+                await self._require_topic(self._producer)
+                keys = KafkaKeys(self._address)
+                await _start(keys)
+                self._keys = keys
             return self._producer, self._keys
 
+    async def _require_topic(self, producer: AIOKafkaProducer) -> None:
+        """Has the broker make the topic, if it does so by itself: Spark would not read one that is not there yet."""
+        try:
+            async with asyncio.timeout(_TOPIC_SECONDS):
+                await producer.partitions_for(self._topic)
+        except (TimeoutError, UnknownTopicOrPartitionError):
+            raise NotAppended(
+                f"Kafka at {self._servers} has no topic {self._topic}, and makes none by itself: create it"
+            ) from None
+
     async def _append(self, ids: pa.Array, bodies: pa.Array, key: bytes = b"") -> Receipt:
+        # Seen before anything is sent: the events around it would be there, and come again with the next attempt.
+        sizes = pc.add(pc.binary_length(bodies), pc.multiply(pc.binary_length(ids), 2))
+        if pc.max(sizes).as_py() > _LARGEST_BYTES - _OVERHEAD_BYTES:
+            raise EventTooLarge(f"an event is larger than Kafka takes: {_LARGEST_BYTES - _OVERHEAD_BYTES:,} bytes")
         producer, _ = await self._started()
         partitions = sorted(await producer.partitions_for(self._topic))
         self._turn += 1
@@ -152,7 +213,7 @@ class KafkaLog:
                 )
             )
         placed = await asyncio.gather(*sent)
-        return Receipt(placed[0].offset, len(placed))
+        return Receipt(placed[0].offset, len(placed), partition=partition)
 
     async def _append_once(self, ids: pa.Array, bodies: pa.Array, key: str) -> Receipt:
         name, content = key_hash(key), content_hash(bodies)
@@ -177,15 +238,15 @@ class KafkaLog:
 
     async def _reader(self) -> tuple[AIOKafkaConsumer, list[TopicPartition]]:
         if self._consumer is None:
-            consumer = AIOKafkaConsumer(self._topic, bootstrap_servers=self._servers, enable_auto_commit=False)
-            try:
-                await consumer.start()
-            except BaseException:
-                await consumer.stop()
-                raise
+            consumer = AIOKafkaConsumer(self._topic, **self._address.client(), enable_auto_commit=False)
+            await _start(consumer)
             self._consumer = consumer
         places = [TopicPartition(self._topic, one) for one in self._consumer.partitions_for_topic(self._topic) or ()]
         return self._consumer, places
+
+    async def _places(self) -> list[TopicPartition]:
+        async with self._reading:
+            return (await self._reader())[1]
 
     async def _count(self) -> int:
         async with self._reading:
@@ -214,7 +275,16 @@ class KafkaLog:
             if client is not None:
                 await client.stop()
         if self._keys is not None:
-            await self._keys.close()
+            await self._keys.stop()
+
+
+async def _start(client: _Client) -> None:
+    """Starts it, or lets go of what it has."""
+    try:
+        await client.start()
+    except BaseException:
+        await client.stop()
+        raise
 
 
 def _table(records: list[ConsumerRecord[bytes, bytes]]) -> pa.Table:

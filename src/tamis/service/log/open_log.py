@@ -6,11 +6,12 @@ from urllib.parse import unquote, urlsplit
 
 from tamis.errors import PipelineError
 from tamis.service.log.event_log import EventLog
+from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.log.spool_log import SpoolLog
 
 
 def open_log(url: str, *, write: bool = False) -> EventLog:
-    """The log at `spool:///folder` or `kafka://host:port[,host:port]/topic`.
+    """The log at `spool:///folder` or `kafka://host:port[,host:port]/topic`; see KafkaAddress for signing in.
 
     With `write` it is made ready for appends now: a spool takes its lock and cuts off what a crash left half written,
     Kafka connects. Otherwise that happens with the first append, and a log that is only read never does it.
@@ -18,9 +19,11 @@ def open_log(url: str, *, write: bool = False) -> EventLog:
     parts = urlsplit(url)
     if parts.scheme == "spool" and not parts.netloc and parts.path not in ("", "/"):
         return SpoolLog(unquote(parts.path), write=write)
-    topic = parts.path.strip("/")
-    if parts.scheme == "kafka" and parts.netloc and topic and "/" not in topic:
+    if parts.scheme == "kafka":
         from tamis.service.log.kafka_log import KafkaLog
 
-        return KafkaLog(parts.netloc, unquote(topic), write=write)
+        address = KafkaAddress.parse(url)
+        if address.topic:
+            return KafkaLog(address, write=write)
+        url = f"kafka://{address.servers}"
     raise PipelineError(f"{url!r} is no event log: say spool:///folder or kafka://host:port/topic")

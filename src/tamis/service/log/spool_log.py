@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 class SpoolLog:
     """A spool folder as an event log. The writer, and with it the lock, is taken by the first append at the latest."""
+
+    shared = None
 
     def __init__(self, folder: str | Path, *, write: bool = False) -> None:
         self._folder = Path(folder)
@@ -39,9 +42,10 @@ class SpoolLog:
         """See EventLog."""
         return self._reader.recent(count)
 
-    def frame(self, spark: SparkSession, *, stream: bool, start: int | None = None) -> DataFrame:
+    def frame(self, spark: SparkSession, *, stream: bool, start: int | str | None = None) -> DataFrame:
         """See EventLog."""
-        return read_spool(spark, self._folder, stream=stream, start=start)
+        number = json.loads(start)["event"] if isinstance(start, str) else start
+        return read_spool(spark, self._folder, stream=stream, start=number)
 
     def size(self) -> tuple[int, int]:
         """See EventLog."""

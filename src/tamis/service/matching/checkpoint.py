@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,13 +38,22 @@ class Checkpoint:
     one of these is lost or cut off, the store has nothing of the batch, and it may be planned anew.
     """
 
-    def __init__(self, folder: Path, head_batch: int) -> None:
-        """`head_batch` is one more than the last batch that the store may have."""
+    def __init__(self, folder: Path, head_batch: int, last: str | None = None, begin: str = "") -> None:
+        """`head_batch` is one more than the last batch that the store may have.
+
+        `last` is the stream that recorded events of this log last, if the store knows: where it is another one, what is
+        in the folder is the past, and a new stream begins. `begin` is where, in Spark's words; empty: at the beginning.
+        """
         self.folder = folder
         self._offsets = folder / "offsets"
         self._secured = False
-        self._mend()
+        self._begin = _sum(json.loads(begin)) if begin else 0
         note = folder / _STREAM
+        # Without its note, the folder may be one whose removal a crash cut short.
+        left = json.loads(note.read_bytes())["stream"] if note.exists() else None
+        if last is not None and left != last and folder.exists():
+            shutil.rmtree(folder)
+        self._mend()
         if not note.exists():
             folder.mkdir(parents=True, exist_ok=True)
             told = {"stream": uuid.uuid4().hex, "first": head_batch}
@@ -62,9 +72,19 @@ class Checkpoint:
         _flush(self._offsets / str(batch))
         flush_folder(self._offsets)
 
+    def end(self, batch: int) -> str:
+        """Where a batch ends, in Spark's own words."""
+        return _last_line(self._offsets / str(batch)).decode()
+
     def range(self, batch: int) -> Range:
         """The events of a batch, as far as the log counts them by number."""
-        return Range(self._end(batch - 1) if batch else 0, self._end(batch))
+        return Range(self._end(batch - 1) if batch else self._begin, self._end(batch))
+
+    def ends(self, batch: int) -> dict[str, int]:
+        """The number after the last event of a batch, by partition."""
+        noted = json.loads(self.end(batch))
+        number = noted.get("event")
+        return {"0": number} if isinstance(number, int) else next(iter(noted.values()), {})
 
     def _end(self, batch: int) -> int:
         try:

@@ -35,9 +35,10 @@ class FollowingTable:
     """The store's active subscriptions, by number, under the store's newest schema.
 
     They are in a `SubscriptionTable` in `<folder>/<version of the schema>.<revision>`, built from the store as it was
-    at that revision and kept up since; a new one is built when the schema grows, or very much changes at once. All
-    changes up to the revision `applied` are in it. That is noted on disk after the changes are: what a crash leaves
-    unnoted is applied again, which changes nothing. Any thread may call; one at a time is let in.
+    at that revision and kept up since. A new one is built when the schema grows, when very much changes at once, or
+    when the store has removed what this one may still hold, because another service followed it meanwhile. All changes
+    up to the revision `applied` are in it. That is noted on disk after the changes are: what a crash leaves unnoted is
+    applied again, which changes nothing. Any thread may call; one at a time is let in.
     """
 
     def __init__(self, folder: Path, store: Store, refused: Callable[[Refusal], None]) -> None:
@@ -57,6 +58,11 @@ class FollowingTable:
     def applied(self) -> int:
         """The store's revision that the table is at."""
         return self._applied
+
+    def newest(self) -> Snapshot:
+        """The table as it is now."""
+        with self._entered:
+            return self._table.snapshot()
 
     def for_batch(self, stream: str, batch: int) -> Snapshot:
         """What a micro-batch is to match against: nothing that was acknowledged before this call is missing.
@@ -84,10 +90,14 @@ class FollowingTable:
         behind = self._store.subscriptions.revision - self._applied
         if behind > _MANY and behind > _MANY_SHARE * len(self._table):
             self._table, self._applied = self._built(self.schema)
-        for revision, changed in self._pages(self._applied):
+        before = self._applied
+        for revision, changed in self._pages(before):
             self._apply(changed)
             _write(self._table.path / _APPLIED, revision)
             self._applied = revision
+        # Asked afterwards: what is removed while changes are read is seen here too.
+        if self._store.subscriptions.purged > before:
+            self._table, self._applied = self._built(self.schema)
 
     def _pages(self, after: int) -> Iterator[tuple[int, dict[str, str | None]]]:
         """The changes after a revision: the revision reached, and filters by id; None for what is no longer matched."""
@@ -125,9 +135,10 @@ class FollowingTable:
 
     def _built(self, schema: Schema) -> tuple[SubscriptionTable, int]:
         """A new table of what the store has."""
-        revision, every = 0, dict[str, str | None]()
+        # What was removed before now is not missed, even if it had the newest revision of all.
+        revision, every = self._store.subscriptions.purged, dict[str, str | None]()
         for reached, changed in self._pages(0):
-            revision = reached
+            revision = max(revision, reached)
             # What was active when its page was read may have ended before a later one was.
             every |= changed
         index = compile_index(_rows({id: text for id, text in every.items() if text is not None}), schema)

@@ -19,7 +19,7 @@ from tamis.service.matching.checkpoint import Checkpoint
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.messages import Batch
 from tamis.service.matching.recording import RANK_BITS, Recorder
-from tamis.service.store import Store
+from tamis.service.store import Reached, Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,8 @@ class Matching:
     """A running query over the log. A batch is in the store, whole and once, before Spark goes on to the next one.
 
     Spark calls `_snapshot` and `_record` by turns, from a thread of its own. Whatever dies in between, Spark plans the
-    same batch again, and the store knows whether it has it.
+    same batch again, and the store knows whether it has it. A log that is shared may have been matched elsewhere since
+    this folder's last batch: the store knows that too, and up to where.
     """
 
     def __init__(
@@ -48,13 +49,23 @@ class Matching:
         self._log = log
         self._table = table
         self._told = told
+        begin = ""
+        if log.shared is None:
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store))
+        else:
+            # Where nobody has begun with this log, what is in the folder is about another one.
+            reached = store.progress.of(log.shared) or Reached(log.shared, stream="", offsets="")
+            begin = reached.offsets
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin)
+            # Refused if the one before, cut off and not aware of it yet, has recorded a batch since `reached` was read.
+            store.progress.take_over(reached, self._checkpoint.stream)
         self._recorder = Recorder(store, table.residuals)
-        self._checkpoint = Checkpoint(checkpoint, (store.notifications.head() >> RANK_BITS) + 1)
         self._flusher = ThreadPoolExecutor(1, "checkpoint")
         self._secured: Future[None] | None = None
         self._began = 0.0
         self._query = sift(
-            log.frame(spark, stream=True),
+            # Where Spark begins if the checkpoint is new; else it knows by itself.
+            log.frame(spark, stream=True, start=begin or None),
             self._snapshot,
             sink=self._record,
             checkpoint=self._checkpoint.folder,
@@ -87,7 +98,7 @@ class Matching:
         if self._secured is not None:
             self._secured.result()
         batch = self._checkpoint.first + number
-        recorded = self._recorder.record(self._checkpoint.stream, batch, answer)
+        recorded = self._recorder.record(self._checkpoint.stream, batch, answer, self._reached(number))
         planned = self._checkpoint.range(number)
         self._told(
             Batch(
@@ -100,10 +111,20 @@ class Matching:
                 revision=self._table.applied,
                 processed=planned.start,
                 lag_events=self._lag(planned.end),
+                ends=self._checkpoint.ends(number),
             )
         )
+
+    def _reached(self, number: int) -> Reached | None:
+        log, checkpoint = self._log.shared, self._checkpoint
+        return None if log is None else Reached(log, checkpoint.stream, checkpoint.end(number))
 
     def _lag(self, end: int) -> int:
         """How many events of the log are still to be matched; -1 if its partitions are numbered apart."""
         newest = self._log.recent(1) if isinstance(self._log, SpoolLog) else RECORDS.empty_table()
         return newest["offset"][0].as_py() + 1 - end if newest.num_rows else -1
+
+
+def _next_batch(store: Store) -> int:
+    """One more than the last batch that the store may have."""
+    return (store.notifications.head() >> RANK_BITS) + 1

@@ -15,7 +15,7 @@ class Batch:
 
     Every position up to `head` is final. `revision` is the store's that the subscriptions were matched at. The log's
     events before `processed` are done with, whatever fails now; `lag_events` were waiting when the batch was done.
-    -1: it cannot be told.
+    -1: it cannot be told. `ends` has the number after the batch's last event, by partition.
     """
 
     batch: int
@@ -27,6 +27,7 @@ class Batch:
     revision: int = -1
     processed: int = -1
     lag_events: int = -1
+    ends: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

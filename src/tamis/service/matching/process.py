@@ -6,12 +6,15 @@ import os
 import sys
 import threading
 import traceback
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tamis.errors import TamisError
 from tamis.service.configuration import Settings
 from tamis.service.matching.lifeline import Lock, end_group, watch
 from tamis.service.matching.messages import Message, Turn, written
+
+if TYPE_CHECKING:
+    from tamis.service.store import StoreLock
 
 _GRACE: Final = 8.0
 _IDLE: Final = 0.5
@@ -61,13 +64,33 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
         mouth.say(Turn("waiting"))
     if not lock.take(stopped):
         return
-    # What is imported here takes seconds, and is of no use to a process that waits.
-    from tamis.service.matching.running import Running
+    # What is imported here and below takes seconds, and is of no use to a process that waits.
+    from tamis.service.store import Store
 
-    running = Running(settings, lock, mouth.say)
+    store = Store.open(settings.store)
+    # The folder's lock is this host's: another may have a folder of its own, and the same store.
+    sole = store.lock("pipeline")
+    if _held(sole, mouth, stopped):
+        from tamis.service.matching.running import Running
+
+        running = Running(settings, lock, store, sole, mouth.say)
+        while not stopped.wait(_IDLE):
+            running.look_after()
+        running.stop()
+    sole.release()
+    store.close()
+
+
+def _held(sole: StoreLock, mouth: Mouth, stopped: threading.Event) -> bool:
+    """Waits until no other service's pipeline runs over the store; false if `stopped` first."""
+    if sole.hold():
+        return True
+    mouth.say(Turn("waiting"))
     while not stopped.wait(_IDLE):
-        running.look_after()
-    running.stop()
+        if sole.hold():
+            mouth.say(Turn("starting"))
+            return True
+    return False
 
 
 def _first_line(file: int) -> str:

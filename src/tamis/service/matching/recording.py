@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tamis.errors import PipelineError
 from tamis.pipeline.frames import SUBSCRIPTIONS, VIOLATIONS
 from tamis.service.matching.residuals import Residuals
-from tamis.service.store import Store
+from tamis.service.store import Reached, Store
 
 RANK_BITS: Final = 24
 
@@ -47,7 +47,8 @@ class Recorder:
         self._residuals = residuals
         self._head = store.notifications.head()
 
-    def record(self, stream: str, batch: int, answer: pa.Table) -> Recorded:
+    def record(self, stream: str, batch: int, answer: pa.Table, reached: Reached | None = None) -> Recorded:
+        """`reached`: where the batch ends on a log that others may go on with, which is recorded in any case."""
         if answer.num_rows >= 1 << RANK_BITS:
             raise PipelineError(
                 f"batch {batch} has {answer.num_rows} events; at most {(1 << RANK_BITS) - 1} have a place"
@@ -56,8 +57,9 @@ class Recorder:
         alive = pc.is_null(ordered[VIOLATIONS])
         matched, dead = ordered.filter(alive), ordered.filter(pc.invert(alive))
         events, pairs = self._matches(matched, batch << RANK_BITS)
-        if pairs.num_rows or dead.num_rows:
-            self._store.notifications.record(stream, batch, events, pairs, _letters(dead) if dead.num_rows else None)
+        if pairs.num_rows or dead.num_rows or reached is not None:
+            letters = _letters(dead) if dead.num_rows else None
+            self._store.notifications.record(stream, batch, events, pairs, letters, reached)
         if pairs.num_rows:
             self._head = pairs["position"][-1].as_py()
         return Recorded(self._head, pairs.num_rows, dead.num_rows)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from tamis.errors import PipelineError
+from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.service.configuration import Settings
 from tamis.service.log import open_log
 from tamis.service.matching.backtests import BacktestRunner
@@ -13,33 +16,48 @@ from tamis.service.matching.lifeline import Lock
 from tamis.service.matching.matching import Matching
 from tamis.service.matching.messages import Followed, Message, Turn
 from tamis.service.matching.spark import start_session, warm
-from tamis.service.store import Store
+from tamis.service.matching.trying_out import try_out
+from tamis.service.store import Store, StoreLock
 
 
 class Running:
-    """Store, table, Spark, the query and the backtests, under the lock of the state folder: up when it is made."""
+    """Table, Spark, the query and the backtests, under the locks of state folder and store: up when it is made.
 
-    def __init__(self, settings: Settings, lock: Lock, say: Callable[[Message], None]) -> None:
+    `running` is said when the next event is matched as fast as any: whatever a first one would wait for is done.
+    """
+
+    def __init__(
+        self, settings: Settings, lock: Lock, store: Store, sole: StoreLock, say: Callable[[Message], None]
+    ) -> None:
         self._say = say
+        self._store = store
+        self._sole = sole
         say(Turn("building"))
-        self._store = Store.open(settings.store)
         log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
-        # Each of these takes seconds: a large table, Spark, its workers.
-        with ThreadPoolExecutor(2, "starting") as others:
+        # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
+        with ThreadPoolExecutor(3, "starting") as others:
+            rehearsing = others.submit(rehearse)
             table = others.submit(FollowingTable, state / "table", self._store, say)
             self._spark = start_session(settings)
             lock.note_jvm(self._spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
-            others.submit(warm, self._spark)
+            warming = others.submit(warm, self._spark)
             self._table = table.result()
             self._matching = Matching(
                 self._spark, log, self._store, self._table, state / "checkpoint", say, ignore_unknown=ignore
             )
+            for each in (warming, rehearsing):
+                # If it matters, the first batch fails too, and says so.
+                if (error := each.exception()) is not None:
+                    traceback.print_exception(error)
+            try_out(self._spark, log, self._table.newest())
         self._backtests = BacktestRunner(self._spark, log, self._store, ignore_unknown=ignore)
         say(Turn("running", head=self._store.notifications.head()))
         say(Followed(self._table.applied))
 
     def look_after(self) -> None:
         """Now and then: complains if something has ended, and applies changes that no batch has asked for yet."""
+        if not self._sole.hold():
+            raise PipelineError("the connection to the store broke, and with it the right to be the one that matches")
         self._matching.check()
         self._backtests.check()
         before = self._table.applied
@@ -51,4 +69,3 @@ class Running:
         self._backtests.stop()
         self._matching.stop()
         self._spark.stop()
-        self._store.close()

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from tamis import pipeline
+from tamis.errors import PipelineError
+from tamis.pipeline.session import KAFKA_CONNECTOR
 from tamis.service.configuration import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CHECKPOINTING: Final = "org.apache.spark.sql.execution.streaming.checkpointing"
+_PACKAGES: Final = "spark.jars.packages"
+_JARS: Final = "spark.jars"
 _BRISK: Final = {
     "spark.driver.memory": "1g",
     # A micro-batch is a handful of tasks on one machine: waiting for a better place, adapting plans and keeping
@@ -47,14 +54,39 @@ def start_session(settings: Settings) -> SparkSession:
         "spark.driver.extraJavaOptions": _java_options(folder / "tmp"),
         **settings.spark_config,
     }
-    return pipeline.session(
-        settings.spark_master, name="tamis serve", kafka=settings.log.startswith("kafka:"), config=config
-    )
+    connector = _missing_connector(settings)
+    if connector is not None:
+        config[_PACKAGES] = ",".join(filter(None, (config.get(_PACKAGES), connector)))
+    try:
+        return pipeline.session(settings.spark_master, name="tamis serve", config=config)
+    except PipelineError as error:
+        if connector is None:
+            raise
+        raise PipelineError(
+            f"Spark did not start, perhaps because {connector} is not to be had: name another in the settings "
+            f"(spark_config: {{{_PACKAGES}: {KAFKA_CONNECTOR}:VERSION}}), or its files ({{{_JARS}: FILE,FILE...}})"
+        ) from error
+
+
+def _missing_connector(settings: Settings) -> str | None:
+    """The package that a log on Kafka needs; None if there is no such log, or the settings name one themselves."""
+    if not settings.log.startswith("kafka:"):
+        return None
+    from pyspark import __version__
+
+    name = KAFKA_CONNECTOR.partition(":")[2]
+    if any(name in settings.spark_config.get(option, "") for option in (_PACKAGES, _JARS)):
+        return None
+    return f"{KAFKA_CONNECTOR}:{__version__}"
 
 
 def warm(spark: SparkSession) -> None:
     """Has Spark start the daemon that workers are forked from, which takes it seconds."""
-    spark.range(1).mapInArrow(iter, "id long").toArrow()
+    spark.range(1).mapInArrow(_as_they_are, "id long").toArrow()
+
+
+def _as_they_are(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches
 
 
 def _java_options(temporary: Path) -> str:

@@ -7,7 +7,9 @@ from tamis.service.store.deliveries import Deliveries, DeliveryState
 from tamis.service.store.errors import NotFoundError, StoreError, TextError
 from tamis.service.store.importing import Imported
 from tamis.service.store.keys import ROLES, Key, Keys, Role
+from tamis.service.store.locks import StoreLock
 from tamis.service.store.notifications import Notifications, Notified, StoredEvent
+from tamis.service.store.progress import Progress, Reached
 from tamis.service.store.receipts import Receipts, StoredReceipt
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.store import Store
@@ -43,12 +45,15 @@ __all__ = [
     "NotFoundError",
     "Notifications",
     "Notified",
+    "Progress",
+    "Reached",
     "Receipts",
     "Role",
     "Schemas",
     "State",
     "Store",
     "StoreError",
+    "StoreLock",
     "StoredEvent",
     "StoredReceipt",
     "Subscription",

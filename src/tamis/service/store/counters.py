@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select, update
 
 from tamis.service.store.tables import COUNTERS
 
-Counter = Literal["revision", "head", "schema"]
+Counter = Literal["revision", "head", "schema", "purged"]
 
 
 def value(connection: Connection, name: Counter) -> int:

@@ -18,6 +18,16 @@ from tamis.service.store.errors import StoreError
 
 _BUSY_MILLISECONDS = 30_000
 _POOL = {"pool_size": 16, "max_overflow": 48, "pool_timeout": 30}
+# A server allows a hundred connections unless told otherwise, and every service has two processes.
+_POSTGRES_POOL = {"pool_size": 8, "max_overflow": 12, "pool_timeout": 30}
+# A server that is gone without a word is noticed in half a minute.
+_POSTGRES = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 _SCHEMES = ("sqlite", "postgresql")
 
 
@@ -120,4 +130,4 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _postgresql(url: URL) -> Engine:
-    return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, **_POOL)
+    return create_engine(url, pool_pre_ping=True, connect_args=_POSTGRES, **_POSTGRES_POOL)

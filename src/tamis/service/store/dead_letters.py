@@ -58,10 +58,22 @@ class DeadLetters:
                 connection.execute(insert(DEAD_LETTERS), builtins.list(letters))
 
     def list(
-        self, owner: str | None, kind: LetterKind | None = None, after: int = 0, limit: int = 100
+        self,
+        owner: str | None,
+        kind: LetterKind | None = None,
+        after: int = 0,
+        limit: int = 100,
+        *,
+        newest_first: bool = False,
     ) -> list[DeadLetter]:
-        """The owner's, or everybody's for None, in the order of their coming."""
-        wanted = select(DEAD_LETTERS).where(DEAD_LETTERS.c.id > within(after)).order_by(DEAD_LETTERS.c.id).limit(limit)
+        """The owner's, or everybody's for None, in the order of their coming, or the other way round.
+
+        Those that follow the letter `after` in that order; 0: from the first.
+        """
+        id = DEAD_LETTERS.c.id
+        wanted = select(DEAD_LETTERS).order_by(id.desc() if newest_first else id).limit(limit)
+        if after:
+            wanted = wanted.where(id < within(after) if newest_first else id > within(after))
         if owner is not None:
             wanted = wanted.where(DEAD_LETTERS.c.owner == owner)
         if kind is not None:

@@ -46,8 +46,11 @@ def expire(database: Database, now: datetime) -> int:
 
 
 def purge(database: Database, before: datetime, followed: int) -> int:
-    """Only what every follower has seen the end of: one that comes later would hold it for ever."""
-    old = select(_COLUMNS.number, _COLUMNS.owner, _COLUMNS.state).where(
+    """Only what this service's follower has seen the end of; others may not have.
+
+    They would hold it for ever, so `purged` tells them: it is the newest revision of all that are gone.
+    """
+    old = select(_COLUMNS.number, _COLUMNS.owner, _COLUMNS.state, _COLUMNS.revision).where(
         _COLUMNS.state.in_(["expired", "cancelled"]), _COLUMNS.changed < before, _COLUMNS.revision <= followed
     )
     removed = 0
@@ -60,6 +63,9 @@ def purge(database: Database, before: datetime, followed: int) -> int:
                 connection.execute(delete(DELIVERIES).where(DELIVERIES.c.subscription.in_(some)))
             gone = Counter((row.owner, row.state) for row in rows)
             moved(connection, {place: -count for place, count in gone.items()})
+            if rows:
+                newest = max(row.revision for row in rows)
+                counters.put(connection, "purged", max(counters.locked(connection, "purged"), newest))
         removed += len(rows)
         if len(rows) < _AT_ONCE:
             return removed

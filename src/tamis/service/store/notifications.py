@@ -15,6 +15,7 @@ from tamis.service.store.counting import counted
 from tamis.service.store.database import Database
 from tamis.service.store.in_pieces import pieces
 from tamis.service.store.moments import moment
+from tamis.service.store.progress import Reached
 from tamis.service.store.recording import record
 from tamis.service.store.retention import sweep
 from tamis.service.store.storable import within
@@ -56,13 +57,21 @@ class Notifications:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record(self, stream: str, batch: int, events: pa.Table, pairs: pa.Table, dead: pa.Table | None = None) -> bool:
+    def record(
+        self,
+        stream: str,
+        batch: int,
+        events: pa.Table,
+        pairs: pa.Table,
+        dead: pa.Table | None = None,
+        reached: Reached | None = None,
+    ) -> bool:
         """Writes all of a batch in one transaction; false, and nothing is written, if the stream's batch is there.
 
         `events`: position, id, time, body, of those that matched. `pairs`: position, subscription. `dead`: offset, id,
-        time, body, reason. Every position must be above `head`.
+        time, body, reason. Every position must be above `head`. `reached`: where the batch ends, on a shared log.
         """
-        return record(self._database, stream, batch, events, pairs, dead)
+        return record(self._database, stream, batch, events, pairs, dead, reached)
 
     def head(self) -> int:
         """The newest position; 0 at first."""
@@ -74,6 +83,12 @@ class Notifications:
         wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position > within(cursor))
         with self._database.read() as connection:
             return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position).limit(limit))]
+
+    def before(self, subscription: int, cursor: int, limit: int = 1_000) -> list[Notified]:
+        """A subscription's notifications before a position, newest first."""
+        wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position < within(cursor))
+        with self._database.read() as connection:
+            return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position.desc()).limit(limit))]
 
     def of_owner_after(self, owner: str, cursor: int, limit: int = 1_000) -> list[Notified]:
         """Those of all an owner's subscriptions, by position and subscription.

@@ -14,6 +14,7 @@ from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
 from tamis.service.store.database import Database
 from tamis.service.store.errors import StoreError
+from tamis.service.store.progress import Reached, advance
 from tamis.service.store.storable import made_storable
 from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATIONS
 
@@ -23,7 +24,13 @@ _UTC = pa.timestamp("us", "UTC")
 
 
 def record(
-    database: Database, stream: str, batch: int, events: pa.Table, pairs: pa.Table, dead: pa.Table | None
+    database: Database,
+    stream: str,
+    batch: int,
+    events: pa.Table,
+    pairs: pa.Table,
+    dead: pa.Table | None,
+    reached: Reached | None,
 ) -> bool:
     # Everything is turned into rows before the transaction begins, so that it is short.
     event_rows = zip(
@@ -42,6 +49,8 @@ def record(
     with database.write() as connection:
         if not _marked(connection, stream, batch):
             return False
+        if reached is not None:
+            advance(connection, reached)
         if len(events):
             head = counters.locked(connection, "head")
             if pc.min(events["position"]).as_py() <= head:

@@ -8,8 +8,10 @@ from tamis.service.store.database import Database
 from tamis.service.store.dead_letters import DeadLetters
 from tamis.service.store.deliveries import Deliveries
 from tamis.service.store.keys import Keys
+from tamis.service.store.locks import Name, StoreLock, store_lock
 from tamis.service.store.migrating import migrate
 from tamis.service.store.notifications import Notifications
+from tamis.service.store.progress import Progress
 from tamis.service.store.receipts import Receipts
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.subscriptions import Subscriptions
@@ -33,6 +35,7 @@ class Store:
         self.advertisements = Advertisements(database)
         self.deliveries = Deliveries(database)
         self.receipts = Receipts(database)
+        self.progress = Progress(database)
         self._database = database
 
     @classmethod
@@ -45,6 +48,10 @@ class Store:
             database.close()
             raise
         return cls(database, url)
+
+    def lock(self, name: Name) -> StoreLock:
+        """A lock that one process at a time can hold, of all that have opened this store."""
+        return store_lock(self._database, name)
 
     def close(self) -> None:
         self._database.close()

@@ -200,8 +200,14 @@ class Subscriptions(Importing):
         return expire(self._database, now)
 
     def purge(self, before: datetime, followed: int) -> int:
-        """Removes those that ended before a moment for good; `followed` is the revision every follower has reached."""
+        """Removes those that ended before a moment for good; `followed` is the revision our follower has reached."""
         return purge(self._database, before, followed)
+
+    @property
+    def purged(self) -> int:
+        """The newest revision of those removed for good: whoever followed up to one before that has missed an end."""
+        with self._database.read() as connection:
+            return counters.value(connection, "purged")
 
     def changes(self, after: int, limit: int = 50_000) -> builtins.list[ChangeRow]:
         """The subscriptions touched after a revision, in the order of their newest one."""

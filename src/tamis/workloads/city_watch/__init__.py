@@ -26,7 +26,7 @@ __all__ = ["CityWatch", "city_watch", "city_watch_schema"]
 _FIRST = datetime(2024, 5, 1, 6, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CityWatch(Workload):
     """A workload that knows its matches: `truth` has a row for each, event (row number) and subscription (id)."""
 
@@ -76,7 +76,7 @@ def city_watch(subscriptions: int, events: int, seed: int = 1) -> CityWatch:
         schema,
         pa.table({"id": [watch.id for watch in listed], "filter": [watch.text for watch in listed]}),
         pa.Table.from_pylist(rows, pa.schema([schema.arrow_schema.field(name) for name in _NAMES])),
-        _truth(sights, listed),
+        truth=_truth(sights, listed),
     )
 
 

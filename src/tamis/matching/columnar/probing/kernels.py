@@ -33,6 +33,8 @@ from tamis.matching.columnar.intrinsics import (
 )  # fmt: skip
 from tamis.matching.columnar.lowering.conjuncts import LISTED, NEGATED
 from tamis.matching.columnar.planning.kernels import cell, mix
+from tamis.matching.matches import BUCKETS, CANDIDATES, PREDICATES
+from tamis.matching.matches import PROBES as PROBED
 
 AHEAD = 6  # buckets fetched before they are needed
 LINES = 5  # cache lines fetched of each
@@ -110,7 +112,8 @@ def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end:
             if kind == EXACTLY:
                 first = search_first(pool, ids + n, last, value)
             skip = 0 if kind == BOTH else 1
-    work[0] += last - first
+    work[CANDIDATES] += last - first
+    work[PREDICATES] += count * (last - first)
     if skip == count:
         for i in range(last - first):
             out[end + i] = pool[ids + first + i]
@@ -138,14 +141,16 @@ def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end:
 
 @bare_kernel
 def scan_rows(
-    pool: Any, at: int, n: int, count: int, i: int, mask: Any, ids: int, event: Any, out: Any, end: int, compress: bool
-) -> int:
+    pool: Any, at: int, n: int, count: int, i: int, mask: Any, ids: int, event: Any, out: Any, end: int,
+    compress: bool, work: Any,
+) -> int:  # fmt: skip
     """Sixteen entries of any columns: each residual gathered, until none is left."""
     r = 0
     while mask != 0 and r < count:
         column = at + 3 * n * r + i
         mask &= gathered_within16(pool, column, column + n, column + 2 * n, event, mask)
         r += 1
+    work[PREDICATES] += r * min(LANES, n - i)
     return append(pool, ids + i, mask, out, end, compress) if mask != 0 else end
 
 
@@ -155,10 +160,11 @@ def scan_semi(pool: Any, at: int, n: int, count: int, event: Any, out: Any, end:
     rows = at + 1 + 2 * n
     ids = rows + 3 * n * count
     if value != ABSENT:
-        work[0] += n
+        work[CANDIDATES] += n
+        work[PREDICATES] += n
         for i in range(0, n, LANES):
             mask = not_above16(pool, at + 1 + i, value) & not_below16(pool, at + 1 + n + i, value) & lanes_left(n - i)
-            end = scan_rows(pool, rows, n, count, i, mask, ids, event, out, end, compress)
+            end = scan_rows(pool, rows, n, count, i, mask, ids, event, out, end, compress, work)
     return end, ids + n
 
 
@@ -167,8 +173,9 @@ def scan_mixed(
     pool: Any, at: int, n: int, count: int, event: Any, out: Any, end: int, compress: bool, work: Any
 ) -> Any:
     ids = at + 3 * n * count
-    work[0] += n
+    work[CANDIDATES] += n
     if n < 3:
+        work[PREDICATES] += n * count
         for i in range(n):
             held, column = True, at + i
             for _ in range(count):
@@ -179,7 +186,7 @@ def scan_mixed(
             end += held
     else:
         for i in range(0, n, LANES):
-            end = scan_rows(pool, at, n, count, i, lanes_left(n - i), ids, event, out, end, compress)
+            end = scan_rows(pool, at, n, count, i, lanes_left(n - i), ids, event, out, end, compress, work)
     return end, ids + n
 
 
@@ -241,6 +248,7 @@ def settle(
     stamp: int,
     out: Any,
     end: int,
+    work: Any,
 ) -> int:
     """Tests what intervals could not decide, and turns conjunctions into subscriptions, each once."""
     test_offsets, test_numbers = tests[0], tests[1]
@@ -250,6 +258,7 @@ def settle(
             continue
         held = True
         for j in range(test_offsets[c], test_offsets[c + 1]):
+            work[PREDICATES] += memory[test_numbers[j]] >> 1 != stamp
             if not passes(test_numbers[j], e, event, sets, tests, memory, stamp):
                 held = False
                 break
@@ -341,8 +350,9 @@ def take(
             for line in range(LINES):
                 prefetch(pool, (hits[i + AHEAD] >> SEGMENT_BITS) + LANES * line)
         end, loose_end = scan_bucket(hits[i], pool, event, out, end, loose, loose_end, compress, work)
-    work[1] += found
-    work[2] += count
+    work[BUCKETS] += found
+    work[PROBED] += count
+    work[PREDICATES] += found
     return end, loose_end
 
 
@@ -369,8 +379,8 @@ def match_events(
     """Matches events from `first` on until the output may not hold another one; returns the first left over.
 
     `ends[e + 1]`: the end in `out` of event e's matches; `ends[first]` is where to go on. `room` is what one event
-    may need. `scratch`: words (see Plan) and codes of one event, its columns, its probes and hits. `work`: candidates
-    verified, buckets hit, probes made. Stamps from `stamp` on must be new to the memory.
+    may need. `scratch`: words (see Plan) and codes of one event, its columns, its probes and hits. `work`: see
+    matches.Work. Stamps from `stamp` on must be new to the memory.
     """
     starts, sources, levels, places, group_sets, set_places = plan
     range_columns, edges = ranges
@@ -423,7 +433,7 @@ def match_events(
             probes, count, slots, slot_starts, hits, pool, event, out, end, loose, loose_end, compress, work
         )
         if loose_end > 0:
-            end = settle(loose, loose_end, e, event, sets, tests, owners, simple, memory, seen, stamp, out, end)
+            end = settle(loose, loose_end, e, event, sets, tests, owners, simple, memory, seen, stamp, out, end, work)
         if removed:
             end = without_removed(out, begin, end, compress)
         ends[e + 1] = end

@@ -75,14 +75,14 @@ class Acceptance:
             service.metrics.repeated.inc(receipt.count)
         else:
             service.metrics.accepted.inc(receipt.count)
-            service.meter.accepted(receipt.first + receipt.count)
+            service.meter.accepted(receipt.first + receipt.count, receipt.partition)
         return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons)
 
     async def _read(self, headers: Mapping[str, str], body: bytes, schema: Schema) -> tuple[Incoming, Judged]:
         settings, limits = self._service.settings, self._service.limits
 
         def read_and_judge() -> tuple[Incoming, Judged]:
-            incoming = formats.read(headers, body, limits.events, schema.event_types)
+            incoming = formats.read(headers, body, limits.events, limits.body_bytes, schema.event_types)
             ignore = settings.unknown_attributes == "ignore"
             return incoming, judge(schema, incoming.texts, ignore_unknown=ignore, event_bytes=limits.event_bytes)
 

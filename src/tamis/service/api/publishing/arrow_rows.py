@@ -10,23 +10,40 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from tamis.service.api.problems import Problem
+from tamis.service.api.publishing.arrow_weight import unpacked_bytes, weight
 from tamis.service.api.publishing.incoming import malformed
 
 
-def read_arrow(body: bytes, most_rows: int) -> pa.Array:
-    """The rows as JSON texts; 400 if the bytes are no Arrow stream. At most one row more than `most_rows` is read."""
+def read_arrow(body: bytes, most_rows: int, most_bytes: int) -> pa.Array:
+    """The rows as JSON texts; 400 if the bytes are no Arrow stream. At most one row more than `most_rows` is read.
+
+    A few bytes of Arrow can stand for any number of values, so what they come to is found out before they are unpacked:
+    more than `most_bytes` is a 413, as it would be if the same events were sent as JSON.
+    """
     texts: list[str] = []
     try:
+        if unpacked_bytes(body) > most_bytes:
+            raise _too_much(most_bytes)
+        room = most_bytes
         with pa.ipc.open_stream(pa.BufferReader(body)) as stream:
             for batch in stream:
                 # Lengths and offsets in the bytes are the sender's word, and wrong ones would be followed anywhere.
                 batch.validate(full=True)
-                texts += [_text(row) for row in batch.slice(0, most_rows + 1 - len(texts)).to_pylist()]
+                rows = batch.slice(0, most_rows + 1 - len(texts))
+                room -= sum(map(weight, rows.columns))
+                if room < 0:
+                    raise _too_much(most_bytes)
+                texts += [_text(row) for row in rows.to_pylist()]
                 if len(texts) > most_rows:
                     break
     except (pa.ArrowException, OSError, ValueError, OverflowError, UnicodeDecodeError, TypeError) as error:
         raise malformed(f"the body is no Arrow stream that can be read: {str(error)[:200]}") from None
     return pa.array(texts, pa.large_string())
+
+
+def _too_much(most_bytes: int) -> Problem:
+    return Problem(413, "too-large", f"the rows come to more than {most_bytes:,} bytes; send fewer at a time")
 
 
 def _text(row: dict[str, Any]) -> str:

@@ -24,8 +24,8 @@ CLOUD_EVENTS: Final = "application/cloudevents-batch+json"
 TYPES: Final = (JSON, *LINES, ARROW, CLOUD_EVENT, CLOUD_EVENTS)
 
 
-def read(headers: Mapping[str, str], body: bytes, most: int, event_types: Collection[str]) -> Incoming:
-    """The events in a body; a `Problem` if it cannot be read, or holds more than `most`.
+def read(headers: Mapping[str, str], body: bytes, most: int, most_bytes: int, event_types: Collection[str]) -> Incoming:
+    """The events in a body; a `Problem` if it cannot be read, or holds more than `most`, or unpacks to too much.
 
     A CloudEvent whose type is one of the schema's `event_types` is an event of that type.
     """
@@ -37,7 +37,7 @@ def read(headers: Mapping[str, str], body: bytes, most: int, event_types: Collec
     elif content_type in LINES:
         incoming = Incoming(read_lines(body))
     elif content_type == ARROW:
-        incoming = Incoming(read_arrow(body, most))
+        incoming = Incoming(read_arrow(body, most, most_bytes))
     elif content_type == CLOUD_EVENT:
         incoming = _cloud_events(read_structured(body, event_types))
     elif content_type == CLOUD_EVENTS:

@@ -30,8 +30,6 @@ export const backtest = (id, signal) => call("GET", path("backtests", id), { sig
 export const schema = (signal) => call("GET", "schema", { signal });
 export const extendSchema = (body) => call("POST", "schema/extensions", { body });
 
-export const recentEvents = (signal) => tryFilter("TRUE", signal);
-
 export const deadLetters = (query, signal) => call("GET", "dead-letters", { query, signal });
 export const removeDeadLetter = (id) => call("DELETE", path("dead-letters", id));
 export const replay = (id) => call("POST", path("dead-letters", id, "replay"), {});

@@ -4,7 +4,7 @@ All in one `METADATA`. Numbers, positions and moments are 64 bits wide; document
 """
 
 from tamis.service.store.tables.base import METADATA
-from tamis.service.store.tables.notifications import BATCHES, DELIVERIES, EVENTS, NOTIFICATIONS
+from tamis.service.store.tables.notifications import BATCHES, DELIVERIES, EVENTS, NOTIFICATIONS, PROGRESS
 from tamis.service.store.tables.publishing import ADVERTISEMENTS, DEAD_LETTERS, RECEIPTS, SCHEMAS
 from tamis.service.store.tables.subscriptions import COUNTERS, COUNTS, KEYS, SUBSCRIPTIONS
 from tamis.service.store.tables.work import BACKTESTS
@@ -21,6 +21,7 @@ __all__ = [
     "KEYS",
     "METADATA",
     "NOTIFICATIONS",
+    "PROGRESS",
     "RECEIPTS",
     "SCHEMAS",
     "SUBSCRIPTIONS",

@@ -35,6 +35,15 @@ BATCHES = Table(
     Column("batch", BigInteger, primary_key=True),
 )
 
+# Where the logs that several services share have been matched up to, and which stream goes on from there.
+PROGRESS = Table(
+    "progress",
+    METADATA,
+    Column("log", Text, primary_key=True),
+    Column("stream", Text, nullable=False),
+    Column("offsets", Text, nullable=False),
+)
+
 DELIVERIES = Table(
     "deliveries",
     METADATA,

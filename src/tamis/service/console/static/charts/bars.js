@@ -4,14 +4,14 @@ import { h, put, s } from "../dom.js";
 import { count, instant, moment } from "../format.js";
 import { Drawing, MARGIN, axes } from "./frame.js";
 
-/** `buckets`: [[iso, n]] in order. */
-export function barChart(label, buckets, { height = 180, kind = "accent", width: step, unit = "matches" } = {}) {
+/** `buckets`: [[iso, n]] in order; `from` and `to`: the first and the last bucket to have room for, where there is more. */
+export function barChart(label, buckets, { height = 180, kind = "accent", width: step, unit = "matches", from, to } = {}) {
   const points = buckets.map(([time, n]) => ({ at: new Date(time).getTime(), n }));
   const size = step ?? spacing(points);
   const readout = h("span", { class: "readout" });
   const total = points.reduce((sum, { n }) => sum + n, 0);
-  const first = points[0]?.at ?? Date.now() - 3600e3;
-  const last = (points.at(-1)?.at ?? Date.now()) + size;
+  const first = Math.min(points[0]?.at ?? Date.now() - 3600e3, from ? new Date(from).getTime() : Infinity);
+  const last = Math.max(points.at(-1)?.at ?? Date.now(), to ? new Date(to).getTime() : -Infinity) + size;
   const most = Math.max(0, ...points.map(({ n }) => n));
   const summary = `${label}: ${count(total)} ${unit} between ${moment(first)} and ${moment(last)}, at most ${count(most)} at a time`;
   const drawing = new Drawing("bars", (width) => {

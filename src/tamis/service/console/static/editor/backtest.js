@@ -61,7 +61,7 @@ export class Backtest {
         bar.max = job.total;
         bar.value = job.done;
       }
-      put(words, known ? `${count(job.done)} of ${count(job.total)} events` : "Waiting for its turn …");
+      put(words, known ? `${Math.floor((100 * job.done) / job.total)} % done` : "Waiting for its turn …");
       await pause(ASKED_EVERY, signal);
     }
   }
@@ -71,11 +71,13 @@ export class Backtest {
     const illegible = result.illegible ? ` ${count(result.illegible)} could not be read.` : "";
     const said = `${count(result.total)} of ${count(result.events)} stored events would have matched.${illegible}`;
     const samples = (result.samples ?? []).slice(0, 5);
+    // Both over the same time, so that one can be held against the other.
+    const span = { width: step, from: result.volume?.[0]?.[0], to: result.volume?.at(-1)?.[0] };
     put(this.#results, h("p", { class: "lead" }, said),
       (result.errors ?? []).map((error) => h("p", { class: "notice bad" }, error.message ?? String(error))),
-      result.counts?.length ? barChart("Matches over time", result.counts, { width: step }) : null,
+      result.counts?.length ? barChart("Matches over time", result.counts, span) : null,
       result.volume?.length
-        ? barChart("All events", result.volume, { width: step, kind: "plain", height: 110, unit: "events" }) : null,
+        ? barChart("All events", result.volume, { ...span, kind: "plain", height: 110, unit: "events" }) : null,
       samples.length ? h("section", {}, h("h3", {}, "Some of them"), h("ul", { class: "tried" }, samples.map((event) =>
         h("li", {}, h("details", {}, h("summary", {}, eventSummary(event)), eventText(event)))))) : null);
     announce(said);

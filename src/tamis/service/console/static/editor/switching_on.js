@@ -96,7 +96,7 @@ export class SwitchingOn {
     const { secret } = made.delivery;
     const done = h("div", { class: "done", tabindex: "-1" },
       h("p", { class: "lead" }, "It is on, until ", moment(made.expires), "."),
-      h("p", {}, "This ticket renews, pauses and cancels it. It is shown this once; keep it."),
+      h("p", {}, "This ticket renews and cancels it. It is shown this once; keep it."),
       copyable(made.ticket, "Ticket"),
       secret ? [h("p", {}, "The secret with which the webhook's calls are signed:"), copyable(secret, "Signing secret")] : null,
       h("div", { class: "buttons" },

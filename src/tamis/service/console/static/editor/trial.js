@@ -7,7 +7,7 @@ import { announce } from "../parts/announcer.js";
 import { explanationOf } from "../parts/explanations.js";
 import { eventSummary, eventText } from "../parts/matches.js";
 import { badge, empty, failure, loading } from "../parts/states.js";
-import { explainFilter, recentEvents, tryFilter } from "../service.js";
+import { explainFilter, tryFilter } from "../service.js";
 
 export class Trial {
   #results = h("div", { class: "trial-results" }); #button; #text = ""; #asked = null;
@@ -28,28 +28,28 @@ export class Trial {
   }
 
   async run() {
+    const text = this.#text;
+    // The filter may have become another, and not be checked yet, since this was called for.
+    if (text === null) return;
     this.#asked?.abort();
     this.#asked = new AbortController();
     const { signal } = this.#asked;
-    const text = this.#text;
     if (!this.#results.querySelector(".trial-lists")) put(this.#results, loading("Trying …"));
     try {
-      // In this order: what is recent now is among the events that are tried then.
-      const recent = await recentEvents(signal);
       const answer = await tryFilter(text, signal);
-      if (!signal.aborted) this.#show(text, answer, recent, signal);
+      if (!signal.aborted) this.#show(text, answer, signal);
     } catch (error) {
       if (!isLeaving(error) && !signal.aborted) put(this.#results, failure(error, () => this.run()));
     }
   }
 
-  #show(text, answer, recent, signal) {
+  #show(text, answer, signal) {
     if (answer.examined === 0) {
       put(this.#results, empty("There are no recent events to try it on. Publish some, and try again."));
       return;
     }
     const matched = answer.events.map((each) => ({ ...each, matched: true }));
-    const rest = missed(answer, recent.events).map((each) => ({ ...each, matched: false }));
+    const rest = answer.misses.map((each) => ({ ...each, matched: false }));
     const said = `${count(answer.matched)} of ${count(answer.examined)} recent events match.`;
     put(this.#results, h("p", { class: "lead" }, said),
       h("div", { class: "trial-lists" },
@@ -57,13 +57,6 @@ export class Trial {
         list("Not matching", rest, answer.examined - answer.matched, "All recent events match.", text, signal)));
     announce(said);
   }
-}
-
-/** The recent events that are not among the matches; but those older than all matches shown are not decided. */
-function missed({ events, matched }, recent) {
-  const known = new Set(events.map(({ id }) => id));
-  const since = matched > events.length ? Date.parse(events.at(-1).time) : -Infinity;
-  return recent.filter(({ id, time }) => !known.has(id) && Date.parse(time) > since);
 }
 
 function list(title, shown, all, none, text, signal) {

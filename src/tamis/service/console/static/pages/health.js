@@ -1,14 +1,16 @@
 /** Whether things work: the pipeline, the ways out, what could not be delivered, and the keys. */
 
 import { h, put } from "../dom.js";
-import { bytes, count, duration } from "../format.js";
+import { bytes, count, duration, fromNow, moment } from "../format.js";
 import { badge } from "../parts/states.js";
-import { facts } from "../parts/tables.js";
+import { facts, table } from "../parts/tables.js";
 import { latest, pulse } from "../pulse.js";
 import { toneOf } from "../tones.js";
 import { deadLettersCard } from "./health_dead_letters.js";
 import { keysCard } from "./health_keys.js";
 import { outletsCard } from "./health_outlets.js";
+
+const ENDPOINTS = [["Endpoint", "wide"], ["Breaker"], ["Failures", "number"], ["Next attempt"]];
 
 export async function showHealth(container, place, signal) {
   const pipeline = h("div", {});
@@ -55,6 +57,24 @@ function pipelineOf({ pipeline, lag, p50, p99, log, uptime, version }) {
 
 function deliveryOf(delivery) {
   const troubled = (number) => (number ? badge(count(number), "bad") : "0");
+  return [numbersOf(delivery, troubled), delivery.endpoints?.length ? endpointsOf(delivery.endpoints) : null];
+}
+
+/** The endpoints that failed of late, which the service names to administrators only. */
+function endpointsOf(endpoints) {
+  return [
+    h("h3", {}, "Endpoints that failed of late"),
+    table("Endpoints that failed of late", ENDPOINTS, endpoints.map((each) => [
+      h("code", { class: "breakable" }, each.endpoint),
+      badge(each.state, toneOf(each.state)),
+      count(each.failures),
+      each.next_attempt
+        ? h("time", { datetime: each.next_attempt, title: moment(each.next_attempt) }, fromNow(each.next_attempt)) : "–",
+    ])),
+  ];
+}
+
+function numbersOf(delivery, troubled) {
   return facts([
     ["Readers", count(delivery.listeners)],
     ["Handed to readers", count(delivery.handed_out)],

@@ -8,7 +8,7 @@ import { empty, failure, loading } from "../parts/states.js";
 import { table } from "../parts/tables.js";
 import { deadLetters, removeDeadLetter, replay } from "../service.js";
 
-const COLUMNS = [["About", "wide"], ["Kind"], ["When"], ["Reason", "wide"], ["What", "wide"], [""]];
+const COLUMNS = [["About"], ["Kind"], ["When"], ["Reason", "wide"], ["What", "wide"], [""]];
 const PAGE = 20;
 
 export function deadLettersCard(signal) {
@@ -18,11 +18,11 @@ export function deadLettersCard(signal) {
 
   async function ask(after = "") {
     try {
-      const answer = await deadLetters({ kind: kind.value, after, limit: PAGE }, signal);
+      const answer = await deadLetters({ kind: kind.value, order: "newest", after, limit: PAGE }, signal);
       const letters = answer.dead_letters;
       put(shown, letters.length ? table("Dead letters", COLUMNS, letters.map(row)) : empty("No dead letters."),
         answer.next ? h("nav", { class: "paging", "aria-label": "Pages of dead letters" },
-          h("button", { type: "button", onclick: () => ask(answer.next) }, "Next")) : null);
+          h("button", { type: "button", onclick: () => ask(answer.next) }, "Older")) : null);
     } catch (error) {
       if (isLeaving(error)) return;
       put(shown, error.status === 401 ? empty("Sign in with a key to see them.") : failure(error, () => ask()));
@@ -30,7 +30,7 @@ export function deadLettersCard(signal) {
   }
 
   const row = (letter) => [
-    h("code", { class: "breakable" }, nameOf(letter)),
+    h("code", {}, nameOf(letter)),
     letter.kind,
     h("time", { datetime: letter.time }, moment(letter.time)),
     letter.reason,

@@ -47,7 +47,7 @@ export async function showSubscription(container, id, signal) {
       h("div", { class: "stack" },
         h("section", { class: "card", "aria-label": "What it asks for" },
           h("pre", { class: "filter-text", tabindex: "0", "aria-label": "Filter" }, found.filter),
-          about(found), actions(found, changed)),
+          about(found), actions(found, ticket, changed)),
         activityCard(found, ticket, signal),
         eventTest(found, ticket, signal)),
       h("section", { class: "card", "aria-labelledby": "notifications-title" },
@@ -67,7 +67,7 @@ function about(found) {
     ["Delivery", [found.delivery.mode, to ? [" to ", h("span", { class: "breakable" }, to)] : null]],
     ["Created", moment(found.created)],
     ["Delivery's last error", found.health?.last_error ? h("span", { class: "error-text" }, found.health.last_error) : null],
-    ["Expires", `${moment(found.expires)} (${fromNow(found.expires)})`],
+    [found.state === "expired" ? "Expired" : "Expires", found.state === "cancelled" ? null : `${moment(found.expires)} (${fromNow(found.expires)})`],
   ]);
 }
 

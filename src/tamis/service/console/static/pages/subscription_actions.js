@@ -1,4 +1,4 @@
-/** Renew, pause, go on, cancel: each asks for the ticket, for whoever holds it decides. */
+/** Renew, pause, go on, cancel. To renew and to cancel takes the ticket; to pause, whatever the page was opened with. */
 
 import { h } from "../dom.js";
 import { VALIDITIES } from "../editor/switching_on.js";
@@ -8,8 +8,8 @@ import { cancel, change, renew } from "../service.js";
 
 const TICKET = { name: "ticket", label: "Ticket", type: "password", note: "It was shown when the subscription was made." };
 
-/** `changed(text)` is called after each, with what to say. */
-export function actions(found, changed) {
+/** `held`: the ticket that the page was opened with, if any. `changed(text)` is called after each, with what to say. */
+export function actions(found, held, changed) {
   const { id, state } = found;
   const ended = state === "cancelled";
   const button = (name, question, danger = false) =>
@@ -25,10 +25,10 @@ export function actions(found, changed) {
       },
     }),
     ["active", "paused"].includes(state) ? button(pausing[0], {
-      title: pausing[0], confirm: pausing[0], fields: [TICKET],
+      title: pausing[0], confirm: pausing[0],
       text: state === "paused" ? "Events are matched again from now on." : "Events are not matched until it goes on.",
-      async act({ ticket }) {
-        await change(id, ticket, { state: pausing[1] });
+      async act() {
+        await change(id, held, { state: pausing[1] });
         changed(state === "paused" ? "It goes on" : "Paused");
       },
     }) : null,

@@ -1,4 +1,4 @@
-/** The notifications that are stored, the oldest first, a page at a time: read when asked for. */
+/** The notifications that are stored, the newest first, a page at a time: read when asked for. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -12,12 +12,12 @@ const PAGE = 20;
 export function pastNotifications(id, ticket, signal) {
   const shown = h("div", {});
   const details = h("details", { class: "past", ontoggle: () => { if (details.open && !shown.hasChildNodes()) ask(); } },
-    h("summary", {}, "Stored ones, the oldest first"), shown);
+    h("summary", {}, "Stored ones, the newest first"), shown);
 
   async function ask(cursor = "") {
     if (cursor === "") put(shown, loading());
     try {
-      const answer = await notifications(id, ticket, { cursor, limit: PAGE }, signal);
+      const answer = await notifications(id, ticket, { order: "newest", cursor, limit: PAGE }, signal);
       draw(answer);
     } catch (error) {
       if (!isLeaving(error)) put(shown, failure(error, () => ask(cursor)));
@@ -30,7 +30,7 @@ export function pastNotifications(id, ticket, signal) {
       return;
     }
     put(shown, h("ol", { class: "matches" }, found.map((each) => matchItem(each, false))),
-      more ? h("div", { class: "paging" }, h("button", { type: "button", onclick: () => ask(cursor) }, "Next")) : null);
+      more ? h("div", { class: "paging" }, h("button", { type: "button", onclick: () => ask(cursor) }, "Older")) : null);
     announce(`${found.length} notifications shown`);
   }
   return details;

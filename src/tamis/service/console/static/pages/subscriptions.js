@@ -102,7 +102,7 @@ function row(each) {
     each.kind,
     badge(each.state, toneOf(each.state)),
     each.delivery.mode,
-    h("time", { datetime: each.expires, title: moment(each.expires) }, fromNow(each.expires)),
+    each.state === "cancelled" ? "–" : h("time", { datetime: each.expires, title: moment(each.expires) }, fromNow(each.expires)),
   ];
 }
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from tamis.matching.columnar.codes import HIGHEST, LOWEST
 from tamis.matching.columnar.encoding.columns import Column, Kind
 from tamis.matching.columnar.encoding.dictionary import Strings
-from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.lowering.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.columnar.lowering.conjuncts import LISTED, Conjuncts
 from tamis.matching.columnar.lowering.constants import Edge, Fixed, Recoded
+from tamis.matching.levels.level import Level
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

@@ -1,0 +1,10 @@
+"""P2: Fabret, Llirbat, Pereira, Shasha: Efficient Matching for Content-based Publish/Subscribe Systems."""
+
+from experiments.figure import Paper
+from experiments.p2 import adding, figure_9, figure_10, figure_11
+
+P2 = Paper(
+    "p2",
+    "the algorithms of Le Subscribe (Fabret et al.)",
+    (figure_9.FIGURE, figure_10.FIGURE, figure_11.FIGURE, adding.FIGURE),
+)

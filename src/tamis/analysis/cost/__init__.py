@@ -1,0 +1,1 @@
+"""What each subscription costs to match, by what the columnar index does with it."""

@@ -1,0 +1,169 @@
+"""`tamis analyze`: which subscriptions are superfluous, dear, or never match?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from tamis.analysis import Analysis
+from tamis.analysis import analyze as analysis_of
+from tamis.analysis.picture import FORMS
+from tamis.cli.analysis_shown import show
+from tamis.cli.analyze_on_spark import analyze_on_spark
+from tamis.cli.dead_letters import DeadLetters, dead_letters
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.indexes import index_of
+from tamis.cli.options import (
+    BatchRowsOption,
+    DeadLettersOption,
+    IgnoreUnknownOption,
+    RefusedOption,
+    SchemaOption,
+    SubscriptionsArgument,
+)
+from tamis.cli.paths import format_of, require_writable
+from tamis.cli.refusals import Refusal, report
+from tamis.cli.schemas import schema_for
+from tamis.cli.tables import FORMATS, write_table
+from tamis.cli.terminal import err, progress_bar, remark
+from tamis.matching.statistics import Statistics
+from tamis.schema import Schema
+
+
+def analyze(
+    subscriptions: SubscriptionsArgument,
+    events: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[EVENTS]...",
+            help="Past events, as for [bold]tamis match[/bold]: they tell which subscriptions matched none, and what "
+            "each costs to match.",
+            show_default=False,
+        ),
+    ] = None,
+    schema: SchemaOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the findings go, a row a subscription (.parquet, .csv, .jsonl).",
+            show_default=False,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Where a picture goes (.png, .svg, .pdf).", show_default=False),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The summary as one JSON object, in place of tables.")
+    ] = False,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many of each kind to show.")] = 8,
+    statistics: Annotated[
+        Path | None,
+        typer.Option(
+            "--statistics",
+            metavar="FILE",
+            help="Statistics of the stream (JSON, as saved by Statistics.save), to expect costs from.",
+            show_default=False,
+        ),
+    ] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark (needs the spark extra and Java 17+).")] = False,
+    dead_letters_to: DeadLettersOption = None,
+    refused_to: RefusedOption = None,
+    ignore_unknown: IgnoreUnknownOption = False,
+    batch_rows: BatchRowsOption = 10_000,
+) -> None:
+    """Find what is wrong with subscriptions, and what they cost.
+
+    Duplicate, contradictory, always true and covered ones; those that cost most to match; the attributes and conditions
+    that are asked for most; and, given past events, those that matched none.
+
+    \b
+    [bold]Examples[/bold]
+      tamis analyze subscriptions.jsonl --schema auctions.yaml
+      tamis analyze auctions.index history/ -o findings.parquet --plot findings.png
+      tamis analyze auctions.index --json
+      tamis analyze auctions.index history/ --spark -o findings.parquet
+
+    \b
+    [bold]Exit codes[/bold]
+      0  all done
+      1  done, but some events or subscriptions were refused
+      2  not done
+    """
+    _check_outputs(output, plot, dead_letters_to, refused_to)
+    known = None if statistics is None else Statistics.load(statistics)
+    files = EventFiles(events or [], ignore_unknown=ignore_unknown)
+    under = schema_for(schema, subscriptions, files) if files.files else _schema(schema)
+    if spark:
+        if dead_letters_to is not None:
+            raise CommandError("--spark counts dead letters and writes none: tamis validate does")
+        found, refused, dead = analyze_on_spark(subscriptions, files, under, known, ignore_unknown=ignore_unknown)
+    else:
+        found, refused, dead = _here(subscriptions, files, under, known, dead_letters_to, batch_rows)
+    report(refused, refused_to)
+    if output is not None:
+        write_table(found.subscriptions, output)
+    if plot is not None:
+        found.plot(plot)
+    if as_json:
+        typer.echo(json.dumps(found.summary(top) | {"refused": len(refused)}, ensure_ascii=False))
+    else:
+        show(found, top, output)
+    if refused or dead:
+        raise typer.Exit(PARTLY_REFUSED)
+
+
+def _check_outputs(output: Path | None, plot: Path | None, *others: Path | None) -> None:
+    for path in (output, *others):
+        if path is not None:
+            format_of(path, FORMATS, "this output")
+            require_writable(path)
+    if plot is not None:
+        if plot.suffix.lower() not in FORMS:
+            raise CommandError(f"{plot}: a plot is written to a file that ends in {', '.join(FORMS)}")
+        require_writable(plot)
+
+
+def _schema(path: Path | None) -> Schema | None:
+    return None if path is None else Schema.load(path)
+
+
+def _here(
+    subscriptions: Path,
+    files: EventFiles,
+    schema: Schema | None,
+    statistics: Statistics | None,
+    dead_letters_to: Path | None,
+    batch_rows: int,
+) -> tuple[Analysis, list[Refusal], int]:
+    """In this process: the analysis, what was refused, and how many events were dead."""
+    compiled = index_of(subscriptions, schema)
+    if not files.files:
+        with err.status(f"looking at {len(compiled.index):,} subscriptions"):
+            return analysis_of(compiled.index, statistics=statistics), compiled.refused, 0
+    with dead_letters(dead_letters_to) as dead:
+        history = _batches(files, compiled.index.schema, batch_rows, dead)
+        found = analysis_of(compiled.index, events=history, statistics=statistics)
+    remark(f"{found.events:,} events, {dead.events:,} dead letters")
+    return found, compiled.refused, dead.events
+
+
+def _batches(files: EventFiles, schema: Schema, rows: int, dead: DeadLetters) -> Iterator[pa.RecordBatch]:
+    """The valid events; the others are put aside."""
+    events = 0
+    with progress_bar() as bar:
+        task = bar.add_task("looking back", total=files.size, note="")
+        for batch in files.batches(schema, rows):
+            dead.put(batch.dead)
+            yield batch.valid
+            events += batch.events
+            bar.update(task, completed=batch.consumed, note=f"{events:,} events")

@@ -1,0 +1,103 @@
+"""What the options ask to be measured: matchers, and workloads by name, from a folder of quotes, from files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from tamis.cli.bench import numbers
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import CommandError
+from tamis.cli.indexes import is_index
+from tamis.cli.schemas import schema_for
+from tamis.cli.subscriptions import read_subscriptions
+from tamis.comparison import Problem
+from tamis.engine import AUTO, MATCHERS
+from tamis.workloads import Workload, named, stock_quotes
+from tamis.workloads.naming import parameters, with_parameters
+
+ALL = "all"
+# All there are but the oracle: Python that walks a tree for every pair is measured only where it is asked for.
+DEFAULT_MATCHERS = tuple(name for name in MATCHERS if name != "naive")
+# What `all` stands for: P2's, P1's, and those that pull an index in different directions.
+EVERY_WORKLOAD = (
+    "le_subscribe",
+    "le_subscribe(p=1)",
+    "gryphon",
+    "gryphon_hard",
+    "selective",
+    "selective_hot",
+    "many_attributes",
+    "ranges",
+    "thresholds",
+    "selective_thresholds",
+    "hot_value",
+    "few_values",
+    "auctions",
+)
+_OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
+
+
+def matchers_named(text: str | None) -> list[str]:
+    """A list with commas between, or `all`."""
+    if text is None:
+        return list(DEFAULT_MATCHERS)
+    names = list(MATCHERS) if text.strip() == ALL else list(dict.fromkeys(_listed([text])))
+    for name in names:
+        if name not in (*MATCHERS, AUTO):
+            raise CommandError(f"there is no matcher {name!r}; there are {', '.join((*MATCHERS, AUTO))}, and {ALL}")
+    if not names:
+        raise CommandError(f"--matchers names none; there are {', '.join((*MATCHERS, AUTO))}, and {ALL}")
+    return names
+
+
+def named_problems(
+    workloads: Sequence[str], sizes: str, settings: Sequence[str], events: int, seed: int
+) -> list[Problem]:
+    """Every workload in every size; a setting goes to the workloads that have such a parameter."""
+    texts = [name for text in _listed(workloads) for name in (EVERY_WORKLOAD if text == ALL else (text,))]
+    given = dict(_setting(text) for text in settings)
+    known = {text: parameters(text) for text in texts}
+    for key in given:
+        if not any(key in own for own in known.values()):
+            raise CommandError(f"--set {key}: none of the workloads has such a parameter")
+    names = [with_parameters(text, {k: v for k, v in given.items() if k in known[text]}) for text in texts]
+    counts = [numbers.count(size) for size in _listed([sizes])]
+    return [
+        Problem(name, partial(named(name), count, events, seed), count)
+        for name in dict.fromkeys(names)
+        for count in sorted(set(counts))
+    ]
+
+
+def quotes_problem(folder: Path) -> Problem:
+    """All the quotes there are: every matcher is held to the counts that come with them."""
+    if not folder.is_dir():
+        raise FileNotFoundError(2, "", str(folder))
+    return Problem("stock_quotes", partial(stock_quotes, folder))
+
+
+def files_problem(subscriptions: Path, events: Sequence[Path], schema: Path | None, count: int) -> Problem:
+    """The user's own subscriptions and the first so many of their events, read as `tamis match` reads them."""
+    if is_index(subscriptions):
+        raise CommandError(f"{subscriptions}: compiled for one matcher already; give the file it was compiled from")
+    files = EventFiles(events)
+    found = schema_for(schema, subscriptions, files)
+    if found is None:
+        raise CommandError("there is no schema: give one with --schema")
+    table = read_subscriptions(subscriptions).table
+    workload = Workload(subscriptions.name, found, table, files.sample(found, count))
+    return Problem(subscriptions.name, lambda: workload, len(table))
+
+
+def _listed(texts: Iterable[str]) -> list[str]:
+    return [part.strip() for text in texts for part in _OUTSIDE_PARENTHESES.split(text) if part.strip()]
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not (key.strip() and sign and value.strip()):
+        raise CommandError(f"--set {text}: expected a parameter and its value, as in p=0.8")
+    return key.strip(), value.strip()

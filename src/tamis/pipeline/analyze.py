@@ -1,0 +1,112 @@
+"""`analyze`: what can be said of subscriptions as a whole, for large sets and long histories."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.analysis import Analysis
+from tamis.analysis.analyze import analyze_level
+from tamis.analysis.history import History
+from tamis.analysis.levels import one_level
+from tamis.engine import Index
+from tamis.errors import PipelineError, TamisError
+from tamis.matching.columnar.level import Level
+from tamis.matching.statistics import Statistics
+from tamis.pipeline.backtest import backtest
+from tamis.pipeline.compile import bind_frame, build
+from tamis.pipeline.covering import SparkCompare
+from tamis.pipeline.indexes import Subscribed, opened_source, shared_folder
+from tamis.pipeline.shards import Shards
+from tamis.pipeline.statistics import statistics as statistics_of
+from tamis.pipeline.subscriptions import listed
+from tamis.pipeline.table.subscription_table import SubscriptionTable
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def analyze(
+    subscriptions: Subscribed | Mapping[str, str] | pa.Table | DataFrame,
+    schema: Schema | None = None,
+    *,
+    history: DataFrame | None = None,
+    statistics: Statistics | None = None,
+    folder: str | Path | None = None,
+) -> Analysis:
+    """Looks at subscriptions as a whole, as `tamis.analyze` does: a DataFrame or table with the columns id and filter,
+    or `{id: filter}`, with a `schema`; or an index in any form that `match` takes.
+
+    Workers parse the texts, look for covers and match the `history`; what they share is mapped into memory from under
+    `folder`, which all of them must see (on a local master it may be left out). Costs are expected under the
+    `statistics`, which are taken from the history if there is one.
+    """
+    session = _session(subscriptions, history)
+    indexes, refused = _indexes(subscriptions, schema, session)
+    under = indexes[0].schema
+    level = one_level(indexes)
+    if history is not None and statistics is None:
+        statistics = statistics_of(history, under)
+    past = History() if history is None else _look_back(level, indexes, history, folder)
+    shared = shared_folder(session, folder) / f"analysis-{uuid.uuid4().hex}"
+    shared.mkdir()
+    try:
+        return analyze_level(level, under, past, statistics, refused, SparkCompare(session, shared))
+    finally:
+        shutil.rmtree(shared, ignore_errors=True)
+
+
+def _indexes(
+    subscriptions: Subscribed | Mapping[str, str] | pa.Table | DataFrame, schema: Schema | None, session: SparkSession
+) -> tuple[list[Index], list[tuple[str, TamisError]]]:
+    """The subscriptions in one index, or one a shard; and those that were refused."""
+    if isinstance(subscriptions, Subscribed):
+        source = opened_source(subscriptions)
+        if isinstance(source, Shards):
+            return [Index.open(source.path / name) for name in source.names], []
+        return [source.index() if isinstance(source, SubscriptionTable) else source], []
+    if schema is None:
+        raise PipelineError("subscriptions in the form of texts need the schema they are written for: schema=…")
+    refused: list[tuple[str, TamisError]] = []
+    if isinstance(subscriptions, Mapping | pa.Table | pa.RecordBatch):
+        given = listed(subscriptions)
+        refused += given.refused
+        subscriptions = session.createDataFrame(given.rows)
+    rows, bound, more = bind_frame(subscriptions, schema)
+    index = build(rows, bound, schema, None)
+    return [index], [*refused, *more, *index.errors]
+
+
+def _look_back(level: Level, indexes: list[Index], history: DataFrame, folder: str | Path | None) -> History:
+    """How often each subscription matched, counted by the workers."""
+    counts, events = np.zeros(len(level.names), np.int64), 0
+    for index in indexes:
+        found = backtest(history, index, samples=0, folder=folder)
+        try:
+            totals = found.totals.select("subscription", "matches").toArrow()
+            events = found.events
+        finally:
+            found.close()
+        numbers = pc.index_in(totals["subscription"].combine_chunks(), level.names.ids.cast(pa.string()))
+        counts[np.asarray(numbers)] = np.asarray(totals["matches"])
+    return History(events, counts)
+
+
+def _session(subscriptions: object, history: DataFrame | None) -> SparkSession:
+    """The session of whatever frame there is, else the one that runs."""
+    from pyspark.sql import SparkSession
+
+    frame = history if history is not None else subscriptions
+    session = getattr(frame, "sparkSession", None) or SparkSession.getActiveSession()
+    if session is None:
+        raise PipelineError("there is no Spark session: start one with pipeline.session(), or use tamis.analyze")
+    assert isinstance(session, SparkSession)
+    return session

@@ -1,0 +1,1 @@
+"""What a broker knows: which filters make others superfluous."""

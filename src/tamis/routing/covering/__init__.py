@@ -1,0 +1,8 @@
+"""Covering: which filters match everything that another one matches (Li, Hou and Jacobsen 2005, §4)."""
+
+from tamis.routing.covering.refutation import counter_example
+from tamis.routing.covering.relation import Relation, covers, relate
+from tamis.routing.covering.unknowns import UndecidedError
+from tamis.routing.covering.witness import Event, witness
+
+__all__ = ["Event", "Relation", "UndecidedError", "counter_example", "covers", "relate", "witness"]

@@ -1,0 +1,198 @@
+"""The facts of many conjunctions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.matching.columnar.encoding.columns import Encoder, Kind
+from tamis.matching.columnar.lowering.conjuncts import LISTED, Conjuncts
+from tamis.routing.covering.facts.kept_sets import CONJUNCTIONS, FACTS, RANGES, SETS, enter_sets
+from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gather
+from tamis.routing.covering.facts.pattern_hits import Runs, constants_hit, implied_patterns
+from tamis.routing.covering.facts.places import Places
+from tamis.schema import EVENT_TYPE, Schema
+
+Int8s = npt.NDArray[np.int8]
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+_KINDS = (Kind.VALUE, Kind.LEAST, Kind.GREATEST, Kind.VERSUS, Kind.VALUES, Kind.PATTERNS)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Different conjunctions d, each with facts `offsets[d]:offsets[d + 1]`, ascending by attribute, kind, number.
+
+    A fact is about attribute `names[attributes[f]]`. Its kind (kernels.py) says what `numbers[f]` is: a set of places,
+    a pattern, a column. An attribute that is present has one EVERY; that all its values are as they may be is said by
+    the set of all places. Set s has ranges `set_offsets[s]:set_offsets[s + 1]`. Each set and each conjunction is there
+    once, so equal facts have equal numbers, and conjunctions that ask for the same (patterns and comparisons of
+    attributes taken as they are) are one.
+    """
+
+    names: tuple[str, ...]
+    multiple: npt.NDArray[np.bool_]
+    places: Places
+    offsets: Int64s
+    attributes: Int32s
+    kinds: Int8s
+    numbers: Int32s
+    set_offsets: Int64s
+    lows: Int32s
+    highs: Int32s
+    hits: Runs
+    implied: Runs
+    others: Int32s
+    """The second attribute of each column that compares two."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def flat(self) -> tuple[Any, ...]:
+        """What the kernels want of the facts."""
+        return self.offsets, self.attributes, self.kinds, self.numbers
+
+    @property
+    def sets(self) -> tuple[Any, ...]:
+        """What the kernels want of the sets."""
+        return self.set_offsets, self.lows, self.highs
+
+    @property
+    def patterns(self) -> tuple[Any, ...]:
+        """What the kernels want of the patterns: constants hit, patterns implied, and constants by place."""
+        return self.hits.flat, self.implied.flat, self.places.firsts, self.places.codes
+
+    @property
+    def allows_all(self) -> npt.NDArray[np.bool_]:
+        """Which facts say of an attribute no more than that it is present."""
+        every = self.kinds == EVERY
+        whole = every.copy()
+        whole[every] = self.sizes[self.numbers[every]] == self.places.counts[self.attributes[every]]
+        return whole
+
+    @property
+    def sizes(self) -> Int64s:
+        """How many places each set has."""
+        return _summed(self.highs.astype(np.int64) - self.lows + 1, self.set_offsets)
+
+
+def facts_of(conjuncts: Conjuncts, encoder: Encoder, schema: Schema) -> tuple[Facts, Int32s]:
+    """The facts, and for each conjunction its number among them, or -1 if no event can satisfy it."""
+    names = tuple(dict.fromkeys(n for c in encoder.columns for n in (c.attribute, c.other) if n))
+    number = {name: k for k, name in enumerate(names)}
+    places = Places.of(names, encoder.dictionaries, schema)
+    hits = constants_hit(names, encoder.patterns, encoder.dictionaries)
+    implied = implied_patterns(names, encoder.patterns)
+    kinds = np.array([_KINDS.index(c.kind) for c in encoder.columns], np.int8)
+    firsts = np.array([number[c.attribute] for c in encoder.columns], np.int32)
+    others = np.array([number.get(c.other, -1) for c in encoder.columns], np.int32)
+    multiple = np.array([schema.attributes[name].multiple for name in names], np.bool_)
+    always = np.array([n == EVENT_TYPE and schema.default_event_type is not None for n in names], np.bool_)
+    c = conjuncts
+    tests = (c.test_columns, c.test_flags, c.test_lows, c.test_highs)
+    said = (c.offsets, c.columns, c.lows, c.highs, c.test_offsets, c.tests, tests, c.listed)
+    sizes, somes, raw = _largest(conjuncts)
+    kept = _Kept(len(conjuncts), room=(somes + raw, sizes * (1 + somes), raw))
+    distinct = np.empty(len(conjuncts), np.int32)
+    patterns = (hits.flat, implied.flat)
+    spans = (places.starts, places.below, places.firsts, places.codes)
+    sets = np.empty(3 * (sizes + 2), np.int32), np.empty(3 * (sizes + 2), np.int32)
+    things, done = np.empty((raw, 4), np.int64), 0
+    while done < len(conjuncts):
+        done = gather(
+            done, said, (kinds, firsts, others), spans, (multiple, always), patterns, things, sets, kept.extents,
+            kept.facts, kept.offsets, kept.table, kept.counters, kept.room, distinct,
+        )  # fmt: skip
+        if done < len(conjuncts):
+            kept.grow()
+    known: dict[str, Any] = {"hits": hits, "implied": implied, "others": others}
+    return Facts(names=names, multiple=multiple, places=places, **kept.parts(), **known), distinct
+
+
+class _Kept:
+    """What `gather` writes to, which grows."""
+
+    def __init__(self, count: int, room: tuple[int, int, int]) -> None:
+        self.room = np.array(room, np.int64)
+        self.counters = np.zeros(4, np.int64)
+        sets, ranges, facts = (max(1024, 4 * least) for least in room)
+        conjunctions = max(1024, count // 8)
+        self._extents: list[npt.NDArray[Any]] = [np.zeros(sets + 1, np.int64)]
+        self._extents += [np.empty(ranges, np.int32), np.empty(ranges, np.int32)]
+        self._extents.append(np.empty(sets, np.int32))
+        self._facts: list[npt.NDArray[Any]] = [np.empty(facts, kind) for kind in (np.int32, np.int8, np.int32)]
+        self.offsets = np.zeros(conjunctions + 1, np.int64)
+        self._sets_table = _table(sets)
+        self.table = _table(conjunctions)
+
+    @property
+    def extents(self) -> tuple[Any, ...]:
+        return (*self._extents, self._sets_table)
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        return tuple(self._facts)
+
+    def grow(self) -> None:
+        """Room for twice as much of whatever is half full."""
+        used = self.counters + np.array([*self.room, 1])
+        if 2 * used[SETS] > len(self._extents[3]):
+            self._extents[0], self._extents[3] = _doubled(self._extents[0]), _doubled(self._extents[3])
+            self._sets_table = _table(len(self._extents[3]))
+            enter_sets(self.extents, self.counters[SETS])
+        if 2 * used[RANGES] > len(self._extents[1]):
+            self._extents[1], self._extents[2] = _doubled(self._extents[1]), _doubled(self._extents[2])
+        if 2 * used[FACTS] > len(self._facts[0]):
+            self._facts = [_doubled(array) for array in self._facts]
+        if 2 * used[CONJUNCTIONS] > len(self.offsets):
+            self.offsets = _doubled(self.offsets)
+            self.table = _table(len(self.offsets))
+            enter_conjunctions(self.facts, self.offsets, self.table, self.counters[CONJUNCTIONS])
+
+    def parts(self) -> dict[str, Any]:
+        """As `Facts` wants them."""
+        sets, ranges, facts, conjunctions = self.counters.tolist()
+        offsets, lows, highs = self._extents[:3]
+        named = dict(
+            zip(("attributes", "kinds", "numbers"), (array[:facts].copy() for array in self._facts), strict=True)
+        )
+        named |= {
+            "set_offsets": offsets[: sets + 1].copy(),
+            "lows": lows[:ranges].copy(),
+            "highs": highs[:ranges].copy(),
+        }
+        return {**named, "offsets": self.offsets[: conjunctions + 1].copy()}
+
+
+def _largest(conjuncts: Conjuncts) -> tuple[int, int, int]:
+    """Of one conjunction at most: ranges in all that it says, sets that some value is in, and things said."""
+    if not len(conjuncts):
+        return 1, 1, 1
+    spelled = np.where(conjuncts.test_flags & LISTED, conjuncts.test_highs - conjuncts.test_lows, 1).astype(np.int64)
+    intervals, tests = np.diff(conjuncts.offsets).astype(np.int64), np.diff(conjuncts.test_offsets).astype(np.int64)
+    ranges = intervals + _summed(spelled[conjuncts.tests] + 1, conjuncts.test_offsets) + 2
+    return int(ranges.max()), int((intervals + tests).max()) + 1, int((3 * intervals + 2 * tests).max()) + 1
+
+
+def _summed(values: Int64s, offsets: npt.NDArray[Any]) -> Int64s:
+    """The sum of each run."""
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
+    return ends[offsets[1:]] - ends[offsets[:-1]]
+
+
+def _table(entries: int) -> Int32s:
+    size = 1024
+    while size < 4 * entries:
+        size *= 2
+    return np.full(size, -1, np.int32)
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    larger = np.zeros(2 * len(array), array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,287 @@
+"""Conjunctions over codes to facts, each set of places and each conjunction kept once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis.compiled import bare_kernel
+from tamis.routing.covering.facts.kept_sets import CONJUNCTIONS, FACTS, RANGES, SETS, kept_set
+from tamis.routing.covering.facts.ranges import copy_set, holds_all, intersect, of_codes, of_list, subtract, whole
+from tamis.routing.covering.facts.said import (
+    SAID_ABSENT,
+    SAID_IN,
+    SAID_LIST,
+    SAID_NO_PATTERN,
+    SAID_NO_VERSUS,
+    SAID_NOT_IN,
+    SAID_NOT_LIST,
+    SAID_PATTERN,
+    SAID_SOME,
+    SAID_SOME_LIST,
+    SAID_VERSUS,
+    said,
+)
+
+# What a fact says of its attribute: every value is in the set; some value is; it is absent; some value matches the
+# pattern of that number, or none does; it compares with another attribute as column so and so says, or does not.
+EVERY, SOME, ABSENT, PATTERN, NO_PATTERN, VERSUS, NO_VERSUS = range(7)
+# Working memory has room for three sets: what is allowed, then an operand, then a result.
+_ALLOWED = 0
+_MOST_POINTS = 64  # that patterns are tried on
+
+IMPOSSIBLE = -1
+
+
+@bare_kernel
+def matches_pattern(hits: Any, attribute: int, rank: int, pattern: int) -> bool:
+    """Whether a constant of an attribute, by rank, matches one of its patterns."""
+    bases, offsets, numbers = hits
+    low, high = offsets[bases[attribute] + rank], offsets[bases[attribute] + rank + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if numbers[middle] < pattern:
+            low = middle + 1
+        else:
+            high = middle
+    return low < offsets[bases[attribute] + rank + 1] and numbers[low] == pattern
+
+
+@bare_kernel
+def matching_points(
+    raw: Any, first: int, last: int, sets: Any, allowed: int, attribute: int, places: Any, hits: Any
+) -> int:
+    """Of few constants those that match all patterns said, in place of the set; -1 if there are other values in it."""
+    firsts, codes = places[2], places[3]
+    result = 2 * (len(sets[0]) // 3)
+    total = 0
+    for i in range(allowed):
+        total += sets[1][i] - sets[0][i] + 1
+    if hits[0][attribute] < 0 or total > _MOST_POINTS:
+        return -1
+    n = 0
+    for i in range(allowed):
+        for place in range(sets[0][i], sets[1][i] + 1):
+            code = codes[firsts[attribute] + place]
+            if code & 1 == 0:
+                return -1
+            held = True
+            for k in range(first, last):
+                if raw[k, 1] == SAID_PATTERN or raw[k, 1] == SAID_NO_PATTERN:
+                    held &= matches_pattern(hits, attribute, code >> 1, raw[k, 2]) == (raw[k, 1] == SAID_PATTERN)
+            if held:
+                if n > 0 and sets[1][result + n - 1] + 1 == place:
+                    sets[1][result + n - 1] = place
+                else:
+                    sets[0][result + n], sets[1][result + n] = place, place
+                    n += 1
+    copy_set(sets, result, n, _ALLOWED)
+    return n
+
+
+@bare_kernel
+def add_fact(facts: Any, begin: int, end: int, attribute: int, kind: int, what: int) -> int:
+    """Enters a fact among those of its attribute, by kind and number, each once."""
+    attributes, kinds, numbers = facts
+    at = end
+    while at > begin and (kinds[at - 1] > kind or (kinds[at - 1] == kind and numbers[at - 1] > what)):
+        at -= 1
+    if at > begin and kinds[at - 1] == kind and numbers[at - 1] == what:
+        return end
+    for k in range(end, at, -1):
+        attributes[k], kinds[k], numbers[k] = attributes[k - 1], kinds[k - 1], numbers[k - 1]
+    attributes[at], kinds[at], numbers[at] = attribute, kind, what
+    return end + 1
+
+
+@bare_kernel
+def about_attribute(
+    raw: Any, first: int, last: int, listed: Any, places: Any, traits: Any, known: Any, sets: Any, extents: Any,
+    facts: Any, counters: Any, end: int,
+) -> int:  # fmt: skip
+    """The facts of one attribute from raw[first:last], in one form; returns their end, or IMPOSSIBLE."""
+    starts, below, firsts, _ = places
+    multiple, never_absent = traits
+    hits, implied = known
+    attribute = raw[first, 0]
+    count, start = firsts[attribute + 1] - firsts[attribute], starts[attribute]
+    codes = starts[attribute + 1] - start - 1
+    operand, result = len(sets[0]) // 3, 2 * (len(sets[0]) // 3)
+    absent = present = patterns = False
+    allowed = whole(count, sets, _ALLOWED)
+    for k in range(first, last):
+        what, a, b = raw[k, 1], raw[k, 2], raw[k, 3]
+        if what == SAID_ABSENT:
+            absent = True
+            continue
+        present = True
+        patterns |= what in (SAID_PATTERN, SAID_NO_PATTERN)
+        if what < SAID_IN or what > SAID_NOT_LIST:
+            continue
+        if what in (SAID_IN, SAID_NOT_IN):
+            n = of_codes(below, start, codes, a, b, sets, operand)
+        else:
+            n = of_list(below, start, listed, a, b, sets, operand)
+        if what in (SAID_IN, SAID_LIST):
+            left = intersect(sets, _ALLOWED, allowed, operand, n, result)
+        else:
+            left = subtract(sets, _ALLOWED, allowed, operand, n, result)
+        copy_set(sets, result, left, _ALLOWED)
+        allowed = left
+    if absent:
+        if present or never_absent[attribute]:
+            return IMPOSSIBLE
+        return add_fact(facts, end, end, attribute, ABSENT, 0)
+    decided = False
+    if patterns and not multiple[attribute]:
+        n = matching_points(raw, first, last, sets, allowed, attribute, places, hits)
+        if n >= 0:
+            allowed, decided = n, True
+    if allowed == 0:
+        return IMPOSSIBLE
+    begin = end
+    every = kept_set(attribute, sets, _ALLOWED, allowed, extents, counters)
+    end = add_fact(facts, begin, end, attribute, EVERY, every)
+    for k in range(first, last):
+        what, a, b = raw[k, 1], raw[k, 2], raw[k, 3]
+        if what in (SAID_SOME, SAID_SOME_LIST):
+            if what == SAID_SOME:
+                n = of_codes(below, start, codes, a, b, sets, operand)
+            else:
+                n = of_list(below, start, listed, a, b, sets, operand)
+            n = intersect(sets, _ALLOWED, allowed, operand, n, result)
+            if n == 0:
+                return IMPOSSIBLE
+            some = kept_set(attribute, sets, result, n, extents, counters)
+            if some != every:
+                end = add_fact(facts, begin, end, attribute, SOME, some)
+        elif what in (SAID_PATTERN, SAID_NO_PATTERN) and not decided:
+            end = add_fact(facts, begin, end, attribute, PATTERN if what == SAID_PATTERN else NO_PATTERN, a)
+        elif what in (SAID_VERSUS, SAID_NO_VERSUS):
+            end = add_fact(facts, begin, end, attribute, VERSUS if what == SAID_VERSUS else NO_VERSUS, a)
+    if patterns and not decided and not compatible_patterns(facts, begin, end, implied):
+        return IMPOSSIBLE
+    end = without_weaker(facts, begin, end, extents, implied)
+    if never_absent[attribute] and end == begin + 1 and allowed == 1 and sets[1][0] == count - 1:
+        return begin if sets[0][0] == 0 else end
+    return end
+
+
+@bare_kernel
+def compatible_patterns(facts: Any, begin: int, end: int, implied: Any) -> bool:
+    """Whether no pattern that is excluded follows from one that is asked for."""
+    attributes, kinds, numbers = facts
+    for k in range(begin, end):
+        for other in range(begin, end):
+            opposed = kinds[k] == PATTERN and kinds[other] == NO_PATTERN
+            if opposed and matches_pattern(implied, attributes[k], numbers[k], numbers[other]):
+                return False
+    return True
+
+
+@bare_kernel
+def follows_alone(facts: Any, fact: int, other: int, extents: Any, implied: Any) -> bool:
+    """Whether a fact follows from another of its attribute and kind."""
+    attributes, kinds, numbers = facts
+    if kinds[fact] != kinds[other] or numbers[fact] == numbers[other]:
+        return False
+    if kinds[fact] == SOME:
+        return holds_all(extents[0], extents[1], extents[2], numbers[fact], numbers[other])
+    if kinds[fact] == PATTERN:
+        return matches_pattern(implied, attributes[fact], numbers[other], numbers[fact])
+    if kinds[fact] == NO_PATTERN:
+        return matches_pattern(implied, attributes[fact], numbers[fact], numbers[other])
+    return False
+
+
+@bare_kernel
+def without_weaker(facts: Any, begin: int, end: int, extents: Any, implied: Any) -> int:
+    """Drops facts that follow from another one; of two that follow from each other, the later."""
+    attributes, kinds, numbers = facts
+    kept = begin
+    for k in range(begin, end):
+        weaker = False
+        for other in range(begin, end):
+            if follows_alone(facts, k, other, extents, implied):
+                weaker |= other < kept or not follows_alone(facts, other, k, extents, implied)
+        if not weaker:
+            attributes[kept], kinds[kept], numbers[kept] = attributes[k], kinds[k], numbers[k]
+            kept += 1
+    return kept
+
+
+@bare_kernel
+def hash_facts(facts: Any, begin: int, end: int) -> Any:
+    attributes, kinds, numbers = facts
+    value = np.uint64(end - begin + 1)
+    for k in range(begin, end):
+        value = (value ^ np.uint64(attributes[k] * 8 + kinds[k])) * np.uint64(0xBF58476D1CE4E5B9)
+        value = (value ^ (value >> np.uint64(29)) ^ np.uint64(numbers[k])) * np.uint64(0x94D049BB133111EB)
+        value ^= value >> np.uint64(31)
+    return value
+
+
+@bare_kernel
+def same_facts(facts: Any, a: int, b: int, n: int) -> bool:
+    attributes, kinds, numbers = facts
+    for k in range(n):
+        if attributes[a + k] != attributes[b + k] or kinds[a + k] != kinds[b + k] or numbers[a + k] != numbers[b + k]:
+            return False
+    return True
+
+
+@bare_kernel
+def enter_conjunctions(facts: Any, offsets: Any, table: Any, count: int) -> None:
+    """Fills an empty table with the conjunctions that are kept."""
+    mask = len(table) - 1
+    for number in range(count):
+        slot = np.int64(hash_facts(facts, offsets[number], offsets[number + 1]) & np.uint64(mask))
+        while table[slot] >= 0:
+            slot = (slot + 1) & mask
+        table[slot] = number
+
+
+@bare_kernel
+def gather(
+    first: int, conjuncts: Any, columns: Any, places: Any, traits: Any, known: Any, raw: Any, sets: Any, extents: Any,
+    facts: Any, offsets: Any, table: Any, counters: Any, room: Any, distinct: Any,
+) -> int:  # fmt: skip
+    """Facts of the conjunctions from `first` on, until what is kept may not have room; returns the first left over.
+
+    `distinct[c]`: the number under which conjunction c is kept, the same for those that say the same; or IMPOSSIBLE.
+    Facts of number d are `facts[offsets[d]:offsets[d + 1]]`. `room`: sets, ranges and facts one conjunction may need.
+    """
+    listed, mask = conjuncts[7], len(table) - 1
+    for c in range(first, len(distinct)):
+        if (
+            counters[SETS] + room[0] >= min(len(extents[3]), len(extents[4]) // 2)
+            or counters[RANGES] + room[1] > len(extents[1])
+            or counters[FACTS] + room[2] > len(facts[0])
+            or counters[CONJUNCTIONS] + 1 >= min(len(offsets), len(table) // 2)
+        ):
+            return c
+        n = said(c, conjuncts, columns, raw)
+        begin = end = counters[FACTS]
+        k = 0
+        while k < n and end != IMPOSSIBLE:
+            last = k
+            while last < n and raw[last, 0] == raw[k, 0]:
+                last += 1
+            end = about_attribute(raw, k, last, listed, places, traits, known, sets, extents, facts, counters, end)
+            k = last
+        if end == IMPOSSIBLE:
+            distinct[c] = IMPOSSIBLE
+            continue
+        slot = np.int64(hash_facts(facts, begin, end) & np.uint64(mask))
+        while table[slot] >= 0:
+            there = offsets[table[slot]]
+            if offsets[table[slot] + 1] - there == end - begin and same_facts(facts, there, begin, end - begin):
+                break
+            slot = (slot + 1) & mask
+        if table[slot] < 0:
+            table[slot] = counters[CONJUNCTIONS]
+            counters[CONJUNCTIONS] += 1
+            offsets[counters[CONJUNCTIONS]], counters[FACTS] = end, end
+        distinct[c] = table[slot]
+    return len(distinct)

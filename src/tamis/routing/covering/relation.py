@@ -1,0 +1,81 @@
+"""How two filters stand to each other: whether one matches everything that the other does."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+from tamis.language.normal_form import Filter
+from tamis.routing.covering.refutation import counter_example
+from tamis.routing.covering.summary import Summary
+from tamis.routing.covering.unknowns import UndecidedError
+from tamis.schema import Schema
+
+
+class Relation(IntFlag):
+    """Both directions in two bits (Li, Hou and Jacobsen 2005, §4.2): what all conditions have in common, the whole has.
+
+    The first filter is covered by the second, covers it, or both, which makes them equal.
+    """
+
+    NEITHER = 0
+    COVERED = 1
+    COVERS = 2
+    EQUAL = 3
+
+
+def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
+    """Whether `a` covers `b`, and whether `b` covers `a`, in one pass over both.
+
+    A bit that is set is true. One that is not set is false if each filter is one conjunction of comparisons; else it
+    may be that a cover was not seen, where patterns or many alternatives stand in the way.
+    """
+    ours, theirs = _summaries(a, schema), _summaries(b, schema)
+    table = [[_relate_conjuncts(one, other) for other in theirs] for one in ours]
+    found = Relation.NEITHER
+    if all(any(row[k] & Relation.COVERS for row in table) for k in range(len(theirs))):
+        found |= Relation.COVERS
+    if all(any(bits & Relation.COVERED for bits in row) for row in table):
+        found |= Relation.COVERED
+    if found == Relation.EQUAL or (len(ours) <= 1 and len(theirs) <= 1 and all(s.plain for s in (*ours, *theirs))):
+        return found
+    if not found & Relation.COVERS and _refuted(a, b, schema):
+        found |= Relation.COVERS
+    if not found & Relation.COVERED and _refuted(b, a, schema):
+        found |= Relation.COVERED
+    return found
+
+
+def covers(a: Filter, b: Filter, schema: Schema) -> bool:
+    """Whether every event that matches `b` matches `a`; False also where that is so and was not seen (see `relate`)."""
+    ours, theirs = _summaries(a, schema), _summaries(b, schema)
+    if all(any(all(map(other.implies, one.literals)) for one in ours) for other in theirs):
+        return True
+    if len(ours) <= 1 and len(theirs) <= 1 and all(summary.plain for summary in (*ours, *theirs)):
+        return False
+    return _refuted(a, b, schema)
+
+
+def _summaries(filter: Filter, schema: Schema) -> list[Summary]:
+    """Of the conjuncts that are not seen to be impossible."""
+    return [s for conjunct in filter.conjuncts if not (s := Summary(conjunct, schema)).impossible]
+
+
+def _relate_conjuncts(a: Summary, b: Summary) -> Relation:
+    """Attribute by attribute; it ends as soon as neither direction is left."""
+    bits = Relation.EQUAL
+    for name in dict.fromkeys((*a.names, *b.names)):
+        if bits & Relation.COVERS and not all(map(b.implies, a.on(name))):
+            bits &= ~Relation.COVERS
+        if bits & Relation.COVERED and not all(map(a.implies, b.on(name))):
+            bits &= ~Relation.COVERED
+        if not bits:
+            break
+    return bits
+
+
+def _refuted(weaker: Filter, stronger: Filter, schema: Schema) -> bool:
+    """Whether there is seen to be no event that matches the stronger filter alone."""
+    try:
+        return counter_example(weaker, stronger, schema) is None
+    except UndecidedError:
+        return False

@@ -1,0 +1,79 @@
+"""Filters as classes: those that ask for the same are one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.matching.columnar.lowering.conjuncts import Conjuncts
+from tamis.routing.covering.facts.facts import Facts
+from tamis.routing.covering.search.kernels import drop_implied
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+NEVER = -1
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Class k is the disjunction of the conjunctions `members[offsets[k]:offsets[k + 1]]`, ascending.
+
+    `of[s]`: the class of filter s, or NEVER if no event matches it. `first[k]`: its filter of the lowest number.
+    """
+
+    of: Int32s
+    first: Int64s
+    offsets: Int64s
+    members: Int32s
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def owners(self, conjunctions: int) -> tuple[Int64s, Int32s]:
+        """For each conjunction the classes that have it: ends, and classes."""
+        order = np.argsort(self.members, kind="stable")
+        classes = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.offsets))
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(self.members, minlength=conjunctions))])
+        return ends, classes[order]
+
+
+def classes_of(conjuncts: Conjuncts, distinct: Int32s, facts: Facts, filters: int) -> Classes:
+    """The classes of so many filters, given each conjunction's number among the facts."""
+    owners = np.concatenate([np.arange(conjuncts.simple), conjuncts.owners]).astype(np.int64)
+    pairs = np.unique(np.stack([owners, distinct], axis=1)[distinct >= 0], axis=0)
+    counts = np.bincount(pairs[:, 0], minlength=filters)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    kept = np.ones(len(pairs), np.bool_)
+    several = np.flatnonzero(counts > 1)
+    if len(several):
+        members = np.ascontiguousarray(pairs[:, 1])
+        drop_implied(offsets, members, kept, facts.flat, facts.sets, facts.patterns, facts.others)
+    pairs = pairs[kept]
+    counts = np.bincount(pairs[:, 0], minlength=filters)
+    return _grouped(pairs[:, 1], np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
+
+
+def _grouped(members: Int64s, offsets: Int64s) -> Classes:
+    """Filters with equal runs of members together, numbered by their first filter."""
+    counts = np.diff(offsets)
+    of = np.full(len(counts), NEVER, np.int32)
+    first: list[Int64s] = []
+    for size in np.unique(counts[counts > 0]).tolist():
+        filters = np.flatnonzero(counts == size)
+        runs = members[offsets[filters][:, None] + np.arange(size)]
+        _, where, which = np.unique(runs, axis=0, return_index=True, return_inverse=True)
+        of[filters] = which.reshape(-1) + sum(map(len, first))
+        first.append(filters[where])
+    leaders = np.concatenate([np.zeros(0, np.int64), *first])
+    order = np.argsort(leaders)
+    renumbered = np.empty(len(order), np.int32)
+    renumbered[order] = np.arange(len(order), dtype=np.int32)
+    of[of >= 0] = renumbered[of[of >= 0]]
+    leaders = leaders[order]
+    sizes = counts[leaders]
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    places = np.repeat(offsets[leaders] - ends[:-1], sizes) + np.arange(ends[-1])
+    return Classes(of, leaders, ends, members[places].astype(np.int32))

@@ -1,0 +1,184 @@
+"""For each class of filters one that covers it, or that none does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.routing.covering.facts.facts import Facts
+from tamis.routing.covering.relation import Relation
+from tamis.routing.covering.search.classes import Classes
+from tamis.routing.covering.search.corners import Corners
+from tamis.routing.covering.search.ground import Ground
+from tamis.routing.covering.search.kernels import settle_covers
+from tamis.routing.covering.search.probes import Probes
+from tamis.schema import Schema
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+FIRST, GROWTH = 1 << 10, 16
+MOST_CANDIDATES = 20_000_000_000
+_BATCH, _MOST_CODES = 4096, 1 << 22
+_MOST_ASKED = 1 << 16
+_SAMPLE = 20_000
+
+Asked = Callable[[int, int], Relation]
+"""How the first class stands to the second, for pairs that facts do not decide."""
+
+
+@dataclass(frozen=True)
+class Covers:
+    """`cover[k]`: a class that covers class k and is itself covered by none, or -1.
+
+    Nothing covers itself, directly or over others: all covered classes can be dropped at once. `undecided`: classes
+    for which it was not found out. `candidates`: pairs that were looked at; `asked`: those that facts did not decide.
+    """
+
+    cover: Int32s
+    undecided: Flags
+    candidates: int
+    asked: int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Of some classes what was found: pairs (class, cover), pairs (class, class that may cover it), classes that were
+    not looked at any more, and how many candidates there were."""
+
+    covered: Int64s
+    asked: Int64s
+    left: Int64s
+    candidates: int
+
+
+class Compare(Protocol):
+    """Looks up what covers each of some classes in an index of others."""
+
+    def __call__(self, ground: Ground, index: Corners, theirs: Int64s, most: int) -> Compared: ...
+
+
+def find_covers(
+    facts: Facts,
+    classes: Classes,
+    schema: Schema,
+    asked: Asked | None = None,
+    most: int = MOST_CANDIDATES,
+    compare: Compare | None = None,
+    left_out: Flags | None = None,
+) -> Covers:
+    """Looks for covers among all classes, but for those left out, which neither cover nor are covered.
+
+    Classes are taken in order of what they ask for, few at first and then more: what the few cover is out of the way
+    before the many are compared with each other. Gives up, and leaves the rest undecided, after so many candidates.
+    """
+    return _Search(Ground.of(facts, classes), schema, asked, most, compare or compare_here, left_out).run()
+
+
+def compare_here(ground: Ground, index: Corners, theirs: Int64s, most: int) -> Compared:
+    """In this process, batch by batch, until there were so many candidates."""
+    cover = np.full(len(ground.demands), -1, np.int32)
+    asked, work = np.empty((_MOST_ASKED, 2), np.int64), np.zeros(2, np.int64)
+    pairs: list[Int64s] = [np.zeros((0, 2), np.int64)]
+    size = max(1, min(_BATCH, _MOST_CODES // (ground.columns + 1)))
+    begin = 0
+    while begin < len(theirs) and work[0] <= most:
+        batch = theirs[begin : begin + size]
+        probes = ground.probes[batch]
+        for first, stop, ends, found in index.look_up(Probes.of(probes, ground)):
+            work[1] = 0
+            settle_covers(
+                first, stop, batch, probes, ends, found, index.rows, ground.classes, ground.owners, ground.demands,
+                ground.facts, ground.sets, ground.patterns, ground.others, cover, asked, work,
+            )  # fmt: skip
+            pairs.append(asked[: work[1]].copy())
+        begin += size
+    covered = theirs[:begin][cover[theirs[:begin]] >= 0]
+    found_pairs = np.stack([covered, cover[covered].astype(np.int64)], axis=1)
+    return Compared(found_pairs, np.concatenate(pairs), theirs[begin:], int(work[0]))
+
+
+class _Search:
+    """One search. `order`: the classes by what they ask for, so that what covers a class is before it, or beside it."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        schema: Schema,
+        asked: Asked | None,
+        most: int,
+        compare: Compare,
+        left_out: Flags | None,
+    ) -> None:
+        self.ground, self.schema = ground, schema
+        self._asked, self._most, self._run_compare = asked, most, compare
+        self.order = np.argsort(ground.demands, kind="stable")
+        if left_out is not None:
+            self.order = self.order[~left_out[self.order]]
+        count = len(ground.demands)
+        self.cover = np.full(count, -1, np.int32)
+        self.undecided = np.zeros(count, np.bool_)
+        self.candidates = self.asked_in_all = 0
+
+    def run(self) -> Covers:
+        for start, stop in self._chunks():
+            chunk, later = self._left(self.order[start:stop]), self._left(self.order[stop:])
+            if self.candidates > self._most:
+                self.undecided[chunk] = self.undecided[later] = True
+                break
+            self._compare(chunk, chunk)
+            if len(later):
+                self._compare(self._left(chunk), later)
+        return Covers(self._roots(), self.undecided & (self.cover < 0), self.candidates, self.asked_in_all)
+
+    def _left(self, some: Int64s) -> Int64s:
+        return some[self.cover[some] < 0]
+
+    def _chunks(self) -> Iterator[tuple[int, int]]:
+        """Stretches of the order; classes that ask for equally much are in one."""
+        start, size, count = 0, FIRST, len(self.order)
+        demands = self.ground.demands[self.order]
+        while start < count:
+            stop = min(start + size, count)
+            if stop < count:
+                stop = int(np.searchsorted(demands, demands[stop - 1], "right"))
+            yield start, stop
+            start, size = stop, size * GROWTH
+
+    def _compare(self, ours: Int64s, theirs: Int64s) -> None:
+        """Finds which of theirs are covered by one of ours."""
+        sample = theirs
+        if len(theirs) > _SAMPLE:
+            sample = np.sort(np.random.default_rng(0).choice(theirs, _SAMPLE, replace=False))
+        expected = Probes.of(self.ground.probes[sample], self.ground)
+        index = Corners.build(self.ground.members_of(ours), self.ground, expected, self.schema)
+        found = self._run_compare(self.ground, index, theirs, self._most - self.candidates)
+        self.cover[found.covered[:, 0]] = found.covered[:, 1]
+        self.undecided[found.left] = True
+        self.candidates += found.candidates
+        self._look_closer(found.asked)
+
+    def _look_closer(self, pairs: Int64s) -> None:
+        for other, owner in pairs.tolist():
+            if self.cover[other] >= 0:
+                continue
+            self.asked_in_all += 1
+            if self._asked is None:
+                self.undecided[other] = True
+            elif (found := self._asked(owner, other)) == Relation.COVERS or (found == Relation.EQUAL and owner < other):
+                self.cover[other] = owner
+
+    def _roots(self) -> Int32s:
+        """What covers is replaced by what covers it, to the end."""
+        cover = self.cover.copy()
+        while True:
+            covered = np.flatnonzero(cover >= 0)
+            further = cover[cover[covered]]
+            if not (further >= 0).any():
+                return cover
+            cover[covered] = np.where(further >= 0, further, cover[covered])

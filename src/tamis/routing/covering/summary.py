@@ -1,0 +1,165 @@
+"""What one conjunct says, attribute by attribute, as sets of values; and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tamis.language.extents import NOTHING, Extent, everything, includes, intersection, points, united, without
+from tamis.language.predicates import Like, Literal, Not, Present, RLike, Value, Versus, attributes_of
+from tamis.routing.covering.exact_values import admitted, around, is_absence, satisfies, settled
+from tamis.routing.covering.pattern_implications import pattern_implies
+from tamis.schema import EVENT_TYPE, Attribute, Schema
+
+_FEW = 1_000
+
+
+@dataclass(slots=True)
+class Said:
+    """What a conjunct says of one attribute.
+
+    Every value lies within `values`, and for each of `some` there is a value within it; each of these is a part of
+    `values`. A single-valued attribute has no `some`: all is in `values`. `patterns` are what sets cannot say; that
+    they stay within a range is in the sets already. `compared`: a `Versus` wants it present and says more of it.
+    """
+
+    attribute: Attribute
+    values: Extent
+    some: list[Extent] = field(default_factory=list)
+    patterns: list[Literal] = field(default_factory=list)
+    present: bool = False
+    absent: bool = False
+    compared: bool = False
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no event can be so; seen exactly where there are no patterns and no comparisons of attributes."""
+        if self.absent:
+            return self.present
+        return self.present and (self.values == NOTHING or any(part == NOTHING for part in self.some))
+
+    def listed(self, extent: Extent) -> list[Value] | None:
+        """The values of a set, where there are few; patterns that every value must satisfy have their say."""
+        found = points(extent, self.attribute, _FEW)
+        if found is None:
+            return None
+        return [v for v in found if all(satisfies(p, v) for p in self.patterns if self._of_every_value(p))]
+
+    def implies(self, literal: Literal) -> bool:
+        """Whether the literal, on this attribute alone, follows; exact where there are no patterns."""
+        if is_absence(literal):
+            return self.absent
+        if not self.present:
+            return False
+        leaf = literal.leaf if isinstance(literal, Not) else literal
+        if isinstance(leaf, Present) or literal in self.patterns:
+            return True
+        exact = admitted(leaf, self.attribute)
+        if isinstance(leaf, Like | RLike) and exact is None:
+            return self._implies_pattern(leaf, isinstance(literal, Not))
+        assert exact is not None
+        if isinstance(literal, Not):
+            return intersection(self.values, exact) == NOTHING
+        return any(includes(exact, part) for part in (self.values, *self.some))
+
+    def _implies_pattern(self, leaf: Like | RLike, negated: bool) -> bool:
+        if negated:
+            if intersection(self.values, around(leaf, self.attribute)) == NOTHING:
+                return True
+            known = [p.leaf for p in self.patterns if isinstance(p, Not)]
+            if any(pattern_implies(leaf, p) for p in known if isinstance(p, Like | RLike)):
+                return True
+            every = self.listed(self.values)
+            return every is not None and not any(satisfies(leaf, value) for value in every)
+        if any(pattern_implies(p, leaf) for p in self.patterns if isinstance(p, Like | RLike)):
+            return True
+        listings = (self.listed(part) for part in (self.values, *self.some))
+        return any(found is not None and all(satisfies(leaf, v) for v in found) for found in listings)
+
+    def _of_every_value(self, pattern: Literal) -> bool:
+        return isinstance(pattern, Not) or not self.attribute.multiple
+
+
+class Summary:
+    """A conjunct, attribute by attribute.
+
+    `versus` are its comparisons of attributes with each other. `plain`: neither those nor patterns are in it, so that
+    `impossible` and `implies` are exact.
+    """
+
+    def __init__(self, conjunct: Iterable[Literal], schema: Schema) -> None:
+        self.literals = tuple(conjunct)
+        self.said: dict[str, Said] = {}
+        self.versus: list[Literal] = []
+        self._schema = schema
+        for literal in self.literals:
+            self._take(literal)
+        self._settle()
+        self.plain = not self.versus and not any(said.patterns for said in self.said.values())
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no event satisfies the conjunct; False where that is not seen."""
+        return any(said.impossible for said in self.said.values())
+
+    def implies(self, literal: Literal) -> bool:
+        """Whether the literal follows; False where that is not seen."""
+        names = attributes_of(literal)
+        if len(names) == 1 and names[0] in self.said:
+            return self.said[names[0]].implies(literal)
+        if names == (EVENT_TYPE,) and isinstance(literal, Present):
+            return self._schema.default_event_type is not None
+        return literal in self.versus
+
+    def on(self, name: str) -> list[Literal]:
+        """The literals on one attribute; a comparison of two attributes is on the first of them."""
+        return [literal for literal in self.literals if attributes_of(literal)[0] == name]
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes that `on` tells something of."""
+        return list(dict.fromkeys(attributes_of(literal)[0] for literal in self.literals))
+
+    def _of(self, name: str) -> Said:
+        if name not in self.said:
+            attribute = self._schema.attributes[name]
+            self.said[name] = Said(attribute, settled(everything(attribute), attribute))
+        return self.said[name]
+
+    def _take(self, literal: Literal) -> None:
+        leaf = literal.leaf if isinstance(literal, Not) else literal
+        if isinstance(leaf, Versus):
+            self.versus.append(literal)
+            for name in (leaf.left, leaf.right):
+                said = self._of(name)
+                said.present = said.compared = True
+            return
+        said = self._of(leaf.attribute)
+        if is_absence(literal):
+            said.absent = True
+            return
+        said.present = True
+        if isinstance(leaf, Present):
+            return
+        exact = admitted(leaf, said.attribute)
+        if exact is None:
+            said.patterns.append(literal)
+        if isinstance(literal, Not):
+            said.values = without(said.values, exact or NOTHING)
+        elif said.attribute.multiple:
+            said.some.append(exact if exact is not None else around(leaf, said.attribute))
+        else:
+            said.values = intersection(said.values, exact if exact is not None else around(leaf, said.attribute))
+
+    def _settle(self) -> None:
+        for name, said in self.said.items():
+            if name == EVENT_TYPE and self._schema.default_event_type is not None:
+                said.present = True  # an event that names no type has the default one
+            said.some = [intersection(part, said.values) for part in said.some]
+            if said.attribute.multiple or not said.patterns:
+                continue
+            found = said.listed(said.values)
+            if found is not None:  # then the patterns have said all they can
+                listed = united(((1, value, 0), (1, value, 1)) for value in found)
+                said.values = settled(listed, said.attribute)
+                said.patterns = []
