@@ -63,7 +63,7 @@ def installed(name: str) -> Operator:
 def _loaded(entry: EntryPoint) -> Operator:
     try:
         operator = entry.load()
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, OperatorError) as error:
         raise OperatorError(f"the operator {entry.name} cannot be loaded from {entry.value}: {error}") from error
     if not isinstance(operator, Operator):
         raise OperatorError(f"{entry.value} is no operator; declare it with @tamis.operator")

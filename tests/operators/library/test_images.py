@@ -28,9 +28,9 @@ from tamis.operators.library.images import (  # noqa: E402
     vehicle_count,
 )
 from tamis.operators.library.images.people import groups  # noqa: E402
-from tamis.operators.library.images.pictures import read_picture  # noqa: E402
+from tamis.operators.library.images.pictures import MOST_PIXELS, read_picture  # noqa: E402
 from tamis.operators.library.images.remembered import Remembered  # noqa: E402
-from tamis.operators.library.images.traffic import PATTERNS  # noqa: E402
+from tamis.operators.library.images.traffic import PATTERNS, chases  # noqa: E402
 from tamis.operators.library.images.vehicles import KINDS, Vehicle, VehicleDetector, counted  # noqa: E402
 
 FIGURES = Path(__file__).parent / "pictures" / "figures.jpg"
@@ -171,6 +171,20 @@ def test_a_failure_is_not_remembered() -> None:
     assert remembered(b"a") == 3
 
 
+def png_header(width: int, height: int) -> bytes:
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunk = struct.pack(">I", len(header)) + b"IHDR" + header + struct.pack(">I", zlib.crc32(b"IHDR" + header))
+    return b"\x89PNG\r\n\x1a\n" + chunk
+
+
+def segment(marker: int, content: bytes) -> bytes:
+    return b"\xff" + bytes([marker]) + struct.pack(">H", 2 + len(content)) + content
+
+
+SMALL_FRAME = segment(0xC0, b"\x08\0\x08\0\x08\x01\x01\x11\0")
+JPEG = FIGURES.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("image", "said"),
     [
@@ -180,6 +194,15 @@ def test_a_failure_is_not_remembered() -> None:
         (b"\xff\xd8\xff\xe0\0\x10", "cut off"),
         (b"\xff\xd8\xff\xe0\0\x02\xff\xff\xff", "cut off"),
         (drawn(Scene())[:60], "damaged"),
+        (drawn(Scene())[:-20], "damaged"),
+        (JPEG[: len(JPEG) // 2], "damaged"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\x0djunk" + b"\0\0\0\x08" * 8, "damaged"),
+        (png_header(12_000_000, 1), "damaged"),
+        (png_header(0, 0), "damaged"),
+        # What OpenCV would skip, and find another size behind it.
+        (JPEG[:2] + b"\xff\xd0" + SMALL_FRAME[2:] + JPEG[2:], "damaged"),
+        (JPEG[:2] + b"\xff\x01" + SMALL_FRAME[2:] + JPEG[2:], "damaged"),
+        (JPEG[:2] + segment(0xE0, b"") + b"\0\0" + SMALL_FRAME + JPEG[2:], "damaged"),
     ],
 )
 def test_what_is_no_picture_is_refused(image: bytes, said: str) -> None:
@@ -188,16 +211,44 @@ def test_what_is_no_picture_is_refused(image: bytes, said: str) -> None:
 
 
 def test_a_picture_that_would_unfold_to_gigabytes_is_refused_unread() -> None:
-    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
-    chunk = struct.pack(">I", len(header)) + b"IHDR" + header + struct.pack(">I", zlib.crc32(b"IHDR" + header))
     with pytest.raises(ValueError, match=r"60000 × 60000"):
-        read_picture(b"\x89PNG\r\n\x1a\n" + chunk)
+        read_picture(png_header(60_000, 60_000))
 
 
-def test_the_size_of_a_jpeg_is_read_from_its_frame(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.operators.library.images.pictures.MOST_PIXELS", 1000)
-    with pytest.raises(ValueError, match=r"1360 × 190"):
-        read_picture(FIGURES.read_bytes())
+@given(st.sampled_from([JPEG, drawn(Scene())]), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6))
+def test_whatever_is_changed_in_a_picture_it_is_read_or_refused(image: bytes, changes: list[tuple[float, int]]) -> None:
+    changed = bytearray(image)
+    for place, byte in changes:
+        changed[int(place * (len(changed) - 1))] = byte
+    try:
+        height, width, _ = read_picture(bytes(changed)).shape
+    except ValueError:
+        return
+    assert height * width <= MOST_PIXELS
+
+
+def test_thousands_of_blobs_are_no_vehicles_and_take_no_time() -> None:
+    speckled = np.zeros((2000, 3000, 3), np.uint8)
+    speckled[::2, ::2] = (40, 30, 200)
+    assert VehicleDetector().find(speckled) == ()
+    dotted = np.zeros((2000, 3000, 3), np.uint8)
+    dotted.reshape(100, 20, 100, 30, 3)[:, 2:18, :, 2:28] = (40, 30, 200)
+    with pytest.raises(ValueError, match="more than 2,000 vehicles"):
+        VehicleDetector().find(dotted)
+
+
+def test_two_thousand_vehicles_are_compared_at_once() -> None:
+    spread = [car(200 * (n % 50), 200 * (n // 50), 20.0 * (n % 9), lights=True) for n in range(2000)]
+    assert not chases(spread, "car", "car")
+    assert not PATTERNS["accident"](spread)
+    assert not PATTERNS["congestion"](spread)
+    assert PATTERNS["accident"]([*spread, car(30, 10, 60)])
+    assert chases([*spread, car(100, 0)], "car", "car")
+
+
+def test_the_size_of_a_jpeg_is_read_from_its_frame() -> None:
+    with pytest.raises(ValueError, match=r"1360 × 190 pixels, and at most 1,000"):
+        images(most_pixels=1000).pedestrian_count(JPEG, tamis.Var)
 
 
 def test_operators_travel_with_their_settings() -> None:

@@ -24,6 +24,10 @@ PREFIXES = """
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 """
+UNFOLDING = """<?xml version="1.0"?>
+<!DOCTYPE rdf:RDF [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;">]>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="urn:x#">
+<rdf:Description rdf:about="urn:x#a"><ex:p>&c;</ex:p></rdf:Description></rdf:RDF>"""
 edges = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=9)
 
 
@@ -127,7 +131,15 @@ def test_rules_that_find_ever_more_are_given_up(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("a.ttl", ":no :prefix :here ."), ("a.xyz", ""), ("a.rdf", "<a"), ("b.ttl", None)]
+    ("name", "content"),
+    [
+        ("a.ttl", ":no :prefix :here ."),
+        ("a.xyz", ""),
+        ("a.rdf", "<a"),
+        ("b.ttl", None),
+        ("c.ttl", ""),
+        ("d.rdf", UNFOLDING),
+    ],
 )
 def test_what_is_no_ontology_is_refused(tmp_path: Path, name: str, content: str | None) -> None:
     if content is not None:

@@ -121,6 +121,49 @@ def test_a_region_across_the_date_line_is_near_from_both_sides() -> None:
     assert metres == pytest.approx(geodesic((-179.9, -16.8), (180, -16.8)), rel=1e-3)
 
 
+PACIFIC = {
+    "Fiji": "MULTIPOLYGON (((177 -19, 180 -19, 180 -16, 177 -16, 177 -19)),"
+    " ((-180 -19, -178 -19, -178 -16, -180 -16, -180 -19)))",
+    "Arctic": "POLYGON ((-180 66, 180 66, 180 90, -180 90, -180 66))",
+    "wedge": "POLYGON ((0 80, 10 80, 10 90, 0 90, 0 80))",
+}
+
+
+def test_a_region_on_both_sides_of_the_date_line_is_one() -> None:
+    operators = spatial(PACIFIC)
+    here = columns((178, -17), (-179, -17), (180, -17), (-180, -17), (176, -17), (-177, -17), (0, -17))
+    held = operators.loc_in(*here, "Fiji").to_pylist()
+    assert held == [True] * 4 + [False] * 3
+    metres = operators.distance_from(*here, "Fiji", tamis.Var)["metres"].to_pylist()
+    one_degree = geodesic((176, -17), (177, -17))
+    assert metres[:4] == [0] * 4
+    assert metres[4:6] == pytest.approx([one_degree] * 2, rel=1e-3)
+    assert metres[6] > 100 * one_degree
+
+
+def test_a_spot_on_the_date_line_or_at_a_pole_is_one_spot_under_any_longitude() -> None:
+    east = spatial({"Taveuni": "POLYGON ((179.8 -17, 180 -17, 180 -16.7, 179.8 -16.7, 179.8 -17))", **PACIFIC})
+    here = columns((180, -16.8), (-180, -16.8), (-180, 70), (50, 90), (-180, 90), (5, 90), (5, -90), (-180, -90))
+    bound: list[set[str]] = [set() for _ in range(8)]
+    for each in east.loc_in(*here, tamis.Var).to_pylist():
+        bound[each["row"]].add(each["place"])
+    polar = {"Arctic", "wedge"}
+    assert bound == [{"Taveuni", "Fiji"}, {"Taveuni", "Fiji"}, {"Arctic"}, polar, polar, polar, set(), set()]
+    for name in ("Taveuni", *PACIFIC):
+        assert east.loc_in(*here, name).to_pylist() == [name in each for each in bound]
+
+
+@given(longitudes, latitudes)
+def test_every_spot_of_the_earth_has_a_distance_of_everything(longitude: float, latitude: float) -> None:
+    operators = spatial(PACIFIC)
+    here = columns((longitude, latitude))
+    for name in PACIFIC:
+        (metres,) = operators.distance_from(*here, name, tamis.Var)["metres"].to_pylist()
+        assert 0 <= metres < 20_100_000
+        if operators.loc_in(*here, name)[0].as_py():
+            assert metres < 1e-3
+
+
 def test_within_a_number_of_metres_is_a_distance_of_at_most_so_many() -> None:
     here = columns(TIMES_SQUARE, YANKEE_STADIUM, LIBERTY_ISLAND)
     exact = distance_from(*here, "Times Square", tamis.Var)["metres"].to_pylist()
@@ -175,6 +218,9 @@ def test_places_come_from_geojson_from_wkt_and_from_a_mapping(tmp_path: Path) ->
     [
         ("a.geojson", '{"type": "Point"}', "no features"),
         ("a.geojson", '{"features": [{"geometry": {}}]}', "feature 0"),
+        ("a.geojson", '{"features": [3]}', "cannot be read"),
+        ("a.geojson", '{"features": [{"geometry": 3, "properties": {"name": "a"}}]}', "cannot be read"),
+        ("a.geojson", "[" * 100_000, "cannot be read"),
         ("a.geojson", "{", "cannot be read"),
         ("a.yaml", "- one", "cannot be read"),
         ("a.yaml", "one: 3", "as text"),
@@ -195,13 +241,15 @@ def test_a_file_that_holds_no_places_is_refused(tmp_path: Path, name: str, conte
         ({"a": "POLYGON EMPTY"}, "empty"),
         ({"a": "POLYGON ((0 0, 500 0, 500 500, 0 0))"}, "not in degrees"),
         ({"a": "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))"}, "not valid"),
+        ({"a": "POLYGON ((0 0, nan nan, 1 1, 0 0))"}, "the geometry of 'a'"),
+        ({"a": '{"type": "Point", "coordinates": ["x"]}'}, "cannot be read"),
+        ({"a": '{"type": "Cube"}'}, "cannot be read"),
+        ({"a": "nowhere"}, "cannot be read"),
     ],
 )
-def test_a_geometry_that_is_none_is_refused_when_it_is_loaded(places: Mapping[str, str], said: str) -> None:
-    operators = spatial(places)
-    assert operators.loc_in.prepare is not None
+def test_a_geometry_that_is_none_is_refused_when_it_is_given(places: Mapping[str, str], said: str) -> None:
     with pytest.raises(OperatorError, match=said):
-        operators.loc_in.prepare()
+        spatial(places)
 
 
 def test_two_places_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -217,8 +265,8 @@ def test_attributes_may_have_other_names() -> None:
 
 
 def test_operators_travel_and_geometries_are_made_once_a_process() -> None:
-    places = spatial({"here": "POLYGON ((10 10, 11 10, 11 11, 10 10))"})
     before = gazetteers._built.cache_info().misses
+    places = spatial({"here": "POLYGON ((10 10, 11 10, 11 11, 10 10))"})
     travelled = pickle.loads(pickle.dumps(places.loc_in))
     for _ in range(3):
         assert travelled(*columns((10.6, 10.5)), "here").to_pylist() == [True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -72,6 +73,16 @@ def test_what_a_pattern_finds_is_bound_once_each() -> None:
     ]
     assert finds(reports, r"plate (\w+)", tamis.Var).to_pylist() == [{"row": 0, "found": "KXA"}]
     assert finds(reports, r"plate (\w+)", "KXA").to_pylist() == [True, False, False]
+    assert finds(reports, r"(\w+)-(\d+)", tamis.Var)["found"].to_pylist() == ["KXA", "ABC"]
+    assert finds(reports, r"(z)?n(o)", tamis.Var)["row"].to_pylist() == []
+
+
+def test_no_pattern_takes_longer_than_its_text_is_long() -> None:
+    long = pa.array(["a" * 50_000 + "!"])
+    for pattern in ("(a+)+$", "(a|aa)+b", "(.*)(.*)(.*)b"):
+        began = time.perf_counter()
+        assert len(finds(long, pattern, tamis.Var)) == 0
+        assert time.perf_counter() - began < 5
 
 
 def test_of_several_values_each_is_read() -> None:
@@ -81,7 +92,9 @@ def test_of_several_values_each_is_read() -> None:
     assert finds(several, r"A-\d", "A-1").to_pylist() == [False, False, False, True]
 
 
-@pytest.mark.parametrize(("pattern", "said"), [("(", "RE2"), ("a(?=b)", "lookaround"), ("(a)(b)", "several groups")])
+@pytest.mark.parametrize(
+    ("pattern", "said"), [("(", "RE2"), ("a(?=b)", "lookaround"), ("((a{1,100}){1,100}){1,100}", "repetition")]
+)
 def test_a_pattern_that_is_none_is_refused(pattern: str, said: str) -> None:
     with pytest.raises(PatternError, match=said):
         finds(REPORTS, pattern, tamis.Var)

@@ -14,4 +14,5 @@ def extra(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise OperatorError(f"these operators need {error.name}; install it: pip install 'tamis[{name}]'") from error
+        library = str(error.name).partition(".")[0]
+        raise OperatorError(f"{library} is not installed; install it: pip install 'tamis[{name}]'") from error

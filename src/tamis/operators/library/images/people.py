@@ -43,7 +43,7 @@ class PeopleDetector:
         if width < _WINDOW[0] or height < _WINDOW[1]:
             # OpenCV does not look whether the window fits, and crashes the process.
             return np.zeros((0, 4), np.int64)
-        boxes, sureness = _classifier().detectMultiScale(
+        boxes, sureness = classifier().detectMultiScale(
             pixels,
             hitThreshold=self.threshold,
             winStride=(self.stride, self.stride),
@@ -76,7 +76,8 @@ def groups(boxes: Boxes) -> list[int]:
 
 
 @lru_cache(maxsize=1)
-def _classifier() -> Any:
+def classifier() -> Any:
+    """OpenCV's, with the weights that it ships; one a process, which any number of threads may use."""
     descriptor = cv2.HOGDescriptor()
     descriptor.setSVMDetector(cv2.HOGDescriptor.getDefaultPeopleDetector())
     return descriptor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -25,12 +24,15 @@ _CROSSING = 15.0
 
 def chases(vehicles: Sequence[Vehicle], pursuer: str, pursued: str) -> bool:
     """Whether one with its lights on is in one lane with another, at most four lengths from it."""
-    return any(
-        one.lights and one.kind in KINDS[pursuer] and other.kind in KINDS[pursued] and _follows(one, other)
-        for one in vehicles
-        for other in vehicles
-        if one is not other
-    )
+    chasing = np.array([one.lights and one.kind in KINDS[pursuer] for one in vehicles], np.bool_)
+    chased = np.array([one.kind in KINDS[pursued] for one in vehicles], np.bool_)
+    if not chasing.any() or not chased.any():
+        return False
+    length, width = _sides(vehicles)
+    along, aside = _apart(vehicles)
+    follows = (_turns(vehicles) <= _CROSSING) & (along <= 5 * length[:, None]) & (aside <= width[:, None])
+    np.fill_diagonal(follows, False)
+    return bool((follows & chasing[:, None] & chased).any())
 
 
 def has_congestion(vehicles: Sequence[Vehicle]) -> bool:
@@ -38,7 +40,7 @@ def has_congestion(vehicles: Sequence[Vehicle]) -> bool:
     cars = _cars(vehicles)
     if len(cars) < _FEWEST_IN_CONGESTION:
         return False
-    length, width = (np.array([getattr(car, side) for car in cars]) for side in ("length", "width"))
+    length, width = _sides(cars)
     along, aside = _apart(cars)
     along[(aside > width[:, None]) | np.eye(len(cars), dtype=np.bool_)] = np.inf
     return bool(np.median(along.min(axis=1) / length) < 2)
@@ -46,7 +48,13 @@ def has_congestion(vehicles: Sequence[Vehicle]) -> bool:
 
 def has_accident(vehicles: Sequence[Vehicle]) -> bool:
     """Whether two cars touch and stand crosswise."""
-    return any(_turn(one, other) > _CROSSING and _touch(one, other) for one, other in combinations(_cars(vehicles), 2))
+    cars = _cars(vehicles)
+    if not cars:
+        return False
+    reach = np.hypot(*_sides(cars)) / 2 + 2
+    near = np.hypot(*_apart(cars)) <= reach[:, None] + reach
+    pairs = np.argwhere(np.triu(near & (_turns(cars) > _CROSSING), 1)).tolist()
+    return any(_touch(cars[one], cars[other]) for one, other in pairs)
 
 
 PATTERNS: dict[str, Callable[[Sequence[Vehicle]], bool]] = {"accident": has_accident, "congestion": has_congestion}
@@ -55,6 +63,10 @@ PATTERNS: dict[str, Callable[[Sequence[Vehicle]], bool]] = {"accident": has_acci
 
 def _cars(vehicles: Sequence[Vehicle]) -> list[Vehicle]:
     return [vehicle for vehicle in vehicles if vehicle.kind in KINDS["any_car"]]
+
+
+def _sides(cars: Sequence[Vehicle]) -> tuple[Reals, Reals]:
+    return np.array([car.length for car in cars]), np.array([car.width for car in cars])
 
 
 def _apart(cars: Sequence[Vehicle]) -> tuple[Reals, Reals]:
@@ -66,15 +78,11 @@ def _apart(cars: Sequence[Vehicle]) -> tuple[Reals, Reals]:
     return np.abs(x * cosine + y * sine), np.abs(y * cosine - x * sine)
 
 
-def _follows(one: Vehicle, other: Vehicle) -> bool:
-    along, aside = _apart((one, other))
-    return _turn(one, other) <= _CROSSING and along[0, 1] <= 5 * one.length and aside[0, 1] <= one.width
-
-
-def _turn(one: Vehicle, other: Vehicle) -> float:
-    """Degrees between two ways, whichever end is the front."""
-    turn = abs(one.degrees - other.degrees) % 180
-    return min(turn, 180 - turn)
+def _turns(cars: Sequence[Vehicle]) -> Reals:
+    """Degrees between the ways of every two, whichever end is the front."""
+    degrees = np.array([car.degrees for car in cars])
+    turn = np.abs(degrees[:, None] - degrees) % 180
+    return np.asarray(np.minimum(turn, 180 - turn))
 
 
 def _touch(one: Vehicle, other: Vehicle) -> bool:

@@ -6,6 +6,7 @@ that. For photographs, write operators of your own around a trained detector: th
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -54,6 +55,7 @@ LIVERIES = (
 
 _LIGHTS = ((0, 180, 230), (8, 255, 255))
 _SMALLEST_LIGHT = 12
+_MOST = 2_000
 
 
 @dataclass(frozen=True)
@@ -89,18 +91,23 @@ class VehicleDetector:
     longest: float = 4.0
 
     def find(self, pixels: Pixels) -> tuple[Vehicle, ...]:
-        """Every vehicle, by kind, and then from the top down and from left to right."""
+        """Every vehicle, by kind, and then from the top down and from left to right.
+
+        ValueError if there are thousands: each is compared with each, and no such picture is one of vehicles.
+        """
         colours = cv2.cvtColor(pixels, cv2.COLOR_BGR2HSV)
-        found = [vehicle for livery in self.liveries for vehicle in self._of(livery, colours)]
+        found: list[Vehicle] = []
+        for livery in self.liveries:
+            found += itertools.islice(self._of(livery, colours), _MOST + 1 - len(found))
+        if len(found) > _MOST:
+            raise ValueError(f"the image has more than {_MOST:,} vehicles")
         return tuple(sorted(found, key=lambda vehicle: (vehicle.kind, vehicle.y, vehicle.x)))
 
     def _of(self, livery: Livery, colours: Pixels) -> Iterable[Vehicle]:
         mask = cv2.inRange(colours, livery.low, livery.high)
-        count, labels, boxes, _ = cv2.connectedComponentsWithStats(mask)
-        for label in range(1, count):
-            left, top, width, height, size = boxes[label].tolist()
-            if size < self.smallest:
-                continue
+        _, labels, boxes, _ = cv2.connectedComponentsWithStats(mask)
+        for label in (1 + np.flatnonzero(boxes[1:, cv2.CC_STAT_AREA] >= self.smallest)).tolist():
+            left, top, width, height, _ = boxes[label].tolist()
             part = (slice(top, top + height), slice(left, left + width))
             vehicle = self._vehicle(livery.kind, (labels[part] == label).astype(np.uint8), (left, top))
             if vehicle is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,7 @@ with extra("reasoning"):
 SAMPLE = Path(__file__).with_name("city.ttl")
 """Vehicles of a city, their kinds, and who runs them: for examples."""
 
+_NESTED = re.compile(r"<!ENTITY\s[^>]*&[^#]")
 _OF_CLASSES = (RDFS.subClassOf, OWL.equivalentClass, OWL.disjointWith)
 _OF_PROPERTIES = (RDFS.subPropertyOf, OWL.equivalentProperty, OWL.inverseOf)
 _OF_THE_LANGUAGE = tuple(str(namespace) for namespace in (OWL, RDF, RDFS, XSD))
@@ -49,7 +51,10 @@ def read_ontology(path: str | Path, rules: Sequence[str] = ()) -> Ontology:
         ontology = Ontology(Path(path).read_text(encoding="utf-8"), notation, tuple(rules))
     except (OSError, UnicodeError) as error:
         raise OperatorError(f"the ontology {path} cannot be read: {error}") from error
-    vocabulary_of(ontology)
+    if notation == "xml" and _NESTED.search(ontology.text):
+        raise OperatorError(f"the ontology {path} has an entity made of entities, which may unfold without end")
+    if not len(vocabulary_of(ontology)):
+        raise OperatorError(f"the ontology {path} states nothing")
     return ontology
 
 

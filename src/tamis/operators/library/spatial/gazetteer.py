@@ -21,6 +21,7 @@ with extra("spatial"):
     import shapely
 
 _AREAS = ("Polygon", "MultiPolygon")
+_POLES = {pole: shapely.LineString([(-180, pole), (180, pole)]) for pole in (-90, 90)}
 
 
 class Gazetteer:
@@ -49,11 +50,26 @@ class Gazetteer:
         geometry = self._known(name)
         if geometry.geom_type not in _AREAS:
             raise OperatorError(f"{name} is a {geometry.geom_type.lower()}, and nothing lies in it; ask how far it is")
-        return np.asarray(shapely.intersects_xy(geometry, longitudes, latitudes))
+        held = np.asarray(shapely.intersects_xy(geometry, longitudes, latitudes))
+        # A spot on the date line has two longitudes, and one at a pole all of them.
+        lined = np.abs(longitudes) == 180
+        if lined.any():
+            held[lined] |= shapely.intersects_xy(geometry, -longitudes[lined], latitudes[lined])
+        for pole, line in _POLES.items():
+            if (polar := latitudes == pole).any():
+                held[polar] = shapely.intersects(geometry, line)
+        return held
 
     def areas_around(self, longitudes: Reals, latitudes: Reals) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """All pairs of a point and an area (by its place in `area_names`) that has it, by point and then by area."""
         points, areas = self._tree.query(shapely.points(longitudes, latitudes))
+        # What has several longitudes may be in boxes elsewhere: each area is asked.
+        several = (np.abs(longitudes) == 180) | (np.abs(latitudes) == 90)
+        if several.any():
+            rows, every = np.flatnonzero(several), np.arange(len(self._areas))
+            points, areas = points[~several[points]], areas[~several[points]]
+            points = np.concatenate([points, np.repeat(rows, len(every))])
+            areas = np.concatenate([areas, np.tile(every, len(rows))])
         by_area = np.argsort(areas, kind="stable")
         points, areas = points[by_area], areas[by_area]
         has = np.zeros(len(points), np.bool_)
@@ -75,10 +91,17 @@ class Gazetteer:
         geometry = self._known(name)
         if geometry.geom_type == "Point":
             return distances(longitudes, latitudes, float(geometry.x), float(geometry.y))
-        scale = _scale(self._middles[name])
+        west, _, east, _ = geometry.bounds
+        if east - west > 180:
+            # It may lie on both sides of the date line, and nothing says which part is near.
+            turned = [self._on_map(name, longitudes + turn, latitudes) for turn in (-360, 0, 360)]
+            return np.asarray(np.minimum.reduce(turned))
         # Across the date line the map goes on: points are put on the side that is nearer.
         middle = self._middles[name].x
-        longitudes = (longitudes - middle + 180) % 360 - 180 + middle
+        return self._on_map(name, (longitudes - middle + 180) % 360 - 180 + middle, latitudes)
+
+    def _on_map(self, name: str, longitudes: Reals, latitudes: Reals) -> Reals:
+        scale = _scale(self._middles[name])
         on_map = shapely.points(longitudes * scale, latitudes)
         lines = shapely.get_coordinates(shapely.shortest_line(on_map, self._maps[name]))
         nearest = lines.reshape(len(longitudes), 4)[:, 2:]

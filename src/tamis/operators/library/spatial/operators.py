@@ -37,10 +37,11 @@ def spatial(
     `longitude` and `latitude` are the attributes, in degrees (WGS 84), that say where an event is.
     """
     calls = _Calls(read_places(places))
+    gazetteer = calls.gazetteer()  # refuses a geometry that is none, before any event asks
     reads = {"longitude": longitude, "latitude": latitude}
     declare = operator(reads=reads, batch=True, prepare=calls.gazetteer, version=version_of(calls), cost=_MILLISECONDS)
     return Spatial(
-        with_choices(declare(calls.loc_in), "place", calls.places.areas),
+        with_choices(declare(calls.loc_in), "place", gazetteer.area_names()),
         with_choices(declare(calls.loc_within), "place", calls.places.names),
         with_choices(declare(calls.distance_from), "place", calls.places.names),
     )

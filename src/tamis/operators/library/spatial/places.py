@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,6 @@ from tamis.errors import OperatorError
 SAMPLE = Path(__file__).with_name("new_york.geojson")
 """New York's five boroughs, outlined by hand for examples (right to a few hundred metres), and some landmarks."""
 
-_AREA = re.compile(r'^\s*(MULTI)?POLYGON|"type":\s*"(Multi)?Polygon"', re.IGNORECASE)
 _FORMS = "a GeoJSON FeatureCollection (.geojson, .json) or a YAML mapping of names to WKT (.yaml)"
 
 
@@ -33,11 +31,6 @@ class Places:
     def __hash__(self) -> int:
         # Asked at every call, and texts may be long; those of the same names are told apart by comparing.
         return hash(self.names)
-
-    @property
-    def areas(self) -> tuple[str, ...]:
-        """The names of those that something can lie in."""
-        return tuple(name for name, text in zip(self.names, self.texts, strict=True) if _AREA.search(text))
 
     @classmethod
     def of(cls, geometries: Mapping[str, str]) -> Places:
@@ -56,7 +49,7 @@ def read_places(source: str | Path | Mapping[str, str]) -> Places:
             return Places.of(_features(json.loads(text), path))
         if path.suffix in (".yaml", ".yml"):
             return Places.of(_named_texts(dict(yaml.safe_load(text)).items(), str(path)))
-    except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, yaml.YAMLError) as error:
         raise OperatorError(f"places cannot be read from {path}: {error}; {_FORMS} is wanted") from error
     raise OperatorError(f"{path} is no file of places; {_FORMS} is wanted")
 

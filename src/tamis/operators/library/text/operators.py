@@ -56,10 +56,10 @@ class _Calls:
         return answer(len(text), rows[found], word=Found(word, words))
 
     def finds(self, text: pa.Array, pattern: str, found: str = Var) -> pa.Array | pa.Table:
-        """Binds every text that a regular expression (RE2's) finds: of its group, or of the whole where it has none."""
+        """Binds every text that a regular expression (RE2's) finds: of its first group, or of the whole without one."""
         search = _compiled(pattern)
         rows, texts = each_value(text)
-        each = [[] if value is None else list(dict.fromkeys(search.findall(value))) for value in texts.to_pylist()]
+        each = [[] if value is None else _found(search, value) for value in texts.to_pylist()]
         values = pa.array([value for values in each for value in values], pa.string())
         return answer(len(text), np.repeat(rows, [len(values) for values in each]), found=Found(found, values))
 
@@ -72,7 +72,10 @@ def _compiled(pattern: str) -> Any:
     options = re2.Options()
     options.max_mem = DEFAULT_LIMITS.pattern_memory
     options.log_errors = False
-    compiled = re2.compile(pattern, options)
-    if compiled.groups > 1:
-        raise PatternError("the pattern has several groups, and one is bound; write the others (?:...)", pattern)
-    return compiled
+    return re2.compile(pattern, options)
+
+
+def _found(search: Any, text: str) -> list[str]:
+    """Each once, in their order; a group that took no part has found nothing."""
+    group = min(1, search.groups)
+    return [found for found in dict.fromkeys(match[group] for match in search.finditer(text)) if found is not None]
