@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -46,6 +47,13 @@ def test_every_offer_is_of_a_module_with_tests() -> None:
     modules = {value.rpartition(":")[0].rpartition(".")[2] for value in OFFERED.values()}
     assert modules == {"spatial", "images", "reasoning", "text"}
     assert all((Path(__file__).parent / f"test_{module}.py").exists() for module in modules)
+
+
+def test_every_operator_is_called_in_an_example_that_runs() -> None:
+    page = (ROOT / "docs/operators-library.md").read_text(encoding="utf-8")
+    blocks = "".join(re.findall(r"^```(?:python|text)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    assert [name for name in OFFERED if f"{name}(" not in blocks] == []
+    assert [name for name in OFFERED if f"`{name}(" not in page] == []
 
 
 def test_tamis_alone_imports_none_of_the_libraries() -> None:
