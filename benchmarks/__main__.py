@@ -28,6 +28,7 @@ LINES = {
     "spark-join": "spark_join",
     "streaming-latency": "streaming_latency",
     "json-lines": "json_lines",
+    "schedules": "schedules",
     "service-throughput": "service_throughput",
     "service-latency": "service_latency",
     "service-kills": "service_kills",

@@ -11,6 +11,7 @@ from tamis.errors import (
     FilterTooComplex,
     FilterTypeError,
     IndexFileError,
+    OperatorError,
     PatternError,
     SchemaError,
     StatisticsError,
@@ -21,6 +22,7 @@ from tamis.errors import (
 from tamis.matching.explanation import Explanation, Verdict
 from tamis.matching.matches import Matches
 from tamis.matching.statistics import Statistics
+from tamis.operators import Operator, Var, operator
 from tamis.schema import Schema
 
 try:
@@ -40,6 +42,8 @@ __all__ = [
     "Index",
     "IndexFileError",
     "Matches",
+    "Operator",
+    "OperatorError",
     "PatternError",
     "Schema",
     "SchemaError",
@@ -47,9 +51,11 @@ __all__ = [
     "StatisticsError",
     "SubscriptionError",
     "TamisError",
+    "Var",
     "Verdict",
     "Violation",
     "__version__",
     "analyze",
     "compile",
+    "operator",
 ]

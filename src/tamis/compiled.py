@@ -14,7 +14,13 @@ from typing import Any
 
 import numba as nb
 
-_ROOMS = ("language", "matching", "routing", "analysis")  # those with kernels; each may use those before it
+_ROOMS = (
+    "language",
+    "matching",
+    "routing",
+    "operators",
+    "analysis",
+)  # those with kernels; each may use those before it
 
 
 @cache
@@ -57,3 +63,11 @@ def bare_kernel(function: Callable[..., Any]) -> Any:
     Counting the arrays that small kernels hand each other would cost more than their work.
     """
     return _compiled(function, _nrt=False)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """A bare kernel that becomes part of every kernel that calls it.
+
+    For small ones that take a tuple of many arrays: handing it over costs more than they do.
+    """
+    return _compiled(function, _nrt=False, forceinline=True)

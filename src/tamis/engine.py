@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError
-from tamis.language import DEFAULT_LIMITS, Limits, bind
+from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
 from tamis.language.cutting import is_proper
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
@@ -31,6 +31,10 @@ from tamis.matching.matches import Matches
 from tamis.matching.naive import NaiveMatcher
 from tamis.matching.statistics import Statistics
 from tamis.matching.tree.matcher import TreeMatcher
+from tamis.operators import Operator
+from tamis.operators.calling_part import CallingPart
+from tamis.operators.splitting import plain_part
+from tamis.operators.statistics import OperatorTable
 from tamis.schema import Schema
 
 MATCHERS: Final[Mapping[str, type[Any]]] = {
@@ -52,9 +56,12 @@ AUTO: Final = "auto"
 # What `auto` comes to, whatever the subscriptions are: docs/bench.md has the measurements that say so.
 _CHOSEN: Final = "columnar"
 FORMAT = 1
+CALLING_FORMAT = 2  # with operators, which those that write the first know nothing of
 _ABOUT = "index.json"
 
 Texts: TypeAlias = Mapping[str, str] | pa.Table | pa.RecordBatch
+Operators: TypeAlias = Iterable[Operator | str]
+"""Operators themselves, or the names of operators that installed packages offer."""
 
 
 class Index:
@@ -65,11 +72,15 @@ class Index:
     changes.
     """
 
-    def __init__(self, schema: Schema, matcher: Matcher, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self, schema: Schema, matcher: Matcher, limits: Limits = DEFAULT_LIMITS, calling: CallingPart | None = None
+    ) -> None:
         self.schema = schema
         self.errors: list[tuple[str, FilterError]] = []
         self._matcher = matcher
         self._limits = limits
+        self._calling = calling  # those subscriptions that call operators; None where there are no operators to call
+        self._operators = NO_OPERATORS if calling is None else calling.signatures
         self.version = 0
 
     @property
@@ -79,16 +90,20 @@ class Index:
 
     def match(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Matches:
         """Which subscriptions each event satisfies. `EventError` if a value is of no domain; R1–R3 are not checked."""
-        return self._matcher.match(self.schema.to_arrow(events))
+        batch = self.schema.to_arrow(events)
+        found = self._matcher.match(batch)
+        return found.and_also(*self._calling.match(batch)) if self._calling else found
 
     def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added."""
         ids = _ids(subscriptions)
         for id in ids.to_pylist():
-            if id in self._matcher:
+            if id in self:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
-        new = _bound(ids, subscriptions, self.schema, self._limits)
-        self._matcher.add(new)
+        new = _bound(ids, subscriptions, self.schema, self._limits, self._operators)
+        self._matcher.add(plain_part(new))
+        if self._calling is not None:
+            self._calling.add(new)
         self.version += 1
         refused = _refused(new)
         self.errors += refused
@@ -98,30 +113,44 @@ class Index:
         """Removes subscriptions; all of them must be there, else none is removed."""
         given = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
         for id in given:
-            if id not in self._matcher:
+            if id not in self:
                 raise SubscriptionError(f"there is no subscription {id!r}")
-        self._matcher.remove(given)
+        if self._calling:
+            self._calling.remove([id for id in given if id in self._calling])
+        self._matcher.remove([id for id in given if id in self._matcher] if self._calling is not None else given)
         self.version += 1
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
-        """Every condition of a subscription on one event: held, failed, or absent; and the first to fail."""
-        return explain(self.text(id), event, self.schema, self._limits)
+        """Every condition of a subscription on one event: held, failed, or absent; and the first to fail.
+
+        Of a subscription that calls operators also what was evaluated, in which order, and what that decided.
+        """
+        text = self.text(id)
+        if self._calling and id in self._calling:
+            return self._calling.explain(self.schema.to_arrow([event]), id)
+        return explain(text, event, self.schema, self._limits)
+
+    @property
+    def operators(self) -> OperatorTable:
+        """The operators that filters may call: cost, calls, failures, how often each held."""
+        return OperatorTable([]) if self._calling is None else self._calling.statistics()
 
     def text(self, id: str) -> str:
         """A subscription's filter as it was written."""
-        if id not in self._matcher:
+        if id not in self:
             raise SubscriptionError(f"there is no subscription {id!r}")
-        return self._matcher.text(id)
+        return self._calling.text(id) if self._calling and id in self._calling else self._matcher.text(id)
 
     def ids(self) -> pa.Array:
         """The ids of all subscriptions, in no particular order."""
-        return self._matcher.ids()
+        plain = self._matcher.ids()
+        return pa.concat_arrays([plain, pa.array(self._calling.ids(), plain.type)]) if self._calling else plain
 
     def __len__(self) -> int:
-        return len(self._matcher)
+        return len(self._matcher) + (len(self._calling) if self._calling else 0)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._matcher
+        return id in self._matcher or (self._calling is not None and id in self._calling)
 
     def __repr__(self) -> str:
         return f"<Index of {len(self)} subscriptions, {self._matcher.name}>"
@@ -138,6 +167,8 @@ class Index:
             self._matcher.save(temporary)
             about = {"format": FORMAT, "matcher": self._matcher.name, "schema": self.schema.to_dict()}
             about |= {"limits": asdict(self._limits)}
+            if self._calling is not None:
+                about |= {"format": CALLING_FORMAT, "operators": self._calling.save(temporary)}
             text = json.dumps(about | {"checksum": _checksum(about)})
             (temporary / _ABOUT).write_text(text, encoding="utf-8")
             _flush(temporary / _ABOUT)
@@ -150,12 +181,17 @@ class Index:
             shutil.rmtree(temporary, ignore_errors=True)
 
     @classmethod
-    def open(cls, path: str | Path, verify: bool = True) -> Index:
-        """Maps a saved index into memory. `verify=False` skips the checksums, for a file that was verified before."""
+    def open(cls, path: str | Path, verify: bool = True, operators: Operators | None = None) -> Index:
+        """Maps a saved index into memory. `verify=False` skips the checksums, for a file that was verified before.
+
+        Operators that its filters call and that are not handed over are looked for among installed packages.
+        """
         folder = Path(path)
         about = _about(folder)
-        schema = Schema.from_dict(about["schema"])
-        return cls(schema, MATCHERS[about["matcher"]].open(folder, schema, verify), Limits(**about["limits"]))
+        schema, limits = Schema.from_dict(about["schema"]), Limits(**about["limits"])
+        matcher = MATCHERS[about["matcher"]].open(folder, schema, verify)
+        calling = CallingPart.open(folder, about.get("operators"), operators, schema, limits)
+        return cls(schema, matcher, limits, calling)
 
 
 def compile(
@@ -165,12 +201,15 @@ def compile(
     statistics: Statistics | None = None,
     limits: Limits = DEFAULT_LIMITS,
     options: Mapping[str, Any] | None = None,
+    operators: Operators | None = None,
+    schedule: str = "adaptive",
 ) -> Index:
     """Compiles `{id: filter}`, or an Arrow table with string columns `id` and `filter`, into an index.
 
     A filter that is refused does not stop the others: it is reported in `index.errors` under its id. `options` are the
     matcher's own, if it has any; they are saved with the index. `matcher` is one of `MATCHERS`, or "auto" for the one
-    that is fastest by all that was measured; `index.matcher.name` tells which that is.
+    that is fastest by all that was measured; `index.matcher.name` tells which that is. Filters may call the
+    `operators`, in an order that the `schedule` decides.
     """
     if matcher == AUTO:
         matcher = _CHOSEN
@@ -182,20 +221,24 @@ def compile(
         if not hasattr(kind, "options"):
             raise TamisError(f"the matcher {matcher!r} has no options, so none can be {', '.join(options)}")
         given["options"] = kind.options.from_dict(options)
-    new = _bound(_ids(subscriptions), subscriptions, schema, limits)
-    index = Index(schema, kind.build(new, schema, statistics, **given), limits)
+    calling = None if operators is None else CallingPart.of(operators, schema, limits, schedule, matcher, statistics)
+    signatures = NO_OPERATORS if calling is None else calling.signatures
+    new = _bound(_ids(subscriptions), subscriptions, schema, limits, signatures)
+    index = Index(schema, kind.build(plain_part(new), schema, statistics, **given), limits, calling)
+    if calling is not None:
+        calling.add(new)
     index.errors = _refused(new)
     return index
 
 
-def _bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits) -> Subscriptions:
+def _bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits, operators: Signatures) -> Subscriptions:
     if not isinstance(subscriptions, Mapping):
         texts = _column(subscriptions, "filter")
     elif (texts := _strings(subscriptions.values())) is None:
         # What Arrow cannot hold is no filter either: `bind` says why.
         proper = _strings(text if is_proper(text) else None for text in subscriptions.values())
-        return Subscriptions(ids, proper, bind(list(subscriptions.values()), schema, limits))
-    return Subscriptions(ids, texts, bind(texts, schema, limits))
+        return Subscriptions(ids, proper, bind(list(subscriptions.values()), schema, limits, operators))
+    return Subscriptions(ids, texts, bind(texts, schema, limits, operators))
 
 
 def _refused(subscriptions: Subscriptions) -> list[tuple[str, FilterError]]:
@@ -242,7 +285,7 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
-        newer = version > FORMAT
+        newer = version > CALLING_FORMAT
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexFileError(f"{folder} is no saved index, or a damaged one: {error}") from error
     if newer or name not in MATCHERS:

@@ -124,5 +124,9 @@ class StatisticsError(TamisError):
     """Event statistics that do not fit the schema, or cannot be read."""
 
 
+class OperatorError(TamisError):
+    """An operator that cannot be declared, found or loaded, or that does not fit the schema."""
+
+
 class PipelineError(TamisError):
     """Spark, Java or a connector is missing, or a pipeline was put together in a way that cannot run."""

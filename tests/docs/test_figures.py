@@ -97,3 +97,17 @@ def test_the_picture_of_an_analysis_is_drawn(tmp_path: Path) -> None:
 
     analysis.draw(tmp_path / "analysis.png", subscriptions=300, events=50)
     assert (tmp_path / "analysis.png").stat().st_size > 20_000
+
+
+def test_in_the_picture_of_a_watched_city_everything_is_outlined() -> None:
+    pytest.importorskip("cv2", reason="the extra `images` is not installed")
+    import numpy as np
+
+    from docs.figures import city_watch
+    from tamis.operators.library.images.pictures import read_picture
+    from tamis.workloads.city_watch.scenes import draw
+
+    picture, people, vehicles = city_watch.seen(draw(city_watch.SCENE, np.random.default_rng(2)))
+    assert (people, vehicles) == (14, 26)
+    drawn, kept = read_picture(picture), read_picture(city_watch.PICTURE.read_bytes())
+    assert np.mean(drawn != kept) < 0.01  # OpenCV may smooth a line otherwise one day

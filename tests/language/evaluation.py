@@ -9,6 +9,7 @@ from typing import Any
 import re2
 
 from tamis.language import Filter, Tree
+from tamis.language.calls import Call, Constraint
 from tamis.language.predicates import Between, Leaf, Like, Never, Not, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or
 from tamis.schema import Schema
@@ -25,6 +26,8 @@ def tree_holds(tree: Tree, event: Event, schema: Schema, negated: bool = False) 
         case And(items) | Or(items):
             results = [tree_holds(item, event, schema, negated) for item in items]
             return all(results) if isinstance(tree, And) != negated else any(results)
+        case Call() | Constraint():
+            raise TypeError("these filters call nothing")
     return leaf_holds(tree, event, schema, negated)
 
 

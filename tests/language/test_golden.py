@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tamis.language import normalise, parse, print_filter
+from tamis.language import CalledFilter, normalise, parse, print_filter
+from tamis.language.calls import Call, Constraint
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.predicates import Never, sort_key
-from tamis.language.printing import print_literal
+from tamis.language.printing import print_called, print_literal
 from tamis.language.pushed import All, Conjunct, Pushed, Some
 from tamis.language.rewrites.absorb import absorb
 from tamis.language.rewrites.drop_implied import drop_implied
@@ -21,16 +22,23 @@ from tamis.language.rewrites.join_alternatives import join_alternatives
 from tamis.language.rewrites.join_versus import join_versus
 from tamis.language.rewrites.merge_intervals import merge_intervals
 from tamis.language.rewrites.merge_versus import merge_versus
+from tamis.language.rewrites.name_variables import name_variables
 from tamis.language.rewrites.push_negation import push_negation
+from tamis.language.rewrites.separate_calls import Case, separate_calls
 from tamis.language.rewrites.simplify_leaves import simplify_leaves
 from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
 from tests.language.auction import SCHEMA
+from tests.language.calls import OPERATORS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def pushed(text: str) -> Pushed:
-    return push_negation(parse(text, SCHEMA))
+    return push_negation(parse(text, SCHEMA, operators=OPERATORS))
+
+
+def cases(text: str) -> list[Case]:
+    return separate_calls(simplify_leaves(pushed(text), SCHEMA), SCHEMA, DEFAULT_LIMITS)
 
 
 def conjuncts(text: str) -> list[Conjunct]:
@@ -51,11 +59,17 @@ def shown(tree: Pushed) -> str:
             )
         case Never(attribute):
             return f"{attribute} never"
+        case Call() | Constraint():
+            return print_called(tree)
     return print_literal(tree, SCHEMA)
 
 
 def shown_all(found: list[Conjunct]) -> str:
     return shown(Some(tuple(conjunct[0] if len(conjunct) == 1 else All(conjunct) for conjunct in found)))
+
+
+def shown_cases(found: list[Case]) -> str:
+    return print_filter(CalledFilter(tuple(found)), SCHEMA) if found else "FALSE"
 
 
 REWRITES: dict[str, Callable[[str], str]] = {
@@ -71,6 +85,8 @@ REWRITES: dict[str, Callable[[str], str]] = {
     "join_alternatives": lambda text: shown_all(join_alternatives(conjuncts(text), SCHEMA)),
     "join_versus": lambda text: shown_all(join_versus(conjuncts(text), SCHEMA)),
     "to_disjunctive_form": lambda text: shown_all(to_disjunctive_form(pushed(text), SCHEMA, DEFAULT_LIMITS)),
+    "separate_calls": lambda text: shown_cases(cases(text)),
+    "name_variables": lambda text: shown_cases([Case(one.guard, name_variables(one.called)) for one in cases(text)]),
     "canonical": lambda text: print_filter(normalise(parse(text, SCHEMA), SCHEMA), SCHEMA),
 }
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.schema import Checked, Schema
+from tamis.schema.binary import write_base64
 from tamis.schema.json_blocks import framed, parse_blocks
 from tamis.schema.json_lines import MalformedJsonError, parse_json
 from tamis.schema.json_shape import learn_shape
@@ -46,16 +47,19 @@ def expected(schema: Schema, texts: list[str]) -> tuple[list[Any], list[tuple[in
     return rows, found
 
 
+def _in_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return write_base64(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
 @st.composite
 def json_texts(draw: st.DrawFn, schema: Schema) -> str:
     """Events as publishers write them: nested or flat, spaced or not, now and then broken."""
     event = draw(st.one_of(events(schema), spoiled_events(schema, STRANGE)))
     written: dict[str, Any] = {}
     for name, value in event.items():
-        if hasattr(value, "isoformat"):
-            value = value.isoformat()
-        elif isinstance(value, list):
-            value = [item.isoformat() if hasattr(item, "isoformat") else item for item in value]
+        value = [_in_json(item) for item in value] if isinstance(value, list) else _in_json(value)
         parts = name.split(".")
         node = written
         if len(parts) > 1 and draw(st.booleans()):

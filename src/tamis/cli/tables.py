@@ -16,6 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from tamis.cli.paths import STREAM, Format, format_of
+from tamis.schema.binary import write_base64
 
 FORMATS = (Format.JSON_LINES, Format.CSV, Format.PARQUET)
 
@@ -105,4 +106,4 @@ def json_rows(table: pa.Table | pa.RecordBatch) -> list[str]:
 def _as_json(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return str(value)
+    return write_base64(value) if isinstance(value, bytes) else str(value)

@@ -1,20 +1,27 @@
 """The filter language: text, checked syntax tree, normal form, canonical text, and many texts bound at once."""
 
+from tamis.language.called_form import CalledFilter, normal_form
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter, normalise
 from tamis.language.parsing import parse
 from tamis.language.printing import print_filter
-from tamis.language.shapes import Block, Bound, bind
+from tamis.language.shapes import Block, Bound, CalledBlock, bind
+from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.tree import Tree
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "NO_OPERATORS",
     "Block",
     "Bound",
+    "CalledBlock",
+    "CalledFilter",
     "Filter",
     "Limits",
+    "Signatures",
     "Tree",
     "bind",
+    "normal_form",
     "normalise",
     "parse",
     "print_filter",

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from tamis.errors import FilterTypeError, PatternError
 from tamis.language.constants import Known, moment, number
 from tamis.language.limits import Limits
-from tamis.language.numbers import Bounds, float_bounds, integer_bounds
+from tamis.language.numbers import INT_MAX, INT_MIN, Bounds, float_bounds, integer_bounds
 from tamis.language.patterns import like_fault, rlike_fault
-from tamis.language.predicates import Between, Like, Never, OneOf, Order, RLike, Value, equals
+from tamis.language.predicates import Between, Like, Never, OneOf, Operand, Order, RLike, Value, equals
 from tamis.language.tree import Negation, Tree
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain
 
@@ -73,6 +73,11 @@ class Comparisons:
         self._require_pattern(attribute, pattern)
         return self._rlike(attribute, pattern)
 
+    def given(self, attribute: Attribute, known: Known) -> Operand:
+        """A value by itself, of a call or constraint; `attribute` says what it is called and what it may be."""
+        self._require_kind(attribute, known)
+        return self._given(attribute, known)
+
     def require_order(self, attribute: Attribute, start: int, end: int) -> None:
         """Refuses < on domains that have no order."""
         domain = attribute.domain
@@ -80,11 +85,18 @@ class Comparisons:
             what = "boolean" if domain.kind == "boolean" else "enumerated without an order"
             raise FilterTypeError(f"{attribute.name} is {what}; compare it by =, != or IN", self.text, start, end)
 
+    def require_comparable(self, attribute: Attribute, start: int, end: int) -> None:
+        """Refuses every comparison of bytes."""
+        if attribute.domain.kind == "binary":
+            message = f"{attribute.name} is binary; filters ask only whether it IS NULL or IS NOT NULL, operators more"
+            raise FilterTypeError(message, self.text, start, end)
+
     def _require_kind(self, attribute: Attribute, known: Known) -> None:
         domain = attribute.domain
         if known.kind == "null":
             message = f"a comparison with NULL never holds; write {attribute.name} IS NULL or IS NOT NULL"
             raise FilterTypeError(message, self.text, known.start, known.end)
+        self.require_comparable(attribute, known.start, known.end)
         if known.kind not in _KINDS[domain.kind]:
             example = _EXAMPLES.get(domain.kind) or repr(domain.values[0])  # type: ignore[union-attr]
             message = f"{attribute.name} is {domain.kind} and this is a {known.kind}; write a value like {example}"
@@ -129,6 +141,22 @@ class Comparisons:
         if fault := rlike_fault(str(pattern.value), self.limits):
             raise PatternError(fault, self.text, pattern.start, pattern.end)
         return RLike(attribute.name, str(pattern.value))
+
+    def _given(self, attribute: Attribute, known: Known) -> Operand:
+        domain = attribute.domain
+        if isinstance(domain, EnumeratedDomain):
+            return self._listed_value(attribute, domain, known)
+        value = self._value(attribute, known)
+        if domain.kind == "float":
+            return float(value) + 0.0  # of two zeros there is one
+        if domain.kind == "integer":
+            if not (isinstance(value, int) or (isinstance(value, float) and value.is_integer())):
+                raise FilterTypeError(f"{attribute.name} is a whole number", self.text, known.start, known.end)
+            if not INT_MIN <= value <= INT_MAX:
+                message = f"{attribute.name} is beyond 64 bits; write a decimal number if it need not be exact"
+                raise FilterTypeError(message, self.text, known.start, known.end)
+            return int(value)
+        return value
 
     def _value(self, attribute: Attribute, known: Known) -> Value:
         if attribute.domain.kind == "timestamp":

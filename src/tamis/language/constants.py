@@ -35,8 +35,8 @@ class Known:
 
 
 def is_constant(node: exp.Expr) -> bool:
-    """Whether a node names no attribute and so has a value of its own."""
-    return node.find(exp.Column, exp.Dot, exp.Placeholder) is None
+    """Whether a node names no attribute, variable or operator and so has a value of its own."""
+    return node.find(exp.Column, exp.Dot, exp.Placeholder, exp.Anonymous) is None
 
 
 def evaluate(node: exp.Expr, text: str) -> Known:

@@ -39,7 +39,7 @@ def everything(attribute: Attribute) -> Extent:
             return (((1, 0, 0), (1, 2, 0)),)
         case "string":
             return (((1, "", 0), END),)
-        case "float":
+        case "float" | "binary":
             return ((START, END),)
     # Event types may be added to a schema, so no list of them is all of them.
     count = len(_listed(attribute).values)

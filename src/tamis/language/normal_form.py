@@ -25,6 +25,9 @@ class Filter:
 
 
 def normalise(tree: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS, text: str = "") -> Filter:
-    """The tree's normal form; `FilterTooComplex`, shown in `text`, if that is larger than the limits."""
+    """A plain tree's normal form; `FilterTooComplex`, shown in `text`, if that is larger than the limits.
+
+    For trees that may have calls there is `called_form.normal_form`.
+    """
     pushed = simplify_leaves(push_negation(tree), schema)
     return Filter(tuple(to_disjunctive_form(pushed, schema, limits, text)))

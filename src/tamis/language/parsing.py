@@ -9,11 +9,13 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, FilterTypeError, PatternError
+from tamis.language.calling import Calling
 from tamis.language.comparisons import Comparisons
 from tamis.language.constants import Known, evaluate, is_constant, moment, number
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.patterns import read_like, write_like
 from tamis.language.predicates import Present, Versus, equals
+from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.syntax import read, span
 from tamis.language.tree import FALSE, TRUE, And, Constant, Negation, Or, Tree
 from tamis.schema import Attribute, Schema
@@ -31,16 +33,19 @@ _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NUMERIC = ("integer", "float")
 
 
-def parse(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Tree:
+def parse(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS, operators: Signatures = NO_OPERATORS) -> Tree:
     """The filter's syntax tree; `FilterError`, with place and remedy, if the text is no filter over the schema."""
-    return check(text, schema, Comparisons(text, limits))
+    return check(text, schema, Comparisons(text, limits), operators)
 
 
-def check(text: str, schema: Schema, comparisons: Comparisons) -> Tree:
+def check(text: str, schema: Schema, comparisons: Comparisons, operators: Signatures = NO_OPERATORS) -> Tree:
     """As `parse`, with leaves of the given making."""
-    checker = _Checker(text, schema, comparisons)
-    expression = read(text, comparisons.limits)
+    calling = Calling(text, schema, operators, comparisons)
+    checker = _Checker(text, schema, comparisons, calling)
+    expression = read(text, comparisons.limits, operators)
     try:
+        if operators:
+            calling.read_calls(expression)
         return checker.condition(expression)
     except RecursionError:
         raise FilterTooComplex("the filter is nested too deeply; take parentheses off", text, 0, len(text)) from None
@@ -49,10 +54,11 @@ def check(text: str, schema: Schema, comparisons: Comparisons) -> Tree:
 class _Checker:
     """Turns sqlglot's expressions into leaves and connectives, or says what is wrong with them."""
 
-    def __init__(self, text: str, schema: Schema, comparisons: Comparisons) -> None:
+    def __init__(self, text: str, schema: Schema, comparisons: Comparisons, calling: Calling) -> None:
         self.text = text
         self.schema = schema
         self.comparisons = comparisons
+        self.calling = calling
         self.terms = 0
 
     def condition(self, node: exp.Expr) -> Tree:
@@ -72,6 +78,10 @@ class _Checker:
         if self.terms > self.comparisons.limits.terms:
             message = f"the filter has more than {self.terms - 1:,} comparisons; split it into several subscriptions"
             raise self.error(FilterTooComplex, message, node)
+        if isinstance(node, exp.Anonymous):
+            return self.calling.call(node)
+        if self.calling.has_calls and (found := self.constraint(node)) is not None:
+            return found
         match node:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.ArrayContains():
                 return self.comparison(node)
@@ -104,6 +114,29 @@ class _Checker:
             leaf = lambda operator: self.versus(node, attribute, operator, other)  # noqa: E731
         return Negation(leaf("=")) if operator == "!=" else leaf(operator)
 
+    def constraint(self, node: exp.Expr) -> Tree | None:
+        """A comparison with variables; None for any other condition."""
+        calling, attribute = self.calling, self.attribute
+        match node:
+            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.ArrayContains():
+                sides = [node.this, node.expression]
+            case exp.Between():
+                sides = [node.this, node.args["low"], node.args["high"]]
+            case exp.In():
+                sides = [node.this]
+            case _:
+                return None
+        if not any(side.find(exp.Placeholder) for side in sides):
+            return None
+        given = calling.sides(sides, attribute)
+        if isinstance(node, exp.Between):
+            return calling.between(node, *given)
+        if isinstance(node, exp.In):
+            return calling.one_of(node, given[0], node.expressions)
+        if isinstance(node, exp.NEQ):
+            return Negation(calling.compare(node, given[0], "=", given[1]))
+        return calling.compare(node, given[0], _OPERATORS[type(node)], given[1])
+
     def known_comparison(self, node: exp.Expr, left: Known, operator: str, right: Known) -> Constant:
         kinds = {left.kind, right.kind}
         if "null" in kinds or (len(kinds) > 1 and kinds != {"timestamp", "string"}):
@@ -128,6 +161,7 @@ class _Checker:
                 f"{left.name} is {_described(left)} and {right.name} is {_described(right)}; compare like with like"
             )
             raise self.error(FilterTypeError, message, node)
+        self.comparisons.require_comparable(left, *span(node))
         if operator != "=":
             self.comparisons.require_order(left, *span(node))
         if operator in (">", ">="):
@@ -178,6 +212,8 @@ class _Checker:
             return self.attribute(node.this)
         if isinstance(node, exp.Placeholder):
             message = f"?{node.name} is a variable of an operator, and this filter calls none; write a value"
+            if self.calling.has_calls:
+                message = f"?{node.name} is a variable; compare it by =, !=, <, <=, >, >=, BETWEEN or IN"
             raise self.error(FilterSyntaxError, message, node)
         if not isinstance(node, exp.Column | exp.Dot):
             raise self.no_attribute(node)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tamis.language.called_form import CalledFilter
+from tamis.language.calls import Argument, Arithmetic, Call, Called, Expression, Field, Moment, Variable
 from tamis.language.dialect import WORDS
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import (
@@ -21,21 +23,69 @@ from tamis.language.predicates import (
     Slot,
     Versus,
 )
+from tamis.language.rewrites.separate_calls import Case
 from tamis.language.timestamps import EARLIEST, LATEST, write_timestamp
 from tamis.schema import Schema
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _EXACT = 1 << 53
+_BINDS = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
-def print_filter(filter: Filter, schema: Schema) -> str:
-    """The filter's canonical text: equal filters have equal texts, and `normalise(parse(text))` is the filter again."""
+def print_filter(filter: Filter | CalledFilter, schema: Schema) -> str:
+    """The filter's canonical text: equal filters have equal texts, and its normal form is the filter again."""
+    if isinstance(filter, CalledFilter):
+        return _either([_case(case, schema) for case in filter.cases]) or "FALSE"
     if not filter.conjuncts:
         return "FALSE"
-    texts = [" AND ".join(print_literal(literal, schema) for literal in conjunct) for conjunct in filter.conjuncts]
+    return _either([_all_of([print_literal(one, schema) for one in conjunct]) for conjunct in filter.conjuncts])
+
+
+def _all_of(texts: list[str]) -> str:
+    return " AND ".join(texts) or "TRUE"
+
+
+def _either(texts: list[str]) -> str:
     if len(texts) == 1:
-        return texts[0] or "TRUE"
+        return texts[0]
     return " OR ".join(f"({text})" if " AND " in text else text for text in texts)
+
+
+def _case(case: Case, schema: Schema) -> str:
+    guard = _either([_all_of([print_literal(one, schema) for one in conjunct]) for conjunct in case.guard])
+    guards = [] if guard == "TRUE" and case.called else [f"({guard})" if len(case.guard) > 1 else guard]
+    return _all_of([*guards, *map(print_called, case.called)])
+
+
+def print_called(leaf: Called) -> str:
+    """A call or constraint, so that it can stand between ANDs."""
+    no = "NOT " if leaf.negated else ""
+    if isinstance(leaf, Call):
+        return f"{no}{leaf.operator}({', '.join(map(_part, leaf.arguments))})"
+    right = f"({', '.join(map(_part, leaf.right))})" if isinstance(leaf.right, tuple) else _part(leaf.right)
+    return f"{no}{_part(leaf.left)} {leaf.operator} {right}"
+
+
+def _part(part: Argument | Expression) -> str:
+    match part:
+        case None:
+            return "NULL"
+        case Variable(name):
+            return f"?{name}"
+        case Field(attribute):
+            return _name(attribute)
+        case Moment(microseconds):
+            return f"?{microseconds.number}" if isinstance(microseconds, Slot) else _moment(microseconds)
+        case Arithmetic(operator, left, right):
+            # Read from left to right: only what binds less, or as much and stands on the right, needs parentheses.
+            before = _in_parentheses(left, _BINDS[operator])
+            return f"{before} {operator} {_in_parentheses(right, _BINDS[operator] + 1)}"
+    return _constant(part)
+
+
+def _in_parentheses(side: Expression, least: int) -> str:
+    lesser = isinstance(side, Arithmetic) and _BINDS[side.operator] < least
+    return f"({_part(side)})" if lesser else _part(side)
 
 
 def print_literal(literal: Literal, schema: Schema) -> str:
@@ -93,14 +143,23 @@ def _never(leaf: Leaf, negated: bool) -> str:
 
 
 def _value(value: Operand, attribute: str, schema: Schema) -> str:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and schema.attributes[attribute].domain.kind == "timestamp":
+        return _moment(int(value))  # type: ignore[arg-type]
+    return _constant(value)
+
+
+def _moment(microseconds: int) -> str:
+    return f"TIMESTAMP '{write_timestamp(min(max(microseconds, EARLIEST), LATEST))}'"
+
+
+def _constant(value: Operand) -> str:
     if isinstance(value, Slot):
         return f"?{value.number}"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
         return _quoted(value)
-    if schema.attributes[attribute].domain.kind == "timestamp":
-        return f"TIMESTAMP '{write_timestamp(int(min(max(value, EARLIEST), LATEST)))}'"
     if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT:
         return str(int(value))
     return repr(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tamis.language.calls import Called
 from tamis.language.predicates import Literal
 
 
@@ -22,7 +23,7 @@ class Some:
     items: tuple[Pushed, ...] = ()
 
 
-Pushed: TypeAlias = All | Some | Literal
+Pushed: TypeAlias = All | Some | Literal | Called
 
 Conjunct: TypeAlias = tuple[Literal, ...]
 """Literals that all hold: unique, and sorted by `predicates.sort_key`."""

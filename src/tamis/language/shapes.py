@@ -11,12 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
+from tamis.language.called_form import CalledFilter, bound_form
 from tamis.language.columns import Column, read_column
 from tamis.language.cutting import Cutting, as_strings, is_proper
 from tamis.language.few import cut_one, read_value
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.normal_form import Filter, normalise
+from tamis.language.normal_form import Filter
 from tamis.language.parsing import parse
+from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.templates import TEMPLATES, Template
 from tamis.language.terms import terms_of
 from tamis.schema import Schema
@@ -47,8 +49,19 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class CalledBlock:
+    """As `Block`, of filters that call operators. Slots also stand in calls and constraints, there within `Moment`s."""
+
+    rows: npt.NDArray[np.int64]
+    template: CalledFilter
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """All of `count` texts: each row is in one block, or in blocks of `terms`, or among the errors (in order of row).
+
+    What calls operators is in no block of `blocks` and `terms` but in one of `called`.
 
     The filter of a row in `terms` is the conjunction of all its blocks there, each of which has one conjunct; in those
     blocks a row may stand more than once. `limits` are those that the texts were held to.
@@ -57,16 +70,22 @@ class Bound:
     count: int
     blocks: list[Block] = field(default_factory=list)
     terms: list[Block] = field(default_factory=list)
+    called: list[CalledBlock] = field(default_factory=list)
     errors: list[tuple[int, FilterError]] = field(default_factory=list)
     limits: Limits = DEFAULT_LIMITS
 
 
-def bind(texts: pa.Array | pa.ChunkedArray | Sequence[str], schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Bound:
+def bind(
+    texts: pa.Array | pa.ChunkedArray | Sequence[str],
+    schema: Schema,
+    limits: Limits = DEFAULT_LIMITS,
+    operators: Signatures = NO_OPERATORS,
+) -> Bound:
     """The normal forms of all texts. One that is no filter over the schema is among the errors and stops no other."""
     bound = Bound(len(texts), limits=limits)
     first = 0
     for chunk in _chunks(texts):
-        _Binding(bound, first, schema, limits).bind(chunk)
+        _Binding(bound, first, schema, limits, operators).bind(chunk)
         first += len(chunk)
     bound.errors.sort(key=lambda error: error[0])
     return bound
@@ -75,11 +94,12 @@ def bind(texts: pa.Array | pa.ChunkedArray | Sequence[str], schema: Schema, limi
 class _Binding:
     """One chunk of texts, whose first is row `first` of the whole."""
 
-    def __init__(self, bound: Bound, first: int, schema: Schema, limits: Limits) -> None:
+    def __init__(self, bound: Bound, first: int, schema: Schema, limits: Limits, operators: Signatures) -> None:
         self.bound = bound
         self.first = first
         self.schema = schema
         self.limits = limits
+        self.operators = operators
 
     def bind(self, texts: pa.StringArray | Sequence[object]) -> None:
         if not isinstance(texts, pa.Array):
@@ -102,9 +122,13 @@ class _Binding:
         # No comparison is shorter than `a=1`: what is not longer than that has no more of them than the limit.
         rows = rows[lengths[rows] <= min(self.limits.text, 3 * self.limits.terms)]
         terms, owners = terms_of(texts, rows)
-        inner = bind(terms, self.schema, self.limits)  # a term is no conjunction of terms: all is in its blocks
+        inner = bind(
+            terms, self.schema, self.limits, self.operators
+        )  # a term is no conjunction of terms: all is in its blocks
         fits = np.bincount(owners, minlength=len(rows)) > 0
         fits[owners[[row for row, _ in inner.errors]]] = False
+        for called in inner.called:
+            fits[owners[called.rows]] = False
         for block in inner.blocks:
             if len(block.template.conjuncts) != 1:
                 fits[owners[block.rows]] = False
@@ -123,7 +147,7 @@ class _Binding:
         template = None
         if text is not None:
             shape, spans = cutting.example(row, text)
-            template = TEMPLATES.template(shape, text, lambda: spans, self.schema, self.limits)
+            template = TEMPLATES.template(shape, text, lambda: spans, self.schema, self.limits, self.operators)
         if template is None:
             for row in rows.tolist():
                 self.bind_alone(row, texts[row].as_py())
@@ -145,7 +169,7 @@ class _Binding:
             rows = rows[fits]
             columns = [_kept(column, fits) for column in columns]
         if len(rows):
-            self.bound.blocks.append(Block(rows + self.first, template.filter, tuple(columns)))
+            self.append(rows + self.first, template.filter, tuple(columns))
 
     def bind_one(self, row: int, text: object) -> None:
         """As a shape with one row, where that saves a parse."""
@@ -153,7 +177,7 @@ class _Binding:
         found = cut_one(str(text)) if fits else None
         template = None
         if found is not None:
-            template = TEMPLATES.template(found.shape, str(text), found.spans, self.schema, self.limits)
+            template = TEMPLATES.template(found.shape, str(text), found.spans, self.schema, self.limits, self.operators)
         if found is None or template is None:
             return self.bind_alone(row, text)
         columns: list[Column] = []
@@ -162,18 +186,25 @@ class _Binding:
             if value is None:
                 return self.bind_alone(row, text)
             columns.append(_STRING([value]) if isinstance(value, str) else np.array([value]))
-        self.bound.blocks.append(Block(np.array([self.first + row], np.int64), template.filter, tuple(columns)))
+        self.append(np.array([self.first + row], np.int64), template.filter, tuple(columns))
         return None
 
     def bind_alone(self, row: int, text: object) -> None:
         try:
             if not isinstance(text, str):
                 raise FilterSyntaxError(_NO_TEXT.format("NULL" if text is None else type(text).__name__))
-            filter = normalise(parse(text, self.schema, self.limits), self.schema, self.limits, text)
+            tree = parse(text, self.schema, self.limits, self.operators)
+            filter = bound_form(tree, self.schema, self.limits, text)
         except FilterError as error:
             self.bound.errors.append((self.first + row, error))
         else:
-            self.bound.blocks.append(Block(np.array([self.first + row], np.int64), filter, ()))
+            self.append(np.array([self.first + row], np.int64), filter, ())
+
+    def append(self, rows: Rows, filter: Filter | CalledFilter, columns: tuple[Column, ...]) -> None:
+        if isinstance(filter, CalledFilter):
+            self.bound.called.append(CalledBlock(rows, filter, columns))
+        else:
+            self.bound.blocks.append(Block(rows, filter, columns))
 
 
 def _kept(column: Column, mask: npt.NDArray[np.bool_]) -> Column:

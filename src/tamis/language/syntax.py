@@ -6,13 +6,16 @@ tokens with the language's own grammar; what it lets through, sqlglot only has t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from tamis.errors import FilterSyntaxError, FilterTooComplex
+from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, FilterTypeError
 from tamis.language.dialect import WORDS, FilterDialect
 from tamis.language.limits import Limits
 
@@ -40,8 +43,8 @@ _REFUSED = {
 }
 
 
-def read(text: str, limits: Limits) -> exp.Expr:
-    """The filter's syntax as sqlglot has it, every leaf with its position in `meta`."""
+def read(text: str, limits: Limits, operators: Collection[str] = ()) -> exp.Expr:
+    """The filter's syntax as sqlglot has it, every leaf with its position in `meta`; `operators` may be called."""
     if len(text) > limits.text:
         message = f"the filter has {len(text):,} characters, and at most {limits.text:,} are taken; split it"
         raise FilterTooComplex(message, text, limits.text, len(text))
@@ -57,7 +60,7 @@ def read(text: str, limits: Limits) -> exp.Expr:
     if not tokens:
         message = "the filter is empty; write TRUE for a filter that every event passes"
         raise FilterSyntaxError(message, text, 0, len(text))
-    _Reader(text, tokens, limits).walk()
+    _Reader(text, tokens, limits, operators).walk()
     try:
         parsed = _DIALECT.parser().parse_into(exp.Condition, tokens, text)
     except RecursionError:
@@ -78,9 +81,21 @@ def span(node: exp.Expr) -> tuple[int, int]:
     return min(place["start"] for place in places), max(place["end"] for place in places) + 1
 
 
+def place_of_variable(name: str, text: str) -> tuple[int, int]:
+    """Where a variable first stands in a text that is a filter; nowhere: 0, 0."""
+    tokens = _DIALECT.tokenize(text)
+    for mark, word in pairwise(tokens):
+        if mark.token_type == TokenType.PLACEHOLDER and word.text == name and word.start == mark.end + 1:
+            return mark.start, word.end + 1
+    return 0, 0
+
+
 @dataclass(slots=True)
 class _Level:
-    """One open parenthesis, or the whole text: whether commas may part it, and the BETWEENs that wait for their AND."""
+    """One open parenthesis, or the whole text: whether commas may part it, and the BETWEENs that wait for their AND.
+
+    Commas part the values of IN and the arguments of a call.
+    """
 
     opening: Token | None
     is_list: bool = False
@@ -90,10 +105,11 @@ class _Level:
 class _Reader:
     """One walk over the tokens, which alternate between operands and what follows them."""
 
-    def __init__(self, text: str, tokens: list[Token], limits: Limits) -> None:
+    def __init__(self, text: str, tokens: list[Token], limits: Limits, operators: Collection[str]) -> None:
         self.text = text
         self.tokens = tokens
         self.limits = limits
+        self.operators = operators
         self.at = 0
         self.terms = 0
         self.levels = [_Level(None)]
@@ -131,7 +147,9 @@ class _Reader:
             raise FilterTooComplex(message, self.text, token.start, len(self.text))
         following = self.peek()
         if kind in _NAMES:
-            if kind == TokenType.TIMESTAMP and following is not None and following.token_type == TokenType.STRING:
+            if following is not None and following.token_type == TokenType.L_PAREN and token.text in self.operators:
+                self.arguments(following)
+            elif kind == TokenType.TIMESTAMP and following is not None and following.token_type == TokenType.STRING:
                 self.take()
         elif kind == TokenType.PLACEHOLDER:
             if following is None or following.token_type != TokenType.VAR or following.start != token.end + 1:
@@ -139,6 +157,16 @@ class _Reader:
             self.take()
         elif kind not in _VALUES:
             raise self.missing_operand(token)
+
+    def arguments(self, opening: Token) -> None:
+        """The opening of a call, and what follows it: nothing more, or the first argument."""
+        self.take()
+        following = self.peek()
+        if following is not None and following.token_type == TokenType.R_PAREN:
+            self.take()
+            return
+        self.levels.append(_Level(opening, is_list=True))
+        self.operand()
 
     def after_operand(self) -> None:
         token = self.take()
@@ -222,7 +250,7 @@ class _Reader:
             expected += f'; {token.text} is a word of the language, an attribute of that name is quoted: "{token.text}"'
         return self.error(f"expected {expected}", token)
 
-    def unexpected(self, token: Token) -> FilterSyntaxError:
+    def unexpected(self, token: Token) -> FilterError:
         """What to say where AND, OR or an operator should be and `token` is."""
         kind, previous = token.token_type, self.tokens[self.at - 2]
         if kind in _REFUSED:
@@ -230,7 +258,9 @@ class _Reader:
         if kind == TokenType.R_PAREN:
             return self.error("this ')' closes nothing; take it off or add a '('", token)
         if kind == TokenType.COMMA:
-            message = "',' stands between the values of an IN list only; write AND or OR between conditions"
+            message = (
+                "',' stands between the values of an IN list or of a call only; write AND or OR between conditions"
+            )
             return self.error(message, token)
         if previous.token_type in _NAMES and (kind == TokenType.L_PAREN or previous.text.upper() in _SUBQUERIES):
             return self.call(previous)
@@ -240,12 +270,17 @@ class _Reader:
         shown = self.text[token.start : token.end + 1]
         return self.error(f"expected AND, OR or an operator before {shown}", token)
 
-    def call(self, name: Token) -> FilterSyntaxError:
+    def call(self, name: Token) -> FilterError:
         if name.text.upper() == "CAST":
             return self.error(_REFUSED[TokenType.DCOLON], name)
         if name.text.upper() in _SUBQUERIES:
             return self.error("subqueries are not part of filters; list the values: x IN (1, 2)", name)
-        return self.error(f"there is no function {name.text}; compare the attribute itself with a value", name)
+        if not self.operators:
+            return self.error(f"there is no function {name.text}; compare the attribute itself with a value", name)
+        close = get_close_matches(name.text, self.operators, 1)
+        remedy = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(self.operators)[:8])}"
+        message = f"there is no operator {name.text}; {remedy}"
+        return FilterTypeError(message, self.text, name.start, name.end + 1)
 
     def error(self, message: str, token: Token) -> FilterSyntaxError:
         return FilterSyntaxError(message, self.text, token.start, token.end + 1)

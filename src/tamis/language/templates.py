@@ -9,14 +9,18 @@ from threading import Lock
 from typing import Literal, TypeAlias
 
 from tamis.errors import FilterError
+from tamis.language.called_form import CalledFilter, bound_form
 from tamis.language.comparisons import Comparisons
 from tamis.language.constants import Known
 from tamis.language.kernels import DECIMAL
 from tamis.language.limits import Limits
-from tamis.language.normal_form import Filter, normalise
+from tamis.language.normal_form import Filter
 from tamis.language.parsing import check
-from tamis.language.predicates import Between, Like, Not, OneOf, Order, RLike, Slot, equals
+from tamis.language.predicates import Between, Like, Not, OneOf, Operand, Order, RLike, Slot, equals
 from tamis.language.predicates import Literal as LeafLiteral
+from tamis.language.pushed import Conjunct
+from tamis.language.rewrites.separate_calls import Case
+from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.tree import Tree
 from tamis.schema import Attribute, Schema
 
@@ -43,11 +47,13 @@ class Reading:
 class Template:
     """A shape's normal form; `readings[i]` is for the shape's literal i, which is `Slot(i)`."""
 
-    filter: Filter
+    filter: Filter | CalledFilter
     readings: tuple[Reading, ...]
 
 
-def make_template(text: str, spans: Sequence[Span], schema: Schema, limits: Limits) -> Template | None:
+def make_template(
+    text: str, spans: Sequence[Span], schema: Schema, limits: Limits, operators: Signatures = NO_OPERATORS
+) -> Template | None:
     """The template of the shape of one text, given its literals; None if texts of this shape are parsed one by one.
 
     That is so where the shape itself is wrong, and where a literal is more than a value: part of an arithmetic
@@ -56,14 +62,18 @@ def make_template(text: str, spans: Sequence[Span], schema: Schema, limits: Limi
     places = {start: (number, end, kind) for number, (start, end, kind) in enumerate(spans)}
     comparisons = _Slotted(text, limits, places)
     try:
-        filter = normalise(check(text, schema, comparisons), schema, limits, text)
+        filter = bound_form(check(text, schema, comparisons, operators), schema, limits, text)
     except (FilterError, _NoSlot):
         return None
     readings = comparisons.readings
     if len(readings) != len(spans):
         return None
-    conjuncts = tuple(tuple(_closed(literal, readings) for literal in conjunct) for conjunct in filter.conjuncts)
-    return Template(Filter(conjuncts), tuple(readings[number] for number in range(len(spans))))
+    closed: Filter | CalledFilter
+    if isinstance(filter, CalledFilter):
+        closed = CalledFilter(tuple(Case(_all_closed(case.guard, readings), case.called) for case in filter.cases))
+    else:
+        closed = Filter(_all_closed(filter.conjuncts, readings))
+    return Template(closed, tuple(readings[number] for number in range(len(spans))))
 
 
 class _NoSlot(Exception):  # noqa: N818 - it is no error, and never leaves this file
@@ -107,6 +117,9 @@ class _Slotted(Comparisons):
     def _rlike(self, attribute: Attribute, pattern: Known) -> Tree:
         return RLike(attribute.name, self._slot(attribute, pattern, "rlike"))
 
+    def _given(self, attribute: Attribute, known: Known) -> Operand:
+        return super()._given(attribute, known) if known.kind == "boolean" else self._slot(attribute, known)
+
     def _slot(self, attribute: Attribute, known: Known, role: Role = "value") -> Slot:
         found = None if known.literal is None else self.literals.get(known.literal)
         if found is None or found[1] != known.end or found[0] in self.readings:
@@ -116,6 +129,10 @@ class _Slotted(Comparisons):
             raise _NoSlot
         self.readings[number] = Reading(attribute, role, kind, known.negative)
         return Slot(number)
+
+
+def _all_closed(conjuncts: Sequence[Conjunct], readings: dict[int, Reading]) -> tuple[Conjunct, ...]:
+    return tuple(tuple(_closed(literal, readings) for literal in conjunct) for conjunct in conjuncts)
 
 
 def _closed(literal: LeafLiteral, readings: dict[int, Reading]) -> LeafLiteral:
@@ -147,27 +164,36 @@ def _step(slot: Slot, step: int, readings: dict[int, Reading]) -> bool:
 
 
 class TemplateCache:
-    """The most recently used templates, by schema, limits and shape. Long shapes are not kept: a few would fill it."""
+    """The most recently used templates, by schema, limits, operators and shape.
+
+    Long shapes are not kept: a few would fill it.
+    """
 
     def __init__(self, size: int = 4_096, longest: int = 4_096) -> None:
         self._size = size
         self._longest = longest
-        self._templates: OrderedDict[tuple[str, Limits, str], Template | None] = OrderedDict()
+        self._templates: OrderedDict[tuple[str, Limits, Signatures, str], Template | None] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._templates)
 
     def template(
-        self, shape: str, text: str, spans: Callable[[], Sequence[Span]], schema: Schema, limits: Limits
+        self,
+        shape: str,
+        text: str,
+        spans: Callable[[], Sequence[Span]],
+        schema: Schema,
+        limits: Limits,
+        operators: Signatures = NO_OPERATORS,
     ) -> Template | None:
         """The template of a shape of which `text`, with its literals at `spans()`, is an example."""
-        key = (schema.fingerprint, limits, shape)
+        key = (schema.fingerprint, limits, operators, shape)
         with self._lock:
             if key in self._templates:
                 self._templates.move_to_end(key)
                 return self._templates[key]
-        template = make_template(text, spans(), schema, limits)
+        template = make_template(text, spans(), schema, limits, operators)
         if len(shape) <= self._longest:
             with self._lock:
                 self._templates[key] = template

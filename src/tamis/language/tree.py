@@ -1,7 +1,8 @@
 """The checked syntax tree of a filter: AND, OR and NOT over leaves, as written, before any normalisation.
 
 Every leaf is positive (`x != 5` is `Negation` of the leaf `x = 5`; `x IS NULL` is `Negation` of `Present`), its
-attributes are in the schema and its values are in their attributes' domains.
+attributes are in the schema and its values are in their attributes' domains. Calls and constraints (calls.py) are
+leaves as well.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tamis.language.calls import Called
 from tamis.language.predicates import Leaf
 
 
@@ -44,4 +46,4 @@ class Negation:
     item: Tree
 
 
-Tree: TypeAlias = And | Or | Negation | Constant | Leaf
+Tree: TypeAlias = And | Or | Negation | Constant | Leaf | Called

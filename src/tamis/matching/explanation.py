@@ -12,8 +12,10 @@ from tamis.language.predicates import Not, attributes_of
 from tamis.language.tree import Negation
 from tamis.matching.naive import event_values, holds
 from tamis.schema import Schema
+from tamis.schema.binary import shown_bytes
 
-State = Literal["held", "failed", "absent"]
+State = Literal["held", "failed", "absent", "unknown", "not asked"]
+"""The last two are an operator's: it could not tell, or nobody had to ask it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Verdict:
 
     def __str__(self) -> str:
         seen = ", ".join(f"{name} = {', '.join(map(repr, v)) if v else 'absent'}" for name, v in self.values.items())
-        return f"{self.state:<7}{self.condition}   ({seen})"
+        return f"{self.state + ' ':<7}{self.condition}" + (f"   ({seen})" if seen else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class Explanation:
         if self.matched or not self.alternatives:
             return None
         nearest = max(self.alternatives, key=lambda verdicts: sum(v.state == "held" for v in verdicts))
-        return next(v for v in nearest if v.state != "held")
+        failed = [v for v in nearest if v.state != "held"]
+        return next((v for v in failed if v.state != "not asked"), failed[0])
 
     def __str__(self) -> str:
         if not self.alternatives:
@@ -57,15 +60,20 @@ def explain(text: str, event: Mapping[str, object], schema: Schema, limits: Limi
     """Evaluates the normal form of a filter condition by condition."""
     values = event_values(schema.to_arrow([event]), schema)[0]
     filter = normalise(parse(text, schema, limits), schema, limits, text)
-    alternatives = tuple(tuple(_verdict(c, values, schema) for c in conjunct) for conjunct in filter.conjuncts)
+    alternatives = tuple(tuple(verdict(c, values, schema) for c in conjunct) for conjunct in filter.conjuncts)
     matched = any(all(v.state == "held" for v in verdicts) for verdicts in alternatives)
     return Explanation(matched, alternatives)
 
 
-def _verdict(condition: Condition, values: Mapping[str, list[Any]], schema: Schema) -> Verdict:
+def verdict(condition: Condition, values: Mapping[str, list[Any]], schema: Schema) -> Verdict:
+    """What became of one plain condition."""
     leaf = condition.leaf if isinstance(condition, Not) else condition
     tree = Negation(leaf) if isinstance(condition, Not) else leaf
-    about = {name: values.get(name, []) for name in attributes_of(condition)}
+    about = {name: _shown(values.get(name, [])) for name in attributes_of(condition)}
     held = holds(tree, values, schema)
     state: State = "held" if held else "failed" if all(about.values()) else "absent"
     return Verdict(print_filter(Filter(((condition,),)), schema), state, about)
+
+
+def _shown(values: list[Any]) -> list[Any]:
+    return [shown_bytes(value) if isinstance(value, bytes) else value for value in values]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,16 @@ class Answer:
 
     names: pa.Array
     parts: Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What the variables of a subscription are bound to in an event: the first of so many substitutions, or more."""
+
+    event: int
+    subscription: str
+    variables: Mapping[str, Any]
+    substitutions: int
 
 
 class Work:
@@ -79,9 +90,17 @@ class Matches:
     A subscription's number is its position among `names`; it means something only beside this answer.
     """
 
-    def __init__(self, events: int, answers: Sequence[Answer], work: Work | None = None) -> None:
+    def __init__(
+        self,
+        events: int,
+        answers: Sequence[Answer],
+        work: Work | None = None,
+        bindings: Callable[[], list[Binding]] | None = None,
+    ) -> None:
         self.events = events
         self.work = work or Work()
+        self._answers = answers
+        self._bindings = bindings
         self._names = _alike([answer.names for answer in answers])
         self._bases = np.cumsum([0, *map(len, self._names)], dtype=np.int64)
         self._parts = [
@@ -136,6 +155,18 @@ class Matches:
             return _take(self._names, self._bases, places)
         except pa.ArrowInvalid:  # all the ids asked for are more than 32-bit offsets reach
             return _take([names.cast(pa.large_string()) for names in self._names], self._bases, places)
+
+    def and_also(self, answer: Answer, bindings: Callable[[], list[Binding]]) -> Matches:
+        """These and the answer of other subscriptions, to the same events, which come with bindings."""
+        return Matches(self.events, [*self._answers, answer], self.work, bindings)
+
+    def bindings(self) -> list[Binding]:
+        """For each match of a filter with variables what these are bound to, by event; made when first asked for."""
+        return self._bound
+
+    @cached_property
+    def _bound(self) -> list[Binding]:
+        return [] if self._bindings is None else self._bindings()
 
     def to_arrow(self) -> pa.Table:
         """One row a match: `event` (row number in the batch) and `subscription` (id)."""

@@ -18,6 +18,7 @@ import re2
 
 from tamis.errors import EventError, IndexFileError, Violation
 from tamis.language import parse
+from tamis.language.calls import Call, Constraint
 from tamis.language.patterns import without_backtracking
 from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
@@ -55,6 +56,8 @@ def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False, wor
             domain = schema.attributes[left].domain
             found = any(_compares(a, operator, b, domain) for a, b in product(ours, theirs))
             return bool(ours and theirs) and not found if negated else found
+        case Call() | Constraint():
+            raise TypeError("operators are not called here: tamis.operators evaluates filters that call them")
         case _:
             ours = values.get(tree.attribute, ())
             found = any(_satisfies(value, tree, schema) for value in ours)

@@ -89,7 +89,7 @@ def _attribute(column: pa.Array | pa.ChunkedArray, events: int) -> AttributeStat
         values = values.cast(pa.int64())
     if pa.types.is_floating(values.type):
         values = values.filter(pc.invert(pc.is_nan(values)))  # no value at all: matchers refuse it
-    if not len(values):
+    if not len(values) or pa.types.is_binary(values.type):  # no filter compares bytes
         return AttributeStatistics(present / max(1, events))
     counted = values.value_counts()
     number = counted.field("counts").to_numpy()

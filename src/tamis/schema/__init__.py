@@ -4,6 +4,7 @@ from tamis.errors import Violation
 from tamis.schema.attributes import EVENT_TYPE, Annotation, Attribute, EventType
 from tamis.schema.checking import Checked
 from tamis.schema.domains import (
+    BinaryDomain,
     BooleanDomain,
     Domain,
     EnumeratedDomain,
@@ -19,6 +20,7 @@ __all__ = [
     "EVENT_TYPE",
     "Annotation",
     "Attribute",
+    "BinaryDomain",
     "BooleanDomain",
     "Checked",
     "Domain",

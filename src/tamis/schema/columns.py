@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.schema.attributes import Attribute
+from tamis.schema.binary import decoded
 from tamis.schema.domains import Domain, EnumeratedDomain, HierarchicalDomain
 from tamis.schema.instants import instants
 
@@ -187,6 +188,15 @@ def _timestamps(array: pa.Array, _: Domain) -> Column | None:
     return None if found is None else Column(*found)
 
 
+def _binaries(array: pa.Array, _: Domain) -> Column | None:
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return Column(*decoded(array))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return Column(array.cast(pa.binary()))
+    return Column(array.cast(pa.binary())) if pa.types.is_fixed_size_binary(kind) else None
+
+
 def _listed(array: pa.Array, domain: Domain) -> Column | None:
     assert isinstance(domain, EnumeratedDomain | HierarchicalDomain)
     column = _strings(array, domain)
@@ -238,6 +248,7 @@ _CONVERSIONS: dict[str, Callable[[pa.Array, Any], Column | None]] = {
     "string": _strings,
     "boolean": _booleans,
     "timestamp": _timestamps,
+    "binary": _binaries,
     "enumerated": _listed,
     "hierarchical": _listed,
 }

@@ -1,7 +1,7 @@
 """Domains: what values an attribute may take, and what `<` means among them.
 
 A domain is immutable and compares by what it admits, not by its name: two domains with the same values and order are
-equal. `name` is the name it was declared under, the kind for the five plain ones, and empty for one written inline.
+equal. `name` is the name it was declared under, the kind for the six plain ones, and empty for one written inline.
 """
 
 from __future__ import annotations
@@ -62,6 +62,15 @@ class TimestampDomain:
     kind: ClassVar[str] = "timestamp"
     arrow_type: ClassVar[pa.DataType] = pa.timestamp("us", "UTC")
     name: str = field(default="timestamp", compare=False)
+
+
+@dataclass(frozen=True)
+class BinaryDomain:
+    """Bytes, such as images: base64 in text. Filters see whether there are any; operators see what they are."""
+
+    kind: ClassVar[str] = "binary"
+    arrow_type: ClassVar[pa.DataType] = pa.binary()
+    name: str = field(default="binary", compare=False)
 
 
 class _Listed(ABC):
@@ -212,12 +221,19 @@ class HierarchicalDomain(_Listed):
 
 
 Domain = (
-    IntegerDomain | FloatDomain | StringDomain | BooleanDomain | TimestampDomain | EnumeratedDomain | HierarchicalDomain
+    IntegerDomain
+    | FloatDomain
+    | StringDomain
+    | BooleanDomain
+    | TimestampDomain
+    | BinaryDomain
+    | EnumeratedDomain
+    | HierarchicalDomain
 )
 
 PLAIN_DOMAINS: Mapping[str, Domain] = {
     domain.kind: domain
-    for domain in (IntegerDomain(), FloatDomain(), StringDomain(), BooleanDomain(), TimestampDomain())
+    for domain in (IntegerDomain(), FloatDomain(), StringDomain(), BooleanDomain(), TimestampDomain(), BinaryDomain())
 }
 
 

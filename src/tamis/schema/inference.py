@@ -95,7 +95,9 @@ def _domain(kind: pa.DataType) -> str | None:
         return "string"
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return "timestamp"
-    return None
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return "binary"
+    return "binary" if pa.types.is_fixed_size_binary(kind) else None
 
 
 def _event_types(data: Any, columns: pa.Schema, given: str | Sequence[str]) -> list[str]:

@@ -73,6 +73,8 @@ def _expected(attribute: Attribute, values: list[object]) -> pa.DataType:
     elif attribute.domain.kind == "timestamp":
         numbers = any(isinstance(item, int) for item in items)
         kind = pa.int64() if numbers else pa.string()
+    elif attribute.domain.kind == "binary":
+        kind = pa.string()
     several = len(lists) * 2 > len(values) if values else attribute.multiple
     return pa.list_(kind) if several else kind
 

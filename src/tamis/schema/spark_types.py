@@ -9,6 +9,7 @@ import pyarrow as pa
 _PLAIN = {
     "string": pa.string(),
     "boolean": pa.bool_(),
+    "binary": pa.binary(),
     "byte": pa.int8(),
     "short": pa.int16(),
     "integer": pa.int32(),
@@ -27,7 +28,7 @@ def is_spark(source: object) -> bool:
 
 
 def to_arrow_schema(frame: Any) -> pa.Schema:
-    """The frame's columns; a type that Arrow has no counterpart for becomes binary, which no domain holds."""
+    """The frame's columns; a type that no domain holds becomes null, as does one without a counterpart in Arrow."""
     return pa.schema([_field(field) for field in frame.schema.jsonValue()["fields"]])
 
 
@@ -49,9 +50,9 @@ def _type(kind: Any) -> pa.DataType:
             return pa.decimal128(int(precision), int(scale))
         if kind.startswith(("varchar(", "char(", "string ")):
             return pa.string()
-        return _PLAIN.get(kind, pa.binary())
+        return _PLAIN.get(kind, pa.null())
     if kind["type"] == "struct":
         return pa.struct([_field(field) for field in kind["fields"]])
     if kind["type"] == "array":
         return pa.list_(_type(kind["elementType"]))
-    return pa.binary()
+    return pa.null()

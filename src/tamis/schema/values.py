@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tamis.schema.binary import read_base64
 from tamis.schema.domains import Domain, EnumeratedDomain, HierarchicalDomain, listing
 from tamis.schema.timestamps import from_date, from_datetime, from_datetime64, parse_timestamp
 
-Value = int | float | str | bool
+Value = int | float | str | bool | bytes
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 # As tuples, and tried after the exact type: these checks run for every value of every event in dict form.
 _BOOLEANS = (bool, np.bool_)
@@ -147,6 +148,17 @@ def _timestamp(_: Domain, value: object) -> int:
     return microseconds
 
 
+def _binary(_: Domain, value: object) -> bytes:
+    if isinstance(value, str):
+        found = read_base64(value)
+        if found is None:
+            raise InadmissibleError("is not base64, which is how bytes are written in text")
+        return found
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise InadmissibleError("is neither bytes nor base64")
+    return bytes(value)
+
+
 def _listed(domain: EnumeratedDomain | HierarchicalDomain, value: object) -> str:
     if not isinstance(value, str):
         raise InadmissibleError("is not a string")
@@ -161,6 +173,7 @@ _READERS: dict[str, Callable[[Any, Any], Value]] = {
     "string": _string,
     "boolean": _boolean,
     "timestamp": _timestamp,
+    "binary": _binary,
     "enumerated": _listed,
     "hierarchical": _listed,
 }

@@ -33,6 +33,8 @@ def draw_condition(draw: st.DrawFn, schema: Schema) -> Written:
         return Written("TRUE" if value else "FALSE", constant(value))
     attribute = draw(st.sampled_from(list(schema.attributes.values())))
     forms = [_equality, _equality, _presence, _membership]
+    if attribute.domain.kind == "binary":
+        return _presence(draw, attribute)
     if _is_ordered(attribute):
         forms += [_range, _order, _order]
     if attribute.domain.kind == "string":

@@ -48,6 +48,7 @@ TIMESTAMPS = (
     0, 1, -1, 999_999, 1_000_000, 1_714_557_600_000_000, 1_714_557_600_000_001, 1_714_557_599_999_999,
     86_400_000_000, -62_135_596_800_000_000, 253_402_300_799_999_999,
 )  # fmt: skip  # the last two: the first and last microsecond of years 1 to 9999
+BINARIES = (b"", b"a", b"\x00", b"\xff\xd8", "é".encode())
 LIKE_PATTERNS = (
     "", "%", "_", "%%", "a%", "%a", "%a%", "a%b", "_b%", "%b_", "a_c", "ab", "%bc", "%ca%", "\\%", "a\\%b",
     "a\\_%", "\\\\", "É", "%É%", "日_", "%'%", "a%b%c", "%\n%", "_%", "__", "ss",
@@ -94,6 +95,12 @@ def timestamps() -> st.SearchStrategy[int]:
     return st.one_of(st.sampled_from(TIMESTAMPS), st.integers(TIMESTAMPS[-2], TIMESTAMPS[-1]))
 
 
+@cache
+def binaries() -> st.SearchStrategy[bytes]:
+    """Bytes, some of which are no text."""
+    return st.one_of(st.sampled_from(BINARIES), st.binary(max_size=4))
+
+
 @lru_cache(maxsize=1000)
 def values(domain: Domain) -> st.SearchStrategy[Any]:
     """Values of a domain, in the language's types: timestamps are microseconds."""
@@ -105,5 +112,6 @@ def values(domain: Domain) -> st.SearchStrategy[Any]:
         "string": strings,
         "boolean": st.booleans,
         "timestamp": timestamps,
+        "binary": binaries,
     }
     return plain[domain.kind]()

@@ -13,7 +13,7 @@ NAMES = (
     "two words", "select", "AND", "größe", "日付", 'quo"ted', "it's", "1st", "semi;colon", "event", "null",
     "contains", "?x", "%", "new\nline",
 )  # fmt: skip
-_PLAIN = ("integer", "float", "string", "boolean", "timestamp")
+_PLAIN = ("integer", "float", "string", "boolean", "timestamp", "binary")
 _WORDS = ("I", "II", "III", "IV", "", "été", "it's", "a", "b")
 
 

@@ -5,6 +5,7 @@ workload = named("le_subscribe(p=1)")(subscriptions=10_000, events=256, seed=1)
 """
 
 from tamis.workloads.auctions import auctions
+from tamis.workloads.city_watch import CityWatch, city_watch
 from tamis.workloads.gryphon import gryphon, gryphon_hard
 from tamis.workloads.le_subscribe import le_subscribe
 from tamis.workloads.naming import NAMES, READABLE, named
@@ -15,8 +16,10 @@ from tamis.workloads.workload import Workload
 __all__ = [
     "NAMES",
     "READABLE",
+    "CityWatch",
     "Workload",
     "auctions",
+    "city_watch",
     "gryphon",
     "gryphon_hard",
     "le_subscribe",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tamis.language.calls import Call, Constraint
 from tamis.language.predicates import Not
 from tamis.language.pushed import All, Pushed, Some
 from tamis.language.tree import And, Constant, Negation, Or, Tree
@@ -20,4 +23,6 @@ def push_negation(tree: Tree, negated: bool = False) -> Pushed:
         case And(items) | Or(items):
             pushed = tuple(push_negation(item, negated) for item in items)
             return All(pushed) if isinstance(tree, And) != negated else Some(pushed)
+        case Call() | Constraint():
+            return replace(tree, negated=negated)
     return Not(tree) if negated else tree

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tamis.language.calls import Call, Constraint, fields_of, opposite, part_key
 from tamis.language.extents import NOTHING, everything
 from tamis.language.literals import alternatives_of, known_extent, leaf_of, literals_of, negatives_of
 from tamis.language.patterns import Wildcard, read_like, write_like
@@ -24,7 +27,22 @@ def _simplified(pushed: Pushed, schema: Schema) -> Pushed:
             return Some(tuple(_simplified(item, schema) for item in items))
         case Not(leaf):
             return _literal(_leaf(leaf, schema), True, schema)
+        case Call():
+            return pushed
+        case Constraint():
+            return _constraint(pushed, schema)
     return _literal(_leaf(pushed, schema), False, schema)
+
+
+def _constraint(leaf: Constraint, schema: Schema) -> Constraint:
+    """Turned round instead of negated, unless an attribute may have several values; lists in order, without repeats."""
+    if isinstance(leaf.right, tuple):
+        values = tuple(sorted({part_key(value): value for value in leaf.right}.values(), key=part_key))
+        single = len(values) == 1 and not isinstance(values[0], Slot)
+        leaf = replace(leaf, operator="=", right=values[0]) if single else replace(leaf, right=values)
+    if leaf.negated and not any(schema.attributes[name].multiple for name in fields_of(leaf)):
+        return opposite(leaf)
+    return leaf
 
 
 def _leaf(leaf: Leaf, schema: Schema) -> Leaf:

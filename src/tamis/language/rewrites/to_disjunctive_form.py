@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.errors import FilterTooComplex
+from tamis.language.calls import Call, Constraint
 from tamis.language.limits import Limits
 from tamis.language.predicates import Literal, sort_key
 from tamis.language.pushed import All, Conjunct, Pushed, Some
@@ -38,10 +39,10 @@ class _Distribution:
                 return self.product(items)
             case Some(items):
                 return self.simplified([conjunct for item in items for conjunct in self.conjuncts(item)])
-        return self.simplified([(pushed,)])
+        return self.simplified([(_literal(pushed),)])
 
     def product(self, items: Sequence[Pushed]) -> list[Conjunct]:
-        literals = [item for item in items if not isinstance(item, All | Some)]
+        literals = [_literal(item) for item in items if not isinstance(item, All | Some)]
         product = self.simplified([_conjunct(literals)])
         factors = [self.conjuncts(item) for item in items if isinstance(item, All | Some)]
         # Small factors first: contradictions among them keep the product small for longer.
@@ -80,6 +81,12 @@ class _Distribution:
         size = f"the filter comes to {size} when its ORs are multiplied out, and at most {limit} are taken"
         message = f"{size}; split it at an OR into several subscriptions"
         return FilterTooComplex(message, self.text, 0, len(self.text))
+
+
+def _literal(pushed: Pushed) -> Literal:
+    if isinstance(pushed, All | Some | Call | Constraint):
+        raise TypeError(f"{pushed} is no plain literal; separate_calls takes the others away first")
+    return pushed
 
 
 def _conjunct(literals: Sequence[Literal]) -> Conjunct:

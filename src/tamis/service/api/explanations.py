@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.dialects.cloudevents_filters import read_filters
-from tamis.matching.explanation import Explanation, Verdict, explain
+from tamis.matching.explanation import Explanation, State, Verdict, explain
 from tamis.schema import Schema
 from tamis.schema.timestamps import to_datetime
 from tamis.service.api.problems import Fault, Problem
@@ -37,7 +37,7 @@ class VerdictForm(BaseModel):
     """One condition; `absent`: it failed because the event lacks an attribute. `values` are what the event has."""
 
     condition: str
-    state: Literal["held", "failed", "absent"]
+    state: State
     values: dict[str, list[Any]]
 
 
@@ -88,7 +88,8 @@ def _first_failure(found: Explanation, schema: Schema) -> VerdictForm | None:
 
 def _shown(verdict: Verdict, schema: Schema) -> VerdictForm:
     # Moments are microseconds to the language, and dates to people.
-    moments = {name for name in verdict.values if schema.attributes[name].domain.kind == "timestamp"}
+    known = schema.attributes
+    moments = {name for name in verdict.values if name in known and known[name].domain.kind == "timestamp"}
     values = {
         name: [to_datetime(value) for value in given] if name in moments else given
         for name, given in verdict.values.items()

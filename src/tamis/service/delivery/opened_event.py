@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from tamis.schema import EVENT_TYPE, Schema
+from tamis.schema.binary import shown_bytes
 from tamis.schema.reading import flatten
 from tamis.schema.values import InadmissibleError, read_value
 
@@ -61,7 +62,7 @@ class OpenedEvent:
             return members
 
     def values(self, name: str, schema: Schema) -> list[Any]:
-        """The attribute's values in canonical form; empty where the event has none that the schema knows."""
+        """The attribute's values in canonical form, bytes as their number; empty where the schema knows of none."""
         if schema is not self._schema:
             self._schema, self._values = schema, {}
         found = self._values.get(name)
@@ -77,6 +78,7 @@ class OpenedEvent:
             return [default] if name == EVENT_TYPE and default is not None else []
         domain = schema.attributes[name].domain
         try:
-            return [read_value(domain, item) for item in items]
+            read = [read_value(domain, item) for item in items]
         except InadmissibleError:
             return []
+        return [shown_bytes(value) if isinstance(value, bytes) else value for value in read]

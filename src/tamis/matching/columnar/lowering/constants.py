@@ -59,7 +59,7 @@ class Constants:
             domain = self._schema.attributes[attribute].domain
             if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
                 self._rank_listed(attribute, pa.array(domain.values, pa.large_binary()), given)
-            elif domain.kind == "string":
+            elif domain.kind in ("string", "binary"):  # bytes have no constants, only presence
                 self._rank_strings(attribute, given)
             elif domain.kind == "boolean":
                 self.dictionaries[attribute] = Numbers.build(np.arange(2, dtype=np.int64))

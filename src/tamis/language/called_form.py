@@ -1,0 +1,117 @@
+"""The normal form of a filter with calls: a disjunction of cases, each a guard, its calls and its constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tamis.errors import FilterTypeError
+from tamis.language.calls import Call, Called, Constraint, variables_of
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.normal_form import Filter
+from tamis.language.pushed import All, Pushed, Some
+from tamis.language.rewrites.name_variables import name_variables
+from tamis.language.rewrites.push_negation import push_negation
+from tamis.language.rewrites.separate_calls import Case, has_calls, separate_calls
+from tamis.language.rewrites.simplify_leaves import simplify_leaves
+from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
+from tamis.language.syntax import place_of_variable
+from tamis.language.tree import And, Negation, Or, Tree
+from tamis.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFilter:
+    """Holds iff some case does. Cases are unique and sorted by what they call, then by guard.
+
+    Variables are named ?x1, ?x2, ... whatever the text called them, so that equal filters look equal; no two cases have
+    one in common.
+    """
+
+    cases: tuple[Case, ...]
+
+
+def normal_form(tree: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS, text: str = "") -> Filter | CalledFilter:
+    """The tree's normal form, of one kind or the other; `FilterError`, shown in `text`, if it has none.
+
+    It has none if it is larger than the limits, and if in some case a constraint has a variable that no call binds, or
+    a negated call shares a variable with anything else: there would be nothing to compare, or nothing to bind it.
+    """
+    pushed = simplify_leaves(push_negation(tree), schema)
+    if not has_calls(pushed):
+        return Filter(tuple(to_disjunctive_form(pushed, schema, limits, text)))
+    return called_form(pushed, schema, limits, text)
+
+
+def bound_form(tree: Tree, schema: Schema, limits: Limits, text: str) -> Filter | CalledFilter:
+    """As `normal_form`, but with cases wherever the text calls something, even if that makes no difference."""
+    filter = normal_form(tree, schema, limits, text)
+    if isinstance(filter, Filter) and _calls(tree):
+        return CalledFilter((Case(filter.conjuncts, ()),) if filter.conjuncts else ())
+    return filter
+
+
+def _calls(tree: Tree) -> bool:
+    match tree:
+        case And(items) | Or(items):
+            return any(map(_calls, items))
+        case Negation(item):
+            return _calls(item)
+    return isinstance(tree, Call)
+
+
+def called_form(pushed: Pushed, schema: Schema, limits: Limits, text: str) -> Filter | CalledFilter:
+    """The normal form of what has calls; plain if all of them are in cases that another makes superfluous."""
+    cases = separate_calls(pushed, schema, limits, text)
+    for case in cases:
+        _check_variables(case, text)
+    while True:
+        named = [Case(case.guard, name_variables(case.called)) for case in cases]
+        if len(named) == 1:
+            break
+        # Cases that differed in their variables' names may be one, or make another superfluous.
+        again = separate_calls(Some(tuple(map(_pushed, named))), schema, limits, text)
+        if again == named:
+            break
+        cases = again
+    if all(not case.called for case in named):
+        return Filter(tuple(conjunct for case in named for conjunct in case.guard))
+    return CalledFilter(tuple(_numbered_on(named)))
+
+
+def _pushed(case: Case) -> Pushed:
+    return All((Some(tuple(All(conjunct) for conjunct in case.guard)), *case.called))
+
+
+def _numbered_on(cases: list[Case]) -> Iterator[Case]:
+    """No two cases share a name: they share no variable."""
+    first = 0
+    for case in cases:
+        yield Case(case.guard, name_variables(case.called, first))
+        first += len({name for leaf in case.called for name in variables_of(leaf)})
+
+
+def _check_variables(case: Case, text: str) -> None:
+    bound = {name for leaf in case.called if _binds(leaf) for name in variables_of(leaf)}
+    for leaf in case.called:
+        if isinstance(leaf, Constraint):
+            for name in variables_of(leaf):
+                if name not in bound:
+                    raise _unbound(name, text)
+        elif leaf.negated:
+            others = {name for other in case.called if other is not leaf for name in variables_of(other)}
+            for name in variables_of(leaf):
+                if name in others:
+                    message = f"?{name} stands in a negated call, which binds nothing, and elsewhere beside it"
+                    raise FilterTypeError(
+                        f"{message}; use another name in one of them", text, *place_of_variable(name, text)
+                    )
+
+
+def _binds(leaf: Called) -> bool:
+    return isinstance(leaf, Call) and not leaf.negated
+
+
+def _unbound(name: str, text: str) -> FilterTypeError:
+    message = f"nothing binds ?{name} here: no operator that must hold beside this comparison has it as an argument"
+    return FilterTypeError(f"{message}; call one with ?{name}", text, *place_of_variable(name, text))

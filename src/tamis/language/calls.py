@@ -1,0 +1,202 @@
+"""Calls of operators, and constraints on the variables that they bind: the leaves that no plain matcher decides.
+
+A filter with variables holds iff one substitution for all of them makes it hold. OR distributes over that, so each
+conjunct of the normal form is a substitution's business of its own, and its variables are named by it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from tamis.language.predicates import Operand, Slot
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Moment:
+    """A timestamp in calls and constraints, where no attribute's domain tells it from a number: microseconds, UTC."""
+
+    microseconds: int | Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`?name`: what calls bind and constraints compare. `written` is its name in the text, empty where it has none."""
+
+    name: str
+    written: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An attribute of the event within a constraint."""
+
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left operator right` for +, -, * and /. A minus sign by itself is subtraction from 0."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+Given: TypeAlias = Operand | Moment
+"""A value that tells its own type."""
+Argument: TypeAlias = Given | Variable | None
+"""None: nothing given, where the operator allows that."""
+Expression: TypeAlias = Given | Variable | Field | Arithmetic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """The operator says that the event satisfies it, given these arguments; it binds the variables among them.
+
+    Negated: the operator says that the event does not; with variables, whatever they are. Where the operator says
+    nothing (it failed, took too long, or the event lacks what it reads) neither holds.
+    """
+
+    operator: str
+    arguments: tuple[Argument, ...]
+    negated: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Call) and call_key(self) == call_key(other)
+
+    def __hash__(self) -> int:
+        return hash((self.operator, self.arguments, self.negated))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraint:
+    """`left operator right` holds for what the variables are bound to; `right` is a tuple for IN and NOT IN.
+
+    Operators: =, !=, <, <=, >, >=, IN and NOT IN. Values of different types do not compare: neither the constraint nor
+    its opposite holds. Attributes must be present. A normal form negates only constraints on an attribute with several
+    values: the attribute is present, and none of its values makes the comparison hold.
+    """
+
+    left: Expression
+    operator: str
+    right: Expression | tuple[Given, ...]
+    negated: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constraint) and constraint_key(self) == constraint_key(other)
+
+    def __hash__(self) -> int:
+        return hash((self.left, self.operator, self.right, self.negated))
+
+
+Called: TypeAlias = Call | Constraint
+
+_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "IN": "NOT IN", "NOT IN": "IN"}
+
+
+def parts_of(leaf: Called) -> Iterator[Argument | Expression]:
+    """The parts of a call or constraint, arithmetic taken apart, in the order in which they are written."""
+    if isinstance(leaf, Call):
+        yield from leaf.arguments
+        return
+    for side in (leaf.left, *(leaf.right if isinstance(leaf.right, tuple) else (leaf.right,))):
+        yield from inner_parts(side)
+
+
+def inner_parts(side: Expression) -> Iterator[Expression]:
+    """What an expression is made of, arithmetic taken apart."""
+    if isinstance(side, Arithmetic):
+        yield from inner_parts(side.left)
+        yield from inner_parts(side.right)
+    else:
+        yield side
+
+
+def with_parts(leaf: Called, change: Callable[[Any], Any]) -> Called:
+    """The same leaf, each of its parts (`parts_of`) changed into another that may stand there."""
+    if isinstance(leaf, Call):
+        return replace(leaf, arguments=tuple(map(change, leaf.arguments)))
+    right = leaf.right
+    changed = tuple(map(change, right)) if isinstance(right, tuple) else _changed(right, change)
+    return replace(leaf, left=_changed(leaf.left, change), right=changed)
+
+
+def _changed(side: Expression, change: Callable[[Any], Any]) -> Any:
+    if isinstance(side, Arithmetic):
+        return replace(side, left=_changed(side.left, change), right=_changed(side.right, change))
+    return change(side)
+
+
+def variables_of(leaf: Called) -> tuple[str, ...]:
+    """The names of the variables in a leaf, each once, in the order in which they are written."""
+    return tuple(dict.fromkeys(part.name for part in parts_of(leaf) if isinstance(part, Variable)))
+
+
+def fields_of(leaf: Called) -> tuple[str, ...]:
+    """The attributes that a constraint compares with, each once."""
+    return tuple(dict.fromkeys(part.attribute for part in parts_of(leaf) if isinstance(part, Field)))
+
+
+def oriented(leaf: Constraint) -> Constraint:
+    """The same constraint with variables on its left, a variable by itself rather than arithmetic.
+
+    Where that leaves both orders, it is none of > and >=.
+    """
+    if isinstance(leaf.right, tuple):
+        return leaf
+    left, right = _weight(leaf.left), _weight(leaf.right)
+    if right > left or (right == left and leaf.operator in (">", ">=")):
+        return replace(leaf, left=leaf.right, operator=_MIRRORED[leaf.operator], right=leaf.left)
+    return leaf
+
+
+def _weight(side: Expression) -> int:
+    if isinstance(side, Variable):
+        return 2
+    return int(any(isinstance(part, Variable) for part in inner_parts(side)))
+
+
+def opposite(leaf: Constraint) -> Constraint:
+    """The constraint that holds where this one does not, of values that compare at all."""
+    return oriented(replace(leaf, operator=_OPPOSITE[leaf.operator], negated=False))
+
+
+def called_key(leaf: Called) -> tuple[object, ...]:
+    """A total order on calls and constraints, in which calls come first."""
+    return (0, *call_key(leaf)) if isinstance(leaf, Call) else (1, *constraint_key(leaf))
+
+
+def call_key(leaf: Call) -> tuple[object, ...]:
+    return (leaf.operator, leaf.negated, tuple(map(part_key, leaf.arguments)))
+
+
+def constraint_key(leaf: Constraint) -> tuple[object, ...]:
+    listed = isinstance(leaf.right, tuple)
+    right = leaf.right if isinstance(leaf.right, tuple) else (leaf.right,)
+    return (part_key(leaf.left), leaf.operator, leaf.negated, listed, tuple(map(part_key, right)))
+
+
+def part_key(part: Argument | Expression) -> tuple[object, ...]:
+    """A total order on parts, by type and then by value; it tells TRUE from 1, which Python does not."""
+    match part:
+        case None:
+            return (0,)
+        case bool():
+            return (1, part)
+        case int() | float():
+            return (2, part)
+        case str():
+            return (3, part)
+        case Moment(microseconds):
+            return (4, *part_key(microseconds))
+        case Slot(number):
+            return (5, number)
+        case Variable(name):
+            return (6, len(name), name)
+        case Field(attribute):
+            return (7, attribute)
+        case Arithmetic(operator, left, right):
+            return (8, operator, part_key(left), part_key(right))

@@ -1,0 +1,144 @@
+"""The part of an index that calls operators: its matcher, and how it is saved and opened."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import IndexFileError, OperatorError
+from tamis.language import Limits, Signatures, bind
+from tamis.matching.explanation import Explanation
+from tamis.matching.matcher import Subscriptions
+from tamis.matching.matches import Answer, Binding
+from tamis.matching.statistics import Statistics
+from tamis.operators.definition import Operator
+from tamis.operators.matcher import OperatorMatcher
+from tamis.operators.naive import NaiveOperators
+from tamis.operators.registry import Registry, installed
+from tamis.operators.resolution import Resolved, resolve
+from tamis.operators.schedules import SCHEDULES
+from tamis.operators.statistics import OperatorTable
+from tamis.schema import Schema
+
+_FILE = "operators.json"
+
+
+class CallingPart:
+    """Those subscriptions of an index that call operators; false as long as there are none."""
+
+    def __init__(self, matcher: OperatorMatcher | NaiveOperators) -> None:
+        self._matcher = matcher
+        self.signatures: Signatures = matcher.signatures
+
+    @classmethod
+    def of(
+        cls,
+        operators: Iterable[Operator | str],
+        schema: Schema,
+        limits: Limits,
+        schedule: str,
+        matcher: str,
+        statistics: Statistics | None,
+    ) -> CallingPart:
+        """Without subscriptions yet. The oracle calls operators in its own way, whatever the schedule."""
+        if schedule not in SCHEDULES:
+            raise OperatorError(f"there is no schedule {schedule!r}; there are {', '.join(SCHEDULES)}")
+        resolved = resolved_all(operators, schema)
+        if matcher == "naive":
+            return cls(NaiveOperators(schema, resolved, limits))
+        return cls(OperatorMatcher(schema, resolved, schedule, limits, statistics))
+
+    def __len__(self) -> int:
+        return len(self._matcher)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._matcher
+
+    def ids(self) -> list[str]:
+        return self._matcher.ids()
+
+    def text(self, id: str) -> str:
+        return self._matcher.text(id)
+
+    def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]:
+        return self._matcher.match(batch)
+
+    def add(self, subscriptions: Subscriptions) -> None:
+        """Takes in those that call operators."""
+        self._matcher.add(subscriptions)
+
+    def remove(self, ids: Iterable[str]) -> None:
+        self._matcher.remove(ids)
+
+    def explain(self, batch: pa.RecordBatch, id: str) -> Explanation:
+        """What the one event of a batch comes to under one subscription."""
+        return self._matcher.explain(batch, id)
+
+    def statistics(self) -> OperatorTable:
+        return self._matcher.statistics()
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Writes what there is into the folder of an index; gives what the index says of it."""
+        content = json.dumps(self._matcher.saved()).encode()
+        (folder / _FILE).write_bytes(content)
+        versions = {name: resolved.operator.version for name, resolved in self._matcher.operators.items()}
+        about = {"versions": versions, "schedule": self._matcher.schedule, "checksum": zlib.crc32(content)}
+        return about | {"oracle": isinstance(self._matcher, NaiveOperators)}
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        about: Mapping[str, Any] | None,
+        operators: Iterable[Operator | str] | None,
+        schema: Schema,
+        limits: Limits,
+    ) -> CallingPart | None:
+        """What `save` wrote, given what it said of it; None where there is nothing, and no operator either."""
+        if about is None:
+            return None if operators is None else cls.of(operators, schema, limits, "adaptive", "", None)
+        try:
+            content = (folder / _FILE).read_bytes()
+            if zlib.crc32(content) != about["checksum"]:
+                raise ValueError("it does not agree with its checksum")
+            saved, schedule, matcher = json.loads(content), about["schedule"], "naive" if about["oracle"] else ""
+        except (OSError, ValueError, KeyError) as error:
+            raise IndexFileError(
+                f"{folder / _FILE} cannot be read: {error}; compile and save the index anew"
+            ) from error
+        given = Registry([] if operators is None else operators)
+        missing = [name for name in about["versions"] if name not in given]
+        part = cls.of([*given.values(), *_offered(missing)], schema, limits, schedule, matcher, None)
+        part._restore(saved["texts"], schema, limits)
+        part._matcher.learn_again(saved["learned"])
+        return part
+
+    def _restore(self, texts: Mapping[str, str], schema: Schema, limits: Limits) -> None:
+        ids, listed = pa.array(list(texts), pa.large_string()), pa.array(list(texts.values()), pa.large_string())
+        bound = bind(listed, schema, limits, self.signatures)
+        if bound.errors:
+            row, error = bound.errors[0]
+            message = f"subscription {ids[row]} cannot be restored: {error.message}"
+            raise OperatorError(f"{message}; hand its operators over: Index.open(path, operators=[...])")
+        self._matcher.add(Subscriptions(ids, listed, bound))
+
+
+def resolved_all(operators: Iterable[Operator | str], schema: Schema) -> dict[str, Resolved]:
+    """Operators under a schema, by name."""
+    return {name: resolve(operator, schema) for name, operator in Registry(operators).items()}
+
+
+def _offered(names: Iterable[str]) -> list[Operator]:
+    """Those of these operators that installed packages offer; filters that call another will say so."""
+    found = []
+    for name in names:
+        try:
+            found.append(installed(name))
+        except OperatorError:
+            continue
+    return found

@@ -1,0 +1,239 @@
+"""Why a subscription that calls operators did or did not match: what was evaluated, in which order, to what effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.calls import Call, Called, Constraint, Variable, variables_of, with_parts
+from tamis.language.filling import fill_called, fill_conjunct
+from tamis.language.printing import print_called
+from tamis.matching.explanation import Explanation, State, Verdict, verdict
+from tamis.operators.answers import Answer
+from tamis.operators.caller import Job
+from tamis.operators.cases import Cases, Entry
+from tamis.operators.evaluation import Evaluation
+from tamis.operators.joining import Substitutions, plan
+from tamis.operators.nodes import NONE, Nodes
+from tamis.operators.predicates import Predicate, variables_in_order
+from tamis.operators.schedules import Live
+from tamis.operators.schedules.truth import FALSE, TRUE, UNKNOWN
+from tamis.operators.values import outside
+from tamis.schema import Schema
+
+TRUTHS = {TRUE: "true", FALSE: "false", UNKNOWN: "unknown"}
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One evaluation: what it said, what it bound the predicate's variables to, and how many cases it decided against.
+
+    `concerned`: the subscription that is explained wants this predicate.
+    """
+
+    predicate: str
+    truth: str
+    bindings: tuple[Mapping[str, Any], ...]
+    failure: str
+    milliseconds: float
+    eliminated: int
+    concerned: bool
+
+    def __str__(self) -> str:
+        bound = "; ".join(", ".join(f"{n} = {v!r}" for n, v in one.items()) for one in self.bindings[:_SHOWN])
+        more = f"; ... {len(self.bindings)} in all" if len(self.bindings) > _SHOWN else ""
+        why = f"{bound}{more}" or self.failure
+        said = f"{self.truth}: {why}" if why else self.truth
+        decided = f", decides against {self.eliminated:,}" if self.eliminated else ""
+        return f"{self.predicate} is {said}{decided}"
+
+
+@dataclass(frozen=True, slots=True)
+class CourseExplanation(Explanation):
+    """As any explanation, and the course that the event took: `steps`, of which `in_question` cases were the reason.
+
+    A case is an alternative of a subscription's filter.
+    """
+
+    steps: tuple[Step, ...] = ()
+    in_question: int = 0
+    variables: Mapping[str, Any] | None = None
+    substitutions: int = 0
+
+    def __str__(self) -> str:
+        lines = [Explanation.__str__(self)]
+        if self.variables:
+            bound = ", ".join(f"?{name} = {value!r}" for name, value in self.variables.items())
+            lines.append(f"with {bound}" + (f" (of {self.substitutions:,})" if self.substitutions > 1 else ""))
+        own = [(place, step) for place, step in enumerate(self.steps, 1) if step.concerned]
+        others = len(self.steps) - len(own)
+        besides = f", {others:,} of them for others only" if others else ""
+        lines.append(f"{len(self.steps):,} evaluations for {self.in_question:,} in question{besides}")
+        lines += [f"  {place}. {step}" for place, step in own]
+        return "\n".join(lines)
+
+
+class Course:
+    """One event's way through a schedule, step by step. `live` are the cases in question."""
+
+    def __init__(
+        self, evaluation: Evaluation, cases: Cases, nodes: Nodes, live: npt.NDArray[np.int64], schema: Schema
+    ) -> None:
+        self._evaluation = evaluation
+        self._cases = cases
+        self._nodes = nodes
+        self._live = live
+        self._schema = schema
+        self.answers: dict[int, Answer] = {}
+        self.jobs: list[tuple[Job, int]] = []
+
+    def run(self) -> None:
+        """Evaluates until everything is decided."""
+        calling = self._live[self._nodes.numbers(self._live) != NONE]
+        left = {int(case) for case in calling}
+        wanting: dict[int, list[int]] = {}
+        for case in left:
+            for predicate in self._cases.entry(case).wanted:
+                wanting.setdefault(predicate, []).append(case)
+        offsets = np.array([0, len(calling)], np.int64)
+        run = self._evaluation.begin(Live(offsets, self._nodes.numbers(calling)))
+        while len(asked := run.ask()):
+            for job in self._evaluation.step(run, asked):
+                number = job.predicate.number
+                self.answers[number] = job.answers[0]
+                gone = {case for case in wanting[number] if case in left and not self._stands(case, number)}
+                left -= gone
+                self.jobs.append((job, len(gone)))
+
+    def _stands(self, case: int, predicate: int) -> bool:
+        """Whether a case is still in question after what was said of a predicate."""
+        entry, answer = self._cases.entry(case), self.answers[predicate]
+        for place, (wanted, call) in enumerate(zip(entry.wanted, entry.shape.calls, strict=True)):
+            if wanted == predicate:
+                if answer.truth != (FALSE if call.negated else TRUE):
+                    return False
+                if not call.negated and not self._locally(entry, place, answer):
+                    return False
+        return True
+
+    def _locally(self, entry: Entry, place: int, answer: Answer) -> bool:
+        """Whether some binding of a call satisfies the constraints that it decides by itself."""
+        own = [one for where, _, some in entry.shape.local if where == place for one in some]
+        alone = plan([entry.shape.calls[place]], [fill_called(one, entry.values) for one in own], {})
+        return not own or alone.substitutions([answer.bindings], self._evaluation.fields(0)) is not None
+
+    def explained(self, own: Sequence[int], values: Mapping[str, list[Any]]) -> CourseExplanation:
+        """The course as it concerns one subscription, whose cases these are, on an event with these values."""
+        judging = Judging(self._evaluation, self.answers, self._cases, self._schema)
+        entries = {case: self._cases.entry(case) for case in own}
+        live = set(self._live.tolist())
+        concerned = {predicate for entry in entries.values() for predicate in entry.wanted}
+        alternatives: list[tuple[Verdict, ...]] = []
+        found: Substitutions | None = None
+        for case, entry in entries.items():
+            alternatives += judging.alternatives(entry, values)
+            if found is None and case in live:
+                found = judging.substitutions(entry)
+        return CourseExplanation(
+            found is not None,
+            tuple(alternatives),
+            tuple(_step(job, gone, job.predicate.number in concerned) for job, gone in self.jobs),
+            len(live),
+            None if found is None else {name: outside(value) for name, value in found.first.items()},
+            0 if found is None else found.count,
+        )
+
+
+def _step(job: Job, eliminated: int, concerned: bool) -> Step:
+    answer, names = job.answers[0], [f"?x{number + 1}" for number in range(job.predicate.variables)]
+    bindings = tuple(dict(zip(names, map(outside, one), strict=True)) for one in answer.bindings)
+    failure = answer.failure or ("" if job.called else "not called")
+    return Step(str(job.predicate), TRUTHS[answer.truth], bindings, failure, 1000 * job.seconds, eliminated, concerned)
+
+
+class Judging:
+    """What became of the conditions of a case, given the event and what operators said of it."""
+
+    def __init__(self, evaluation: Evaluation, answers: Mapping[int, Answer], cases: Cases, schema: Schema) -> None:
+        self._evaluation = evaluation
+        self._answers = answers
+        self._cases = cases
+        self._schema = schema
+
+    def alternatives(self, entry: Entry, values: Mapping[str, list[Any]]) -> list[tuple[Verdict, ...]]:
+        """The verdicts on each conjunct of the guard, with those on what is called."""
+        calls = [fill_called(call, entry.values) for call in entry.shape.calls]
+        called = [self._called(call, wanted) for call, wanted in zip(calls, entry.wanted, strict=True)]
+        constrained = self._constraints(entry, calls)
+        found = []
+        for conjunct in entry.shape.guard.conjuncts:
+            plain = [verdict(literal, values, self._schema) for literal in fill_conjunct(conjunct, entry.values)]
+            found.append((*plain, *called, *constrained))
+        return found
+
+    def substitutions(self, entry: Entry) -> Substitutions | None:
+        """What satisfies a case whose guard is passed; None if nothing does."""
+        return self._evaluation.substitutions(0, entry) if self._all_true(entry) else None
+
+    def _called(self, call: Call, number: int) -> Verdict:
+        answer, predicate = self._answers.get(number), self._cases.predicates[number]
+        seen = {name: list(self._evaluation.inputs.shown(0, name)) for name in predicate.resolved.attributes}
+        if answer is None:
+            return Verdict(_written(call), "not asked", {})
+        seen |= _bound(call, answer)
+        return Verdict(_written(call), self._state(call, predicate, answer), seen)
+
+    def _state(self, call: Call, predicate: Predicate, answer: Answer) -> State:
+        if answer.truth == UNKNOWN:
+            fits = self._evaluation.inputs.fit(predicate.resolved, np.zeros(1, np.int64)).all()
+            return "unknown" if fits else "absent"
+        return "held" if (answer.truth == TRUE) != call.negated else "failed"
+
+    def _constraints(self, entry: Entry, calls: Sequence[Call]) -> list[Verdict]:
+        """Each constraint by itself, and, if all of them hold, that one substitution satisfies them together."""
+        filled = [fill_called(one, entry.values) for one in entry.shape.constraints]
+        verdicts = [self._constraint(one, entry, calls) for one in filled]
+        if entry.join.joins and all(one.state == "held" for one in verdicts) and self._all_true(entry):
+            together = self._evaluation.substitutions(0, entry) is not None
+            verdicts.append(Verdict("one substitution for all", "held" if together else "failed", {}))
+        return verdicts
+
+    def _constraint(self, one: Constraint, entry: Entry, calls: Sequence[Call]) -> Verdict:
+        names = set(variables_of(one))
+        used = [place for place, call in enumerate(calls) if not call.negated and names & set(variables_in_order(call))]
+        if not all(self._truth(entry.wanted[place]) == TRUE for place in used):
+            return Verdict(_written(one), "not asked", {})
+        join = plan([calls[place] for place in used], [one], {name: name for name in names})
+        bindings = [self._answers[entry.wanted[place]].bindings for place in used]
+        held = join.substitutions(bindings, self._evaluation.fields(0)) is not None
+        return Verdict(_written(one), "held" if held else "failed", {})
+
+    def _all_true(self, entry: Entry) -> bool:
+        signs = zip(entry.wanted, entry.shape.calls, strict=True)
+        return all(self._truth(wanted) == (FALSE if call.negated else TRUE) for wanted, call in signs)
+
+    def _truth(self, number: int) -> int:
+        answer = self._answers.get(number)
+        return UNKNOWN if answer is None else answer.truth
+
+
+def _bound(call: Call, answer: Answer) -> dict[str, list[Any]]:
+    if not answer.bindings:
+        return {}
+    names = {part.name: part.written or part.name for part in call.arguments if isinstance(part, Variable)}
+    shown = answer.bindings[:_SHOWN]
+    return {f"?{name}": [outside(one[place]) for one in shown] for place, name in enumerate(names.values())}
+
+
+def _written(leaf: Called) -> str:
+    """A leaf with the variables' names that the text has."""
+
+    def named(part: Any) -> Any:
+        return Variable(part.written or part.name) if isinstance(part, Variable) else part
+
+    return print_called(with_parts(leaf, named))

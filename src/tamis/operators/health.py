@@ -1,0 +1,106 @@
+"""How operators fare: what was called, what failed and why, and which of them are left alone for a while."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tamis.operators.definition import Operator
+
+PATIENCE = 3
+"""Time-outs in a row after which an operator is suspended."""
+SUSPENSION = 60.0
+"""Seconds that the first suspension lasts; each that follows without a call in time lasts twice as long."""
+LONGEST = 3600.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one operator, which add up over processes.
+
+    `calls` of the function; `evaluations`: events it was asked about; of these, `held`, `unknown` for any reason, and
+    among the unknown those by reason: `failures` (exceptions and returns that make no sense), `timeouts`, `suspended`,
+    `absent` (not called, for the event lacks what it reads). `seconds` is time spent in calls.
+    """
+
+    calls: int = 0
+    evaluations: int = 0
+    held: int = 0
+    unknown: int = 0
+    failures: int = 0
+    timeouts: int = 0
+    suspended: int = 0
+    absent: int = 0
+    seconds: float = 0.0
+    last_failure: str = ""
+
+    def __add__(self, other: Tally) -> Tally:
+        counts = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        return Tally(**counts, last_failure=other.last_failure or self.last_failure)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in (*_COUNTS, "last_failure")}
+
+
+_COUNTS = (
+    "calls",
+    "evaluations",
+    "held",
+    "unknown",
+    "failures",
+    "timeouts",
+    "suspended",
+    "absent",
+    "seconds",
+)
+
+
+@dataclass(slots=True)
+class _Breaker:
+    in_a_row: int = 0
+    until: float = 0.0
+    lasts: float = SUSPENSION
+
+
+@dataclass
+class Health:
+    """The tallies and suspensions of all operators of an index, by name. Safe from any thread."""
+
+    clock: Callable[[], float] = time.monotonic
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    _breakers: dict[str, _Breaker] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, name: str, tally: Tally) -> None:
+        """More of an operator."""
+        with self._lock:
+            self.tallies[name] = self.tallies.get(name, Tally()) + tally
+
+    def is_suspended(self, name: str) -> bool:
+        with self._lock:
+            breaker = self._breakers.get(name)
+            return breaker is not None and self.clock() < breaker.until
+
+    def came_late(self, name: str) -> None:
+        """A call was given up; the operator may be suspended for it."""
+        with self._lock:
+            breaker = self._breakers.setdefault(name, _Breaker())
+            breaker.in_a_row += 1
+            # One that has been suspended is on probation: the next time-out suspends it again.
+            if breaker.in_a_row >= PATIENCE or breaker.until:
+                breaker.until = self.clock() + breaker.lasts
+                breaker.lasts = min(LONGEST, 2 * breaker.lasts)
+                breaker.in_a_row = 0
+
+    def came_in_time(self, name: str) -> None:
+        if name in self._breakers:
+            with self._lock:
+                self._breakers.pop(name, None)
+
+    def of(self, operators: Iterable[Operator]) -> dict[str, Tally]:
+        """A copy of the tallies, also of operators that were never asked."""
+        with self._lock:
+            return {each.name: self.tallies.get(each.name, Tally()) + Tally() for each in operators}

@@ -1,0 +1,126 @@
+"""What operators are given of the events of a batch: values of some rows, in Python or in Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.language.calls import Moment
+from tamis.operators.resolution import Resolved
+from tamis.operators.values import Bindable, outside
+from tamis.schema import EVENT_TYPE, Schema
+from tamis.schema.binary import shown_bytes
+from tamis.schema.columns import present
+from tamis.schema.timestamps import to_datetime
+
+Rows = npt.NDArray[np.int64]
+
+
+class Inputs:
+    """One canonical batch. What is read of it is kept for the next operator that reads the same."""
+
+    def __init__(self, batch: pa.RecordBatch, schema: Schema) -> None:
+        self._batch = batch
+        self._schema = schema
+        self._present: dict[str, npt.NDArray[np.bool_]] = {}
+        self._fields: dict[str, list[list[Bindable]]] = {}
+        self._events: dict[int, dict[str, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def fit(self, resolved: Resolved, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Which of the rows have everything that the operator reads."""
+        fit = np.ones(len(rows), np.bool_)
+        for name in resolved.attributes:
+            fit &= self._presence(name)[rows]
+        return fit
+
+    def arrays(self, resolved: Resolved, rows: Rows) -> list[Any]:
+        """Arrow data for a batch operator, an array (or the whole batch) for each of its inputs."""
+        taken = pa.array(rows)
+        return [
+            self._typed.take(taken) if given.attribute is None else self._column(given.attribute).take(taken)
+            for given in resolved.inputs
+        ]
+
+    def values(self, resolved: Resolved, rows: Rows) -> list[tuple[Any, ...]]:
+        """Python values for a scalar operator, a tuple a row."""
+        columns = [
+            [self.event(row) for row in rows.tolist()]
+            if given.attribute is None
+            else _python(self._column(given.attribute).take(pa.array(rows)))
+            for given in resolved.inputs
+        ]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
+
+    def event(self, row: int) -> dict[str, Any]:
+        """One event: what is present under each attribute's dotted name, a list for those that may have several."""
+        if row not in self._events:
+            names = self._typed.schema.names
+            cells = ((name, _python(self._typed.column(name).slice(row, 1))[0]) for name in names)
+            self._events[row] = {name: cell for name, cell in cells if cell is not None}
+        return dict(self._events[row])
+
+    def field(self, row: int, attribute: str) -> Sequence[Bindable]:
+        """An attribute's values as constraints compare them; empty where it is absent."""
+        if attribute not in self._fields:
+            self._fields[attribute] = _comparable(self._column(attribute))
+        return self._fields[attribute][row]
+
+    def shown(self, row: int, attribute: str) -> list[Any]:
+        """An attribute's values for people to read."""
+        values: list[Any] = _comparable(self._column(attribute).slice(row, 1))[0]
+        return [shown_bytes(value) if isinstance(value, bytes) else outside(value) for value in values]
+
+    def _presence(self, attribute: str) -> npt.NDArray[np.bool_]:
+        if attribute not in self._present:
+            self._present[attribute] = present(self._column(attribute))
+        return self._present[attribute]
+
+    def _column(self, attribute: str) -> pa.Array:
+        if attribute in self._typed.schema.names:
+            return self._typed.column(attribute)
+        return pa.nulls(len(self._batch), self._schema.attributes[attribute].arrow_type)
+
+    @cached_property
+    def _typed(self) -> pa.RecordBatch:
+        """The batch, with the default event type where events name none."""
+        default = self._schema.default_event_type
+        if default is None:
+            return self._batch
+        names = self._batch.schema.names
+        given = self._batch.column(EVENT_TYPE).to_pylist() if EVENT_TYPE in names else [None] * len(self._batch)
+        types = pa.array([some or [default] for some in given], pa.list_(pa.string()))
+        columns = {EVENT_TYPE: types} | {n: self._batch.column(n) for n in names if n != EVENT_TYPE}
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _python(column: pa.Array) -> list[Any]:
+    """Python values; a timestamp is a datetime, or the number of microseconds where no calendar reaches."""
+    if pa.types.is_timestamp(column.type):
+        return [_moment(cell) for cell in column.cast(pa.int64()).to_pylist()]
+    if pa.types.is_list(column.type) and pa.types.is_timestamp(column.type.value_type):
+        lists = column.cast(pa.list_(pa.int64())).to_pylist()
+        return [None if cells is None else [_moment(cell) for cell in cells] for cells in lists]
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _moment(microseconds: int | None) -> object:
+    return None if microseconds is None else to_datetime(microseconds)
+
+
+def _comparable(column: pa.Array) -> list[list[Bindable]]:
+    listed = pa.types.is_list(column.type)
+    moments = pa.types.is_timestamp(column.type.value_type if listed else column.type)
+    if moments:
+        column = column.cast(pa.list_(pa.int64()) if listed else pa.int64())
+    cells = column.to_pylist()
+    rows = [cell or [] for cell in cells] if listed else [[] if cell is None else [cell] for cell in cells]
+    return [[Moment(value) for value in row] for row in rows] if moments else rows

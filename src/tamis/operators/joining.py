@@ -1,0 +1,162 @@
+"""Bindings of several predicates joined: the substitutions that satisfy a case's calls and constraints together.
+
+Variables that neither a shared call nor a constraint connects do not meet: their predicates are joined apart, and the
+substitutions of the whole are all combinations. Within such a part, predicates are taken one after the other, each
+by what is bound already, and a constraint is checked as soon as its variables are bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+from tamis.language.calls import Call, Constraint, variables_of
+from tamis.operators.answers import Binding
+from tamis.operators.constraints import Fields, Test, test_of
+from tamis.operators.predicates import variables_in_order
+from tamis.operators.values import Bindable, Key, key_of
+
+MOST_COUNTED = 10_000
+"""Substitutions of one part that are counted before the count says *so many or more*."""
+MOST_STEPS = 1_000_000
+"""Bindings that a join may look at; one that needs more is given up, and its case is unknown."""
+
+Found: TypeAlias = Mapping[str, Bindable]
+
+
+class TooLargeError(Exception):
+    """A join that would look at more than `MOST_STEPS` bindings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Substitutions:
+    """That a case holds: the first substitution of its variables, and how many there are, at least."""
+
+    first: Found
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """A call of a part: which call it is, its variables, and those among them that earlier relations bind."""
+
+    call: int
+    names: tuple[str, ...]
+    bound: tuple[int, ...]
+    tests: tuple[Test, ...]
+    """Constraints whose last variable it binds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A case's calls with variables and its constraints, planned: `parts` share no variable and no constraint."""
+
+    parts: tuple[tuple[_Relation, ...], ...]
+    written: Mapping[str, str]
+
+    @property
+    def joins(self) -> bool:
+        """Whether anything but the calls by themselves, each with its local constraints, decides."""
+        return any(len(part) > 1 for part in self.parts)
+
+    def substitutions(self, bindings: Sequence[Sequence[Binding]], fields: Fields) -> Substitutions | None:
+        """What satisfies the case, given the bindings of each of its calls; None if nothing does.
+
+        `TooLargeError` if that takes too long to find out.
+        """
+        first: dict[str, Bindable] = {}
+        counts: list[int] = []
+        steps = _Steps()
+        for part in self.parts:
+            names = sorted({name for relation in part for name in relation.names if self.written.get(name)})
+            names.sort(key=lambda name: self.written[name])
+            seen: dict[tuple[Key, ...], Found] = {}
+            for found in _solutions(part, bindings, fields, steps):
+                seen.setdefault(tuple(key_of(found[name]) for name in names), found)
+                if len(seen) >= MOST_COUNTED:
+                    break
+            if not seen:
+                return None
+            counts.append(len(seen))
+            least = seen[min(seen)]
+            first |= {self.written[name]: least[name] for name in names}
+        return Substitutions(dict(sorted(first.items())), prod(counts))
+
+
+class _Steps:
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise TooLargeError
+
+
+def _solutions(
+    part: Sequence[_Relation], bindings: Sequence[Sequence[Binding]], fields: Fields, steps: _Steps
+) -> Iterator[Found]:
+    """All substitutions of a part, in the order of its relations' bindings."""
+    tables = [_table(relation, bindings[relation.call]) for relation in part]
+
+    def extend(depth: int, found: dict[str, Bindable]) -> Iterator[Found]:
+        if depth == len(part):
+            yield dict(found)
+            return
+        relation = part[depth]
+        key = tuple(key_of(found[relation.names[place]]) for place in relation.bound)
+        fitting = tables[depth].get(key, ())
+        steps.take(len(fitting))
+        for binding in fitting:
+            wider = {**found, **{name: v for name, v in zip(relation.names, binding, strict=True) if name not in found}}
+            if all(test(wider, fields) for test in relation.tests):
+                yield from extend(depth + 1, wider)
+
+    yield from extend(0, {})
+
+
+def _table(relation: _Relation, bindings: Sequence[Binding]) -> dict[tuple[object, ...], list[Binding]]:
+    """The bindings by what earlier relations have bound."""
+    table: dict[tuple[object, ...], list[Binding]] = {}
+    for binding in bindings:
+        table.setdefault(tuple(key_of(binding[place]) for place in relation.bound), []).append(binding)
+    return table
+
+
+def plan(calls: Sequence[Call], constraints: Sequence[Constraint], written: Mapping[str, str]) -> Join:
+    """How to join the calls of a case; `written` are the names under which variables are reported, empty: not."""
+    binding = [(number, variables_in_order(call)) for number, call in enumerate(calls) if not call.negated]
+    left = [(number, names) for number, names in binding if names]
+    parts = []
+    for group in _connected([set(names) for _, names in left], [set(variables_of(one)) for one in constraints]):
+        members = [item for item in left if item[1][0] in group]
+        parts.append(tuple(_ordered(members, [one for one in constraints if set(variables_of(one)) <= group])))
+    return Join(tuple(parts), written)
+
+
+def _ordered(calls: list[tuple[int, tuple[str, ...]]], constraints: list[Constraint]) -> Iterator[_Relation]:
+    """Each next call shares as many variables as may be with those before."""
+    bound: set[str] = set()
+    waiting = list(calls)
+    pending = list(constraints)
+    while waiting:
+        chosen = max(waiting, key=lambda item: (len(bound.intersection(item[1])), -len(item[1]), -item[0]))
+        waiting.remove(chosen)
+        number, names = chosen
+        known = tuple(place for place, name in enumerate(names) if name in bound)
+        bound.update(names)
+        ready = [one for one in pending if set(variables_of(one)) <= bound]
+        pending = [one for one in pending if one not in ready]
+        yield _Relation(number, names, known, tuple(map(test_of, ready)))
+
+
+def _connected(calls: Iterable[set[str]], constraints: Iterable[set[str]]) -> list[set[str]]:
+    """Sets of variables such that no call and no constraint has variables of two."""
+    groups: list[set[str]] = []
+    for names in (*calls, *constraints):
+        touching = [group for group in groups if group & names]
+        groups = [group for group in groups if group not in touching]
+        groups.append(names.union(*touching))
+    return [group for group in groups if group]

@@ -1,0 +1,139 @@
+"""Cars and boats in a picture, by their colours.
+
+Made for pictures drawn with flat colours from above, such as the workload `city_watch` draws; no photograph looks like
+that. For photographs, write operators of your own around a trained detector: they have the same form.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.operators.library.extras import extra
+from tamis.operators.library.images.pictures import Pixels
+
+with extra("images"):
+    import cv2
+
+Kind: TypeAlias = Literal["car", "taxi", "police_car", "tour_boat", "coast_guard_boat"]
+Sort: TypeAlias = Literal[Kind, "any_car", "any_boat"]
+Mask: TypeAlias = npt.NDArray[np.uint8]
+
+KINDS: dict[str, frozenset[str]] = {
+    **{kind: frozenset([kind]) for kind in get_args(Kind)},
+    "any_car": frozenset(["car", "taxi", "police_car"]),
+    "any_boat": frozenset(["tour_boat", "coast_guard_boat"]),
+}
+"""What a filter may ask for, and which kinds that is."""
+
+
+@dataclass(frozen=True)
+class Livery:
+    """A kind, and the colours by which it is known: from and to, in OpenCV's hue (0 to 179), saturation and value."""
+
+    kind: Kind
+    low: tuple[int, int, int]
+    high: tuple[int, int, int]
+
+
+LIVERIES = (
+    Livery("car", (0, 140, 90), (8, 255, 255)),
+    Livery("car", (172, 140, 90), (179, 255, 255)),
+    Livery("car", (50, 140, 90), (75, 255, 255)),
+    Livery("car", (140, 140, 90), (165, 255, 255)),
+    Livery("taxi", (23, 140, 90), (32, 255, 255)),
+    Livery("police_car", (108, 140, 90), (126, 255, 255)),
+    Livery("tour_boat", (11, 140, 90), (19, 255, 255)),
+    Livery("coast_guard_boat", (0, 0, 236), (179, 40, 255)),
+)
+"""Red, green and purple are cars, yellow are taxis, blue the police; orange are tour boats, white the coast guard."""
+
+_LIGHTS = ((0, 180, 230), (8, 255, 255))
+_SMALLEST_LIGHT = 12
+_MOST = 2_000
+
+
+@dataclass(frozen=True)
+class Vehicle:
+    """Where something stands, as a rectangle: its middle, its longer and its shorter side, and degrees from 0 to 180.
+
+    `lights`: whether a red light burns on its roof.
+    """
+
+    kind: Kind
+    x: float
+    y: float
+    length: float
+    width: float
+    degrees: float
+    lights: bool = False
+
+    @property
+    def rectangle(self) -> tuple[tuple[float, float], tuple[float, float], float]:
+        return (self.x, self.y), (self.length, self.width), self.degrees
+
+
+@dataclass(frozen=True)
+class VehicleDetector:
+    """Blobs of a livery's colour that are long enough to be a vehicle, and not too long to be one.
+
+    Two of one colour that touch are seen as one, and left out if that is too long. `smallest`: the least number of
+    pixels; `longest`: the most that a vehicle may be longer than wide.
+    """
+
+    liveries: tuple[Livery, ...] = LIVERIES
+    smallest: int = 300
+    longest: float = 4.0
+
+    def find(self, pixels: Pixels) -> tuple[Vehicle, ...]:
+        """Every vehicle, by kind, and then from the top down and from left to right.
+
+        ValueError if there are thousands: each is compared with each, and no such picture is one of vehicles.
+        """
+        colours = cv2.cvtColor(pixels, cv2.COLOR_BGR2HSV)
+        found: list[Vehicle] = []
+        for livery in self.liveries:
+            found += itertools.islice(self._of(livery, colours), _MOST + 1 - len(found))
+        if len(found) > _MOST:
+            raise ValueError(f"the image has more than {_MOST:,} vehicles")
+        return tuple(sorted(found, key=lambda vehicle: (vehicle.kind, vehicle.y, vehicle.x)))
+
+    def _of(self, livery: Livery, colours: Pixels) -> Iterable[Vehicle]:
+        mask = cv2.inRange(colours, livery.low, livery.high)
+        _, labels, boxes, _ = cv2.connectedComponentsWithStats(mask)
+        for label in (1 + np.flatnonzero(boxes[1:, cv2.CC_STAT_AREA] >= self.smallest)).tolist():
+            left, top, width, height, _ = boxes[label].tolist()
+            part = (slice(top, top + height), slice(left, left + width))
+            vehicle = self._vehicle(livery.kind, (labels[part] == label).astype(np.uint8), (left, top))
+            if vehicle is not None:
+                yield _lit(vehicle, colours)
+
+    def _vehicle(self, kind: Kind, blob: Mask, corner: tuple[int, int]) -> Vehicle | None:
+        outline, _ = cv2.findContours(blob, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+        (x, y), (one, other), degrees = cv2.minAreaRect(max(outline, key=len))
+        length, width = max(one, other), min(one, other)
+        if width == 0 or length > self.longest * width:
+            return None
+        along = degrees if one >= other else degrees + 90
+        return Vehicle(kind, x + corner[0], y + corner[1], length, width, along % 180)
+
+
+def counted(vehicles: Sequence[Vehicle], sort: str) -> int:
+    """How many are of a kind, or of any kind of a sort."""
+    return sum(vehicle.kind in KINDS[sort] for vehicle in vehicles)
+
+
+def _lit(vehicle: Vehicle, colours: Any) -> Vehicle:
+    """The vehicle, with its lights looked at: within the middle of its rectangle, so that no neighbour is seen."""
+    half = max(1, int(vehicle.width / 4))
+    rows = slice(max(0, int(vehicle.y) - half), int(vehicle.y) + half + 1)
+    columns = slice(max(0, int(vehicle.x) - half), int(vehicle.x) + half + 1)
+    burning = cv2.countNonZero(cv2.inRange(np.ascontiguousarray(colours[rows, columns]), *_LIGHTS))
+    if burning < _SMALLEST_LIGHT:
+        return vehicle
+    return Vehicle(vehicle.kind, vehicle.x, vehicle.y, vehicle.length, vehicle.width, vehicle.degrees, lights=True)

@@ -1,0 +1,11 @@
+"""What things are and how they are related, inferred from an ontology: `is_a` and `related`.
+
+With the extra `reasoning`: rdflib and owlrl.
+"""
+
+from tamis.operators.library.reasoning.ontology import SAMPLE
+from tamis.operators.library.reasoning.operators import Reasoning, reasoning
+
+__all__ = ["SAMPLE", "Reasoning", "is_a", "reasoning", "related"]
+
+is_a, related = reasoning()

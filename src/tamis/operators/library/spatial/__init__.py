@@ -1,0 +1,11 @@
+"""Where an event is: `loc_in`, `loc_within` and `distance_from`, over a sample of New York or over places of your own.
+
+With the extra `spatial`: shapely for regions, GeographicLib and Vincenty's formula for distances along the ground.
+"""
+
+from tamis.operators.library.spatial.operators import Spatial, spatial
+from tamis.operators.library.spatial.places import SAMPLE
+
+__all__ = ["SAMPLE", "Spatial", "distance_from", "loc_in", "loc_within", "spatial"]
+
+loc_in, loc_within, distance_from = spatial()

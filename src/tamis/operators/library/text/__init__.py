@@ -1,0 +1,12 @@
+"""What a text says: `mentions` (keywords, by an Aho–Corasick automaton) and `finds` (regular expressions, by RE2).
+
+Needs no extra. For whether a text matches at all, LIKE and RLIKE are cheaper: they are part of the index. What these
+two add is what was found, bound to a variable, and sets of words that are kept outside of the filters.
+"""
+
+from tamis.operators.library.text.keywords import SAMPLE
+from tamis.operators.library.text.operators import Text, text
+
+__all__ = ["SAMPLE", "Text", "finds", "mentions", "text"]
+
+mentions, finds = text()

@@ -1,0 +1,324 @@
+"""Subscriptions that call operators, matched: guards by the columnar index, calls in the order of a schedule."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.language import Bound, Limits, Signatures, bind
+from tamis.matching.matcher import Subscriptions
+from tamis.matching.matches import Answer, Binding, Part
+from tamis.matching.naive import event_values
+from tamis.matching.statistics import Statistics
+from tamis.operators.caller import Caller
+from tamis.operators.cases import Cases, Entry
+from tamis.operators.evaluation import Evaluation, Observed
+from tamis.operators.explanation import Course, CourseExplanation
+from tamis.operators.guards import GuardedRows, Guards
+from tamis.operators.health import Health, Tally
+from tamis.operators.learning import Learned
+from tamis.operators.nodes import NONE, Nodes
+from tamis.operators.resolution import Resolved
+from tamis.operators.roster import Roster
+from tamis.operators.schedules import Evidence, Live
+from tamis.operators.statistics import OperatorStatistics, OperatorTable
+from tamis.operators.values import outside
+from tamis.schema import Schema
+
+Int64s = npt.NDArray[np.int64]
+Matched = tuple[Int64s, Int64s, Int64s]
+"""Events, ascending, and beside each a subscription's number and the case of it that holds."""
+
+EVENTS = 2_048
+"""Events taken through a schedule together."""
+PAIRS = 8_000_000
+"""Pairs of event and case that may be in question together, if that is more than one event has."""
+LEARN_AFTER = 64
+"""Events after which what they taught is taken over: a schedule plans anew then."""
+
+
+class OperatorMatcher:
+    """The subscriptions of an index that call operators.
+
+    Any number of threads may match at once; a change waits until none does. The schedule is built when it is first
+    needed, takes single changes in, and is built anew after large ones. What events teach is taken over while no other
+    thread matches.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        operators: Mapping[str, Resolved],
+        schedule: str,
+        limits: Limits,
+        statistics: Statistics | None = None,
+    ) -> None:
+        self.operators = operators
+        self.schedule = schedule
+        self.health = Health()
+        self._schema = schema
+        self._limits = limits
+        self._statistics = statistics
+        self._caller = Caller(self.health)
+        self._gate = threading.Condition()
+        self._stepping = threading.Lock()
+        self._matching = self._waiting = 0
+        self._lessons: list[tuple[Evidence, dict[int, Observed]]] = []
+        self._learned = Learned()
+        self._empty()
+
+    def _empty(self) -> None:
+        self._roster = Roster()
+        self._cases = Cases(self.operators)
+        self._owner_of = np.zeros(0, np.int64)
+        self._always = np.zeros(0, np.int64)  # cases that no guard keeps from being evaluated
+        self._certain = np.zeros(0, np.int64)  # cases that hold for every event
+        self._numbered = True
+        self._guards = Guards(self._schema, self._limits, self._statistics)
+        self._nodes: Nodes | None = None
+
+    @property
+    def signatures(self) -> Signatures:
+        return Signatures(resolved.signature for resolved in self.operators.values())
+
+    def __len__(self) -> int:
+        return len(self._roster)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._roster
+
+    def ids(self) -> list[str]:
+        with self._gate:
+            return list(self._roster)
+
+    def text(self, id: str) -> str:
+        return self._roster.text(id)
+
+    def add(self, subscriptions: Subscriptions) -> None:
+        """Takes in those that call operators; none of their ids is there yet."""
+        if not subscriptions.bound.called:
+            return
+        with self._changing():
+            self._add(subscriptions.bound, subscriptions.ids, subscriptions.texts)
+
+    def _add(self, bound: Bound, ids: pa.Array, texts: pa.Array) -> None:
+        first, guarded = len(self._cases.entries), list[GuardedRows]()
+        for block in bound.called:
+            rows = pa.array(block.rows)
+            pairs = zip(ids.take(rows).to_pylist(), texts.take(rows).to_pylist(), strict=True)
+            numbers = [self._roster.add(id, text) for id, text in pairs]
+            guarded += self._cases.add(block, numbers)
+        entries = self._cases.entries
+        for case in range(first, len(entries)):
+            self._roster.own(self._cases.entry(case).subscription, case)
+        self._guards.add(guarded)
+        self._numbered = False
+        if self._nodes is not None and len(entries) - first > first // 4:
+            self._nodes = None  # dearer to insert than to build anew
+        if self._nodes is not None:
+            for case in range(first, len(entries)):
+                self._nodes.insert(case, self._cases.entry(case))
+
+    def _number_cases(self) -> None:
+        """What matching looks up by case, once after many changes."""
+        self._numbered = True
+        entries = self._cases.entries
+        self._owner_of = np.array([-1 if one is None else one.subscription for one in entries], np.int64)
+        always = [case for case, one in enumerate(entries) if one is not None and not one.shape.is_guarded]
+        self._always = np.array([case for case in always if self._cases.entry(case).wanted], np.int64)
+        self._certain = np.array([case for case in always if not self._cases.entry(case).wanted], np.int64)
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """All of them are there."""
+        with self._changing():
+            gone = [case for id in ids for case in self._roster.remove(id)]
+            self._guards.remove(case for case in gone if self._cases.entry(case).shape.is_guarded)
+            if self._nodes is not None:
+                for case in gone:
+                    self._nodes.delete(case)
+            self._cases.remove(gone)
+            self._numbered = False
+            if self._roster.given > 2 * len(self._roster) + 1_000:
+                self._rebuild()
+
+    def _rebuild(self) -> None:
+        """From the texts, without what was removed."""
+        ids, texts = [*self._roster], [self._roster.text(id) for id in self._roster]
+        learned = self._learned.to_dict(self._cases.predicates)
+        self._empty()
+        bound = bind(pa.array(texts, pa.large_string()), self._schema, self._limits, self.signatures)
+        self._add(bound, pa.array(ids, pa.large_string()), pa.array(texts, pa.large_string()))
+        self._learned = Learned()
+        self._learned.read(learned, self._cases.predicates)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._gate:
+            self._waiting += 1  # keeps new matches out: else threads that match in turn would let nothing change
+            try:
+                self._gate.wait_for(lambda: self._matching == 0)
+                yield
+            finally:
+                self._waiting -= 1
+                self._gate.notify_all()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Nodes]:
+        with self._gate:
+            self._gate.wait_for(lambda: self._waiting == 0)
+            self._matching += 1
+            if not self._numbered:
+                self._number_cases()
+            if self._nodes is None:
+                self._nodes = Nodes(self.schedule, self._cases, self._learned)
+            nodes = self._nodes
+        try:
+            yield nodes
+        finally:
+            with self._gate:
+                self._matching -= 1
+                self._gate.notify_all()
+
+    def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]:
+        """What the events of a canonical batch match, and their bindings, made when asked for."""
+        parts: list[Part] = []
+        found: list[tuple[int, Evaluation | None, Matched]] = []
+        with self._reading() as nodes:
+            size = max(1, min(EVENTS, PAIRS // max(1, len(self._always))))
+            for first in range(0, len(batch), size):
+                evaluation, matched = self._chunk(batch.slice(first, size), nodes)
+                counts = np.bincount(matched[0], minlength=min(size, len(batch) - first))
+                offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+                parts.append(Part(first, offsets, matched[1].astype(np.int32)))
+                bound = any(self._cases.entry(case).reports for case in np.unique(matched[2]).tolist())
+                found.append((first, evaluation if bound else None, matched))
+            names, entries = self._roster.names, list(self._cases.entries)
+        return Answer(names, parts), partial(_bindings, names, found, entries)
+
+    def _chunk(self, batch: pa.RecordBatch, nodes: Nodes) -> tuple[Evaluation | None, Matched]:
+        events, cases = self._guards.candidates(batch)
+        numbers = nodes.numbers(cases)
+        calling = numbers != NONE
+        certain = np.repeat(np.arange(len(batch), dtype=np.int64), len(self._certain))
+        held = [(events[~calling], cases[~calling]), (certain, np.tile(self._certain, len(batch)))]
+        evaluation = None
+        done = np.concatenate([self._pairs(*some) for some in held])
+        live = self._live(len(batch), events[calling], cases[calling], done, nodes)
+        if live is None or len(live.subscriptions):
+            evaluation = Evaluation(batch, self._schema, self._cases, nodes, self._caller, self._stepping)
+            held.append(evaluation.run(live))
+            self._learn(nodes, evaluation)
+        return evaluation, self._unique(*(np.concatenate(some) for some in zip(*held, strict=True)))
+
+    def _live(self, count: int, events: Int64s, cases: Int64s, done: Int64s, nodes: Nodes) -> Live | None:
+        """Which cases are in question for which event; None: all for all.
+
+        `done` are pairs of event and subscription that match whatever operators say.
+        """
+        if not self._guards and not len(done) and len(self._always):
+            return None
+        every = np.repeat(np.arange(count, dtype=np.int64), len(self._always))
+        events = np.concatenate([events, every])
+        cases = np.concatenate([cases, np.tile(self._always, count)])
+        if len(done):
+            open_yet = ~np.isin(self._pairs(events, cases), done)
+            events, cases = events[open_yet], cases[open_yet]
+        order = np.argsort(events, kind="stable")
+        counts = np.bincount(events, minlength=count)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+        return Live(offsets, nodes.numbers(cases[order]))
+
+    def _pairs(self, events: Int64s, cases: Int64s) -> Int64s:
+        """Pairs of event and subscription, as numbers."""
+        return events * self._roster.given + self._owner_of[cases]
+
+    def _unique(self, events: Int64s, cases: Int64s) -> Matched:
+        """Each pair of event and subscription once, with the first case that holds."""
+        owners = self._owner_of[cases]
+        order = np.lexsort((cases, owners, events))
+        events, owners, cases = events[order], owners[order], cases[order]
+        first = np.ones(len(events), np.bool_)
+        first[1:] = (np.diff(events) != 0) | (np.diff(owners) != 0)
+        return events[first], owners[first], cases[first]
+
+    def _learn(self, nodes: Nodes, evaluation: Evaluation) -> None:
+        with self._gate:
+            self._lessons.append((evaluation.evidence, evaluation.observed))
+            if self._matching > 1 or sum(evidence.events for evidence, _ in self._lessons) < LEARN_AFTER:
+                return
+            lessons, self._lessons = self._lessons, []
+            for evidence, observed in lessons:
+                nodes.schedule.learn(evidence)
+                self._learned.grow(len(self._cases.predicates))
+                self._learned.fade(evidence.events)
+                for predicate, seen in observed.items():
+                    self._learned.note(predicate, seen.evaluated, seen.held, seen.timed, seen.milliseconds)
+
+    def statistics(self) -> OperatorTable:
+        """How the operators fare."""
+        with self._gate:
+            tallies = self.health.of(resolved.operator for resolved in self.operators.values())
+            self._learned.grow(len(self._cases.predicates))
+            return OperatorTable([self._about(resolved, tallies[name]) for name, resolved in self.operators.items()])
+
+    def _about(self, resolved: Resolved, tally: Tally) -> OperatorStatistics:
+        operator = resolved.operator
+        own = [predicate for predicate in self._cases.predicates if predicate.name == operator.name]
+        cost, selectivity = self._learned.of_operator(own)
+        return OperatorStatistics(
+            operator.name,
+            operator.version,
+            str(resolved.signature),
+            operator.about,
+            cost if operator.cost is None else operator.cost,
+            operator.cost is None,
+            selectivity,
+            len(own),
+            self.health.is_suspended(operator.name),
+            tally,
+        )
+
+    def saved(self) -> dict[str, Any]:
+        """Everything that makes up the matcher but its operators."""
+        with self._gate:
+            texts = {id: self._roster.text(id) for id in self._roster}
+            return {"texts": texts, "learned": self._learned.to_dict(self._cases.predicates)}
+
+    def learn_again(self, learned: Mapping[str, Any]) -> None:
+        """What was learned before and saved."""
+        with self._changing():
+            self._learned.read(learned, self._cases.predicates)
+
+    def explain(self, batch: pa.RecordBatch, id: str) -> CourseExplanation:
+        """The course that the one event of a batch takes, and what it comes to under one subscription."""
+        with self._reading() as nodes:
+            _, guarded = self._guards.candidates(batch)
+            evaluation = Evaluation(batch, self._schema, self._cases, nodes, self._caller, self._stepping)
+            live = np.concatenate([self._certain, self._always, guarded])
+            course = Course(evaluation, self._cases, nodes, live, self._schema)
+            course.run()
+            return course.explained(self._roster.cases(id), event_values(batch, self._schema)[0])
+
+
+def _bindings(
+    names: pa.Array, found: list[tuple[int, Evaluation | None, Matched]], entries: list[Entry | None]
+) -> list[Binding]:
+    """The bindings of all matches that have variables with a name."""
+    made: list[Binding] = []
+    for first, evaluation, (events, owners, cases) in found:
+        for event, owner, case in zip(events.tolist(), owners.tolist(), cases.tolist(), strict=True):
+            entry = entries[case]
+            if evaluation is None or entry is None or not entry.reports:
+                continue
+            substitutions = evaluation.substitutions(event, entry)
+            if substitutions is not None:
+                variables = {name: outside(value) for name, value in substitutions.first.items()}
+                made.append(Binding(first + event, names[owner].as_py(), variables, substitutions.count))
+    return made

@@ -1,0 +1,104 @@
+"""Distinct predicates: what calls have in common when their variables' names are taken away.
+
+Two calls are one predicate iff operator, version and constants agree and their variables unify: `p(?x, ?y)` is `p(?a,
+?b)` and not `p(?x, ?x)` (Liu et al. 2007, §3). Each is evaluated at most once an event, whoever wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tamis.language.calls import Argument, Call, Variable, part_key
+from tamis.language.printing import print_called
+from tamis.language.signatures import Parameter
+from tamis.operators.definition import Var
+from tamis.operators.resolution import Resolved
+from tamis.operators.values import outside
+
+Key: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """An operator with its arguments, variables numbered by first occurrence.
+
+    `arguments` has a `Variable` for each place of one; `places` gives for these, in order, the variable's number and
+    the parameter it stands for. `variables` is how many different ones there are.
+    """
+
+    number: int
+    resolved: Resolved
+    arguments: tuple[Argument, ...]
+    places: tuple[tuple[int, Parameter], ...]
+    variables: int
+
+    @property
+    def name(self) -> str:
+        """The operator's."""
+        return self.resolved.operator.name
+
+    def __str__(self) -> str:
+        return print_called(Call(self.name, self.arguments))
+
+    def given(self) -> tuple[list[Any], dict[str, Any]]:
+        """The function's arguments after its inputs: those passed by position and those by name."""
+        values = [Var if isinstance(one, Variable) else outside(one) for one in self.arguments]  # type: ignore[arg-type]
+        formals = self.resolved.arguments
+        by_name = {f.parameter.name: v for f, v in zip(formals, values, strict=False) if f.passed == "by name"}
+        return values[: len(values) - len(by_name)], by_name
+
+
+class Predicates:
+    """The predicates of one index, by number. A number is given once and stays, whether or not anybody wants it."""
+
+    def __init__(self, operators: Mapping[str, Resolved]) -> None:
+        self._operators = operators
+        self._numbers: dict[Key, int] = {}
+        self._predicates: list[Predicate] = []
+
+    def __len__(self) -> int:
+        return len(self._predicates)
+
+    def __getitem__(self, number: int) -> Predicate:
+        return self._predicates[number]
+
+    def __iter__(self) -> Iterator[Predicate]:
+        return iter(self._predicates)
+
+    def number(self, call: Call) -> int:
+        """The number of a call's predicate, whatever the call's sign and the names of its variables."""
+        key, names = _unified(call)
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = len(self._predicates)
+            self._predicates.append(self._made(known, call, names))
+        return known
+
+    def _made(self, number: int, call: Call, names: dict[str, int]) -> Predicate:
+        resolved = self._operators[call.operator]
+        arguments = tuple(
+            Variable(f"x{names[part.name] + 1}") if isinstance(part, Variable) else part for part in call.arguments
+        )
+        listed = [formal.parameter for formal in resolved.arguments if formal.passed != "as rest"]
+        places = tuple(
+            (names[part.name], parameter)
+            for part, parameter in zip(call.arguments, listed, strict=False)
+            if isinstance(part, Variable)
+        )
+        return Predicate(number, resolved, arguments, places, len(names))
+
+
+def _unified(call: Call) -> tuple[Key, dict[str, int]]:
+    names: dict[str, int] = {}
+    parts = tuple(
+        names.setdefault(part.name, len(names)) if isinstance(part, Variable) else part_key(part)
+        for part in call.arguments
+    )
+    return (call.operator, *parts), names
+
+
+def variables_in_order(call: Call) -> tuple[str, ...]:
+    """The names of a call's variables in the order of their numbers in its predicate."""
+    return tuple(dict.fromkeys(part.name for part in call.arguments if isinstance(part, Variable)))

@@ -1,0 +1,253 @@
+"""Steps of the adaptive schedule: what promises most is evaluated next.
+
+The *rate* of a predicate is (1 - selectivity) / cost; times `live`, the undecided subscriptions that want it, it is how
+many an evaluation decides, a unit of cost. The *price* of a subscription is what it costs to decide it otherwise: one
+over the best rate × live among its other open predicates. A predicate *promises* its rate times the prices of those it
+may decide: to take those first that nothing else decides well leaves fewer evaluations for later. A predicate that is
+the only open one of a subscription has to be evaluated whatever comes; it promises more than all.
+
+What a predicate promises shrinks as others decide its subscriptions, and nobody is told: it stays in the bucket of what
+it promised when last looked at, and what is in the topmost bucket is looked at anew before it is taken (Minoux 1978).
+Prices are *revised* for all that is undecided as often as `ALLOWANCE` pays for, and in between only where a predicate
+held.
+
+Lanes are as in walking/kernels.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis.compiled import bare_kernel, inlined_kernel
+from tamis.operators.schedules.adaptive.buckets import BUCKETS, bucket_for, put, take
+from tamis.operators.schedules.truth import DECIDED, MATCHED, NOT_ASKED, TRUE, UNKNOWN
+from tamis.operators.schedules.walking.kernels import undecided
+
+ALLOWANCE = 16  # places in subscriptions, and predicates, that a step may pay for to be looked at anew
+SAMPLED, ENOUGH = 128, 16  # so many of a long list are looked at, and all if fewer than so many of them are undecided
+RATES_AGAIN = 4  # a revision after 4, 16, 64, … steps where what is known of the event changes the rates
+
+# What a lane remembers: lengths of the lists of wanted predicates, of what is told and of undecided subscriptions; how
+# many of those are undecided still; the topmost bucket; steps since the last revision, in all, and at which rates are
+# looked at again.
+WANTED, TOLD, LISTED, OPEN, TOP, SINCE, STEPS, RATES_AT = 0, 1, 2, 3, 4, 5, 6, 7
+NUMBERS = 8
+
+
+@inlined_kernel
+def price_for(state: Any, here: int, predicate: int) -> Any:
+    """What it is worth to decide a subscription by this predicate."""
+    return state.price[2 * here + (state.best[here] == predicate)]
+
+
+@inlined_kernel
+def promised(subscribers: Any, state: Any, base: int, predicate: int) -> Any:
+    """The prices of the undecided subscriptions that want this predicate; where many want it, from a sample of them."""
+    begin, length = subscribers.start[predicate], subscribers.length[predicate]
+    step = 1 if length <= SAMPLED else length // SAMPLED
+    while True:
+        total, seen = np.float32(0.0), 0
+        for i in range(begin, begin + length, step):
+            here = base + subscribers.pool[i]
+            if undecided(state.left[here]):
+                total += price_for(state, here, predicate)
+                seen += 1
+        if step == 1 or seen >= ENOUGH:
+            return total * np.float32(step)
+        step = 1
+
+
+@inlined_kernel
+def price(members: Any, state: Any, base: int, known: int, subscription: int) -> None:
+    """Prices a subscription by its open predicates."""
+    most, second, best, count = np.float32(0.0), np.float32(0.0), -1, 0
+    first = members.start[subscription]
+    for i in range(first, first + members.length[subscription]):
+        t = members.pool[i]
+        if state.truth[known + t] != NOT_ASKED:
+            continue
+        count += 1
+        decides = state.rate[known + t] * np.float32(state.live[known + t])
+        if decides > most:
+            most, second, best = decides, most, t
+        elif decides > second:
+            second = decides
+    state.best[base + subscription] = best
+    state.price[2 * (base + subscription)] = np.float32(1.0) / most
+    state.price[2 * (base + subscription) + 1] = np.float32(1.0) / second if count > 1 else np.float32(np.inf)
+
+
+@inlined_kernel
+def compact(state: Any, base: int, numbers: int) -> None:
+    """Leaves only the undecided in the list of them."""
+    kept = 0
+    for i in range(state.numbers[numbers + LISTED]):
+        subscription = state.undecided[base + i]
+        left = state.left[base + subscription]
+        if undecided(left):
+            state.undecided[base + kept] = subscription
+            kept += 1
+    state.numbers[numbers + LISTED] = kept
+
+
+@bare_kernel
+def revise(members: Any, state: Any, kinds: Any, base: int, known: int, lane: int) -> None:
+    """Prices all that is undecided, and puts the predicates into the buckets of what they promise now."""
+    numbers, shelf = lane * NUMBERS, lane * BUCKETS
+    for i in range(state.numbers[numbers + WANTED]):
+        t = state.wanted[known + i]
+        state.live[known + t] = 0
+        state.promise[known + t] = 0.0
+    for i in range(state.numbers[numbers + LISTED]):
+        subscription = state.undecided[base + i]
+        first = members.start[subscription]
+        for j in range(first, first + members.length[subscription]):
+            state.live[known + members.pool[j]] += 1
+    for i in range(BUCKETS):
+        state.first[shelf + i] = -1
+    kept = 0
+    for i in range(state.numbers[numbers + WANTED]):
+        t = state.wanted[known + i]
+        if state.truth[known + t] == NOT_ASKED and state.live[known + t] > 0:
+            state.wanted[known + kept] = t
+            kept += 1
+    state.numbers[numbers + WANTED] = kept
+    if kinds.weights.shape[0] > 1:
+        expect(state, kinds, known, lane)
+    for i in range(state.numbers[numbers + LISTED]):
+        subscription = state.undecided[base + i]
+        price(members, state, base, known, subscription)
+        first = members.start[subscription]
+        for j in range(first, first + members.length[subscription]):
+            t = members.pool[j]
+            state.promise[known + t] += price_for(state, base + subscription, t)
+    top = 0
+    for i in range(kept):
+        t = state.wanted[known + i]
+        state.promise[known + t] *= state.rate[known + t]
+        bucket = bucket_for(state.promise[known + t])
+        put(state, known, shelf, t, bucket)
+        top = max(top, bucket)
+    state.numbers[numbers + TOP] = top
+    state.numbers[numbers + SINCE] = 0
+
+
+@bare_kernel
+def expect(state: Any, kinds: Any, known: int, lane: int) -> None:
+    """Rates of the predicates that are wanted, given what was told of the event (see kinds.py)."""
+    count = kinds.weights.shape[0]
+    top = state.likelihood[lane * count]
+    for k in range(1, count):
+        top = max(top, state.likelihood[lane * count + k])
+    total = 0.0
+    for k in range(count):
+        state.share[lane * count + k] = np.exp(state.likelihood[lane * count + k] - top)
+        total += state.share[lane * count + k]
+    for i in range(state.numbers[lane * NUMBERS + WANTED]):
+        t = state.wanted[known + i]
+        chance = 0.0
+        for k in range(count):
+            chance += state.share[lane * count + k] * kinds.fails[t, k]
+        state.rate[known + t] = chance / total / kinds.cost[t]
+
+
+@inlined_kernel
+def due(state: Any, kinds: Any, members: Any, lane: int) -> bool:
+    """Whether it is time for a revision, by what it would cost."""
+    numbers = lane * NUMBERS
+    since, still_open = state.numbers[numbers + SINCE], state.numbers[numbers + OPEN]
+    if since == 0 or still_open == 0:
+        return False
+    if since * ALLOWANCE >= still_open * kinds.usual_length + state.numbers[numbers + WANTED]:
+        return True
+    if kinds.weights.shape[0] > 1 and state.numbers[numbers + STEPS] >= state.numbers[numbers + RATES_AT]:
+        state.numbers[numbers + RATES_AT] *= RATES_AGAIN
+        return True
+    return False
+
+
+@inlined_kernel
+def next_of(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int) -> int:
+    """The predicate that promises most, or -1 if everything is decided."""
+    base, known, numbers = lane * len(members.start), lane * len(subscribers.start), lane * NUMBERS
+    if state.numbers[numbers + OPEN] == 0:
+        return -1
+    if due(state, kinds, members, lane):
+        compact(state, base, numbers)
+        revise(members, state, kinds, base, known, lane)
+    shelf, top = lane * BUCKETS, state.numbers[numbers + TOP]
+    found = -1
+    while found < 0 and top >= 0:
+        predicate = state.first[shelf + top]
+        if predicate < 0:
+            top -= 1
+            continue
+        promise = np.float32(0.0)
+        if state.truth[known + predicate] == NOT_ASKED:
+            promise = promised(subscribers, state, base, predicate) * state.rate[known + predicate]
+        state.promise[known + predicate] = promise
+        bucket = bucket_for(promise) if promise > 0.0 else -1
+        if bucket == top:
+            found = predicate
+            break
+        take(state, known, shelf, predicate)
+        if bucket >= 0:
+            put(state, known, shelf, predicate, bucket)
+    state.numbers[numbers + TOP] = max(top, 0)
+    return found
+
+
+@inlined_kernel
+def dearer(members: Any, state: Any, base: int, known: int, lane: int, subscription: int) -> None:
+    """A predicate of this subscription held: those that are open promise as much more as it is harder to decide."""
+    here = base + subscription
+    before, second, best = state.price[2 * here], state.price[2 * here + 1], state.best[here]
+    price(members, state, base, known, subscription)
+    first = members.start[subscription]
+    for i in range(first, first + members.length[subscription]):
+        t = members.pool[i]
+        if state.truth[known + t] == NOT_ASKED:
+            more = price_for(state, here, t) - (second if best == t else before)
+            if more > 0.0:
+                state.promise[known + t] += more * state.rate[known + t]
+                bucket = bucket_for(state.promise[known + t])
+                if bucket > state.bucket[known + t]:
+                    take(state, known, lane * BUCKETS, t)
+                    put(state, known, lane * BUCKETS, t, bucket)
+                    state.numbers[lane * NUMBERS + TOP] = max(state.numbers[lane * NUMBERS + TOP], bucket)
+
+
+@inlined_kernel
+def settle(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int, predicate: int, value: int) -> None:
+    """A predicate's truth, and what follows for the subscriptions that want it. Told twice, it counts once."""
+    base, known, numbers = lane * len(members.start), lane * len(subscribers.start), lane * NUMBERS
+    if state.truth[known + predicate] != NOT_ASKED:
+        return
+    state.truth[known + predicate] = value
+    state.told[known + state.numbers[numbers + TOLD]] = predicate
+    state.numbers[numbers + TOLD] += 1
+    state.numbers[numbers + SINCE] += 1
+    state.numbers[numbers + STEPS] += 1
+    if value != UNKNOWN:
+        for k in range(kinds.weights.shape[0]):
+            state.likelihood[lane * kinds.weights.shape[0] + k] += kinds.logs[predicate, k, value]
+    decided = 0
+    begin = subscribers.start[predicate]
+    for i in range(begin, begin + subscribers.length[predicate]):
+        subscription = subscribers.pool[i]
+        left = state.left[base + subscription]
+        if not undecided(left):
+            continue
+        if value != TRUE:
+            state.left[base + subscription] = DECIDED
+            decided += 1
+        elif left == 1:
+            state.left[base + subscription] = MATCHED
+            decided += 1
+        else:
+            state.left[base + subscription] = left - 1
+            if left == 2 or state.best[base + subscription] == predicate:
+                dearer(members, state, base, known, lane, subscription)
+    state.numbers[numbers + OPEN] -= decided

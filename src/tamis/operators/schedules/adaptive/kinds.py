@@ -1,0 +1,144 @@
+"""Events come in kinds: what one predicate says of the others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.operators.schedules.adaptive.learning import assign, foretell, tally
+from tamis.operators.schedules.problem import Reals
+from tamis.operators.schedules.record import Trail
+
+COUNT = 8
+WINDOW = 256  # events from which kinds are learned
+PLACES = 2_000_000  # evaluations of them, at most
+ROUNDS_FIRST, ROUNDS_LATER = 12, 3  # of expectation and maximisation
+PRIOR = 2.0  # evaluations that a predicate's selectivity over all kinds counts in each of them
+BETWEEN, BETWEEN_MOST = 64, 2048  # events from one fitting to the next; rarer where kinds prove of no use
+FADING = 0.98  # of an earlier event's weight in the proof, a later event
+
+
+class Expectation(NamedTuple):
+    """What the kernels need to know of the predicates, for any event and for each kind of event.
+
+    `weights[k]`: the logarithm of how frequent kind k is. `fails[t, k]`: how likely predicate t is to fail in it,
+    `logs[t, k, v]`: the logarithm of how likely it is to have the value v. `rate[t]` is (1 - selectivity) / cost over
+    all kinds. With a single kind only `rate` is used. `usual_length`: how many predicates a subscription has.
+    """
+
+    rate: npt.NDArray[np.float32]
+    cost: Reals
+    weights: Reals
+    fails: npt.NDArray[np.float32]
+    logs: npt.NDArray[np.float32]
+    usual_length: float
+
+
+class Kinds:
+    """Latent classes: in events of one kind predicates hold independently, each kind with selectivities of its own.
+
+    Fitted by expectation and maximisation to the trails of recent events. Used only while it proves its worth: each
+    new event is foretold, evaluation by evaluation, with kinds and without, before anything is learned from it; kinds
+    count as long as they foretell better. So where predicates are independent, nothing is made of chance.
+    """
+
+    def __init__(self) -> None:
+        self._window = Trail.none()
+        self._weights: Reals | None = None
+        self._chances = np.empty((0, COUNT), np.float32)
+        self._new, self._between = 0, BETWEEN
+        self._events = self._gain = self._square = 0.0
+
+    @property
+    def useful(self) -> bool:
+        """Whether what was foretold with kinds was better than without, beyond chance."""
+        if self._weights is None or self._events < 8:
+            return False
+        mean = self._gain / self._events
+        spread = max(0.0, self._square / self._events - mean**2)
+        return mean > 2 * np.sqrt(spread / self._events)
+
+    def learn(self, sample: Trail, selectivity: Reals) -> None:
+        """From the trails of some new events, given what is believed of the predicates over all kinds."""
+        if not sample.events:
+            return
+        if self._weights is not None and len(self._chances) == len(selectivity):
+            self._prove(sample, selectivity)
+        recent = Trail.joined([self._window, sample]).last(WINDOW)
+        while len(recent.predicates) > PLACES and recent.events > 1:
+            recent = recent.last(recent.events // 2)
+        self._window = recent
+        self._new += sample.events
+        if self._new >= min(self._between, recent.events) and recent.events >= 2 * COUNT:
+            self._fit(selectivity)
+            self._new = 0
+            self._between = BETWEEN if self.useful else min(2 * self._between, BETWEEN_MOST)
+
+    def expectation(self, selectivity: Reals, cost: Reals, usual_length: float) -> Expectation:
+        """With kinds if they are of use, else as if all events were of one kind."""
+        rate = ((1 - selectivity) / cost).astype(np.float32)
+        if not self.useful or self._weights is None or len(self._chances) != len(selectivity):
+            size = len(selectivity)
+            nothing = np.zeros((size, 1), np.float32), np.zeros((size, 1, 2), np.float32)
+            return Expectation(rate, cost, np.zeros(1), *nothing, usual_length)
+        return Expectation(rate, cost, self._weights, 1 - self._chances, _logs(self._chances), usual_length)
+
+    def _prove(self, sample: Trail, selectivity: Reals) -> None:
+        assert self._weights is not None
+        gains = np.empty(sample.events)
+        foretell(*_arrays(sample), self._weights, self._chances, _logs(self._chances), selectivity, gains)
+        for gain in gains.tolist():
+            self._events = FADING * self._events + 1
+            self._gain = FADING * self._gain + gain
+            self._square = FADING * self._square + gain**2
+
+    def _fit(self, selectivity: Reals) -> None:
+        window, size = self._window, len(selectivity)
+        rounds = ROUNDS_LATER
+        if self._weights is None or len(self._chances) != size:
+            self._weights = np.full(COUNT, -np.log(COUNT))
+            self._chances = _seeds(window, selectivity)
+            rounds = ROUNDS_FIRST
+        shares = np.empty((window.events, COUNT))
+        for _ in range(rounds):
+            assign(*_arrays(window), self._weights, _logs(self._chances), shares)
+            seen = np.zeros((size, COUNT), np.float32)
+            held = np.zeros((size, COUNT), np.float32)
+            tally(*_arrays(window), shares, seen, held)
+            self._weights = np.log((shares.sum(axis=0) + 1) / (window.events + COUNT))
+            self._chances = (held + PRIOR * selectivity[:, None]) / (seen + PRIOR)
+            self._chances = self._chances.clip(0.0005, 0.9995).astype(np.float32)
+
+
+def _arrays(trail: Trail) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+    return trail.offsets, trail.predicates, trail.truths
+
+
+def _logs(chances: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return np.log(np.stack([1 - chances, chances], axis=2))
+
+
+def _seeds(window: Trail, selectivity: Reals) -> npt.NDArray[np.float32]:
+    """A kind around each of some events that are unlike: the next is always the one that the others foretell worst."""
+    size = len(selectivity)
+    chances = np.repeat(selectivity[:, None], COUNT, axis=1).astype(np.float32)
+    alone = np.zeros((window.events, 1))
+    worst = np.full(window.events, -np.inf)
+    chosen = 0
+    for kind in range(COUNT):
+        part = slice(window.offsets[chosen], window.offsets[chosen + 1])
+        rows, values = window.predicates[part], window.truths[part]
+        known = values <= 1
+        chances[rows[known], kind] = (values[known] + PRIOR * selectivity[rows[known]]) / (1 + PRIOR)
+        like = chances[:, kind : kind + 1].clip(0.0005, 0.9995)
+        plain = selectivity[:, None].astype(np.float32).clip(0.0005, 0.9995)
+        likelihoods = []
+        for each in (like, plain):
+            assign(*_arrays(window), np.zeros(1), _logs(each), alone, False)
+            likelihoods.append(alone[:, 0].copy())
+        worst = np.maximum(worst, likelihoods[0] - likelihoods[1])
+        chosen = int(np.argmin(worst))
+    assert chances.shape == (size, COUNT)
+    return chances.clip(0.0005, 0.9995)

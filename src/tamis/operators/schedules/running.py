@@ -1,0 +1,151 @@
+"""Many events decided together, so that operators see batches of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.errors import TamisError
+from tamis.operators.schedules.problem import Integers, Offsets, Truths
+from tamis.operators.schedules.record import Evidence, Trail
+from tamis.operators.schedules.truth import TRUE, UNKNOWN
+
+if TYPE_CHECKING:
+    from tamis.operators.schedules.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Live:
+    """The subscriptions in question: event e's are `subscriptions[offsets[e] : offsets[e + 1]]`, none twice."""
+
+    offsets: Offsets
+    subscriptions: Integers
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Evaluations wanted, by predicate: `events[offsets[i] : offsets[i + 1]]` want `predicates[i]`."""
+
+    predicates: Integers
+    offsets: Offsets
+    events: Integers
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def pairs(self) -> tuple[Integers, Integers]:
+        """Events, and beside each the predicate it wants."""
+        return self.events, np.repeat(self.predicates, np.diff(self.offsets))
+
+
+class Run:
+    """A batch of events under one schedule.
+
+    `ask` says what to evaluate next, one predicate for each event that is under way; `tell` takes the answers, all of
+    them or some, and whatever else is known. Once `ask` asks for nothing, everything is decided.
+    """
+
+    def __init__(self, schedule: Schedule, events: int, live: Live | None, lanes: int | None, sample: int) -> None:
+        if live is None:
+            self._queue = schedule.queue()
+            self._begins = np.zeros(events, np.int64)
+            self._ends = np.full(events, len(self._queue), np.int64)
+        else:
+            if len(live.offsets) != events + 1:
+                raise TamisError(f"{len(live.offsets) - 1} lists of subscriptions for {events} events")
+            ordered = schedule.in_order(live)
+            self._queue, self._begins, self._ends = ordered.subscriptions, live.offsets[:-1], live.offsets[1:]
+        self._events = events
+        waiting = np.flatnonzero(self._begins < self._ends)
+        self._lanes = schedule.lanes(max(1, min(len(waiting), lanes or len(waiting))), whole=live is None)
+        self._waiting = waiting[::-1].astype(np.int32)  # taken from the end
+        self._lane_of = np.full(events, -1, np.int32)
+        self._event_in = np.full(self._lanes.count, -1, np.int32)
+        self._wants = np.full(self._lanes.count, -1, np.int32)  # what a taken lane has asked for, -1: nothing yet
+        self._done: list[tuple[Integers, npt.NDArray[np.int64], Integers]] = []
+        size = schedule.graph.predicates
+        self._evaluated, self._held, self._unknown, self._timed = (np.zeros(size, np.int64) for _ in range(4))
+        self._spent = np.zeros(size)
+        self._sample = sample
+        self._trails: list[Trail] = []
+
+    def ask(self) -> Asked:
+        """What to evaluate next: of every event under way its next predicate. Asking twice asks for the same."""
+        while True:
+            idle = np.flatnonzero((self._event_in >= 0) & (self._wants < 0)).astype(np.int32)
+            if len(idle):
+                events = self._event_in[idle]
+                self._wants[idle] = self._lanes.next(idle, self._queue, self._begins[events])
+                self._finish(idle[self._wants[idle] < 0])
+            free = np.flatnonzero(self._event_in < 0).astype(np.int32)[: len(self._waiting)]
+            if not len(free):
+                return self._wanted()
+            self._start(free)
+
+    def tell(self, events: Integers, predicates: Integers, truths: Truths) -> None:
+        """Answers: event, predicate and truth beside each other. Events that are decided do not mind being told."""
+        lanes = self._lane_of[events]
+        under_way = lanes >= 0
+        lanes, predicates, truths = lanes[under_way], predicates[under_way], truths[under_way].astype(np.int8)
+        self._lanes.settle(lanes, predicates, truths)
+        known = truths != UNKNOWN
+        np.add.at(self._evaluated, predicates[known], 1)
+        np.add.at(self._held, predicates[truths == TRUE], 1)
+        np.add.at(self._unknown, predicates[~known], 1)
+        self._wants[lanes] = -1
+
+    def spent(self, predicate: int, evaluations: int, cost: float) -> None:
+        """What so many evaluations of a predicate cost together, in the unit of the declared costs."""
+        self._timed[predicate] += evaluations
+        self._spent[predicate] += cost
+
+    def dismiss(self, events: Integers, subscriptions: Integers) -> None:
+        """These pairs are decided against by other means; nothing more is evaluated for them alone."""
+        lanes = self._lane_of[events]
+        under_way = lanes >= 0
+        self._lanes.dismiss(lanes[under_way], subscriptions[under_way])
+        self._wants[lanes[under_way]] = -1
+
+    def matches(self) -> tuple[Offsets, Integers]:
+        """Offsets by event and the subscriptions that match, of the events decided so far."""
+        counts = np.zeros(self._events, np.int64)
+        for events, found, _ in self._done:
+            counts[events] = found
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        out = np.empty(offsets[-1], np.int32)
+        for events, found, subscriptions in self._done:
+            shift = np.repeat(offsets[events] - (np.cumsum(found) - found), found)
+            out[shift + np.arange(len(subscriptions))] = subscriptions
+        return offsets, out
+
+    def evidence(self) -> Evidence:
+        """What the run has shown of the predicates, for `Schedule.learn`."""
+        counts = (self._evaluated, self._held, self._unknown, self._timed)
+        return Evidence.tallied(self._events, *counts, self._spent, Trail.joined(self._trails))
+
+    def _start(self, lanes: Integers) -> None:
+        events, self._waiting = self._waiting[-len(lanes) :], self._waiting[: -len(lanes)]
+        self._lanes.start(lanes, self._queue, self._begins[events], self._ends[events])
+        self._event_in[lanes], self._lane_of[events] = events, lanes
+
+    def _finish(self, lanes: Integers) -> None:
+        if not len(lanes):
+            return
+        for lane in lanes[: max(0, self._sample - len(self._trails))].tolist():
+            predicates, truths = self._lanes.told(lane)
+            self._trails.append(Trail(np.array([0, len(predicates)]), predicates, truths))
+        events = self._event_in[lanes]
+        found, counts = self._lanes.finish(lanes, self._queue, self._begins[events], self._ends[events])
+        self._done.append((events, counts, found))
+        self._event_in[lanes], self._lane_of[events] = -1, -1
+
+    def _wanted(self) -> Asked:
+        lanes = np.flatnonzero(self._event_in >= 0)
+        order = np.argsort(self._wants[lanes], kind="stable")
+        wants = self._wants[lanes[order]]
+        first = np.flatnonzero(np.diff(wants, prepend=-1))
+        return Asked(wants[first], np.append(first, len(wants)), self._event_in[lanes[order]])

@@ -1,0 +1,1 @@
+"""Schedules that walk subscriptions in an order fixed beforehand."""

@@ -1,0 +1,69 @@
+"""Cases of one subscription: once one of them holds, the others need no more evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.operators.cases import Cases, Entry
+from tamis.operators.joining import Substitutions
+from tamis.operators.nodes import Nodes
+from tamis.operators.schedules import Live
+from tamis.operators.schedules.truth import FALSE, TRUE
+
+Int32s = npt.NDArray[np.int32]
+
+
+class Siblings:
+    """What is known in one batch of subscriptions that have several cases with calls."""
+
+    def __init__(self, cases: Cases, nodes: Nodes) -> None:
+        self._cases = cases
+        self._nodes = nodes
+        self._truths: dict[tuple[int, int], int] = {}
+        self._live: set[tuple[int, int]] | None = None
+        self._matched: set[tuple[int, int]] = set()
+
+    def begin(self, live: Live | None) -> None:
+        """Which cases are in question for which event; None: all for all."""
+        several = [case for cases in self._cases.siblings.values() for case in cases]
+        if live is not None:
+            chosen = np.isin(live.subscriptions, self._nodes.numbers(np.array(several, np.int64)))
+            events = np.repeat(np.arange(len(live.offsets) - 1), np.diff(live.offsets))[chosen]
+            cases = self._nodes.cases(live.subscriptions[chosen])
+            self._live = set(zip(events.tolist(), cases.tolist(), strict=True))
+
+    def idle(
+        self,
+        predicate: int,
+        rows: npt.NDArray[np.int64],
+        truths: npt.NDArray[np.int8],
+        substitutions: Callable[[int, Entry], Substitutions | None],
+    ) -> tuple[Int32s, Int32s]:
+        """Events and schedule's numbers of cases that need no more, after what was said of a predicate."""
+        events, idle = list[int](), list[int]()
+        wanting = self._cases.alternative.get(predicate)
+        if wanting:
+            self._truths |= {(predicate, row): truth for row, truth in zip(rows.tolist(), truths.tolist(), strict=True)}
+            for case in wanting:
+                entry = self._cases.entry(case)
+                others = [other for other in self._cases.siblings[entry.subscription] if other != case]
+                for row in rows.tolist():
+                    if self._holds_first(case, entry, row, substitutions):
+                        self._matched.add((row, entry.subscription))
+                        events += [row] * len(others)
+                        idle += others
+        return np.array(events, np.int32), self._nodes.numbers(np.array(idle, np.int64))
+
+    def _holds_first(
+        self, case: int, entry: Entry, row: int, substitutions: Callable[[int, Entry], Substitutions | None]
+    ) -> bool:
+        """Whether a case holds, and is the first of its subscription that does."""
+        if (self._live is not None and (row, case) not in self._live) or (row, entry.subscription) in self._matched:
+            return False
+        wanted = ((predicate, FALSE if negated else TRUE) for predicate, negated in entry.literals)
+        if not all(self._truths.get((predicate, row)) == truth for predicate, truth in wanted):
+            return False
+        return not entry.shape.binds or substitutions(row, entry) is not None
