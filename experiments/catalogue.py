@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.figure import Figure, Paper
+from experiments.p0 import P0
 from experiments.p1 import P1
 from experiments.p2 import P2
 from tamis.errors import TamisError
 
-PAPERS: Sequence[Paper] = (P1, P2)
+PAPERS: Sequence[Paper] = (P0, P1, P2)
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.figures}
 
 

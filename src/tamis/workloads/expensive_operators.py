@@ -3,7 +3,8 @@
 The table leaves selectivities open: it says only that an event matches 0.2% of the subscriptions. Either every
 predicate has a selectivity of its own, for the paper orders predicates by it: `"own"`, drawn uniformly from 0 to what
 gives 0.2%; or `"whole"`, drawn from the whole of [0, 1], most of them low (a power of a uniform number, again such that
-it is 0.2%). Or all have the same: `"equal"`, where there is nothing to order by.
+it is 0.2%). Or all have the same: `"equal"`, where there is nothing to order by; `"typical"` is the same but such that
+0.2% is the chance of a subscription of mean length, so that over all, for the short ones, it is more.
 
 Costs are equal in the paper; `costs="spread"` draws them from 1 to 100, log-uniformly. Predicates are independent in
 the paper; with `kinds`, events come in so many kinds, each predicate belongs to one of them and holds mostly there, as
@@ -37,7 +38,7 @@ class Parameters:
     shortest: int = 3
     longest: int = 5
     matched: float = 0.002
-    selectivities: Literal["own", "whole", "equal"] = "own"
+    selectivities: Literal["own", "whole", "equal", "typical"] = "own"
     costs: Literal["equal", "spread"] = "equal"
     kinds: int = 1
     seed: int = 1
@@ -136,6 +137,8 @@ def _without_repetition(rng: np.random.Generator, weights: Reals, lengths: Offse
 
 def _selectivities(parameters: Parameters, uniform: Reals, offsets: Offsets, members: Integers) -> Reals:
     """As the parameters say, such that the share of subscriptions that match is right on average."""
+    if parameters.selectivities == "typical":
+        return np.full(len(uniform), parameters.matched ** (1 / np.diff(offsets).mean()))
     shape = np.ones(len(uniform)) if parameters.selectivities == "equal" else uniform
 
     def drawn(height: float) -> Reals:

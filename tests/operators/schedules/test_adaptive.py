@@ -52,6 +52,14 @@ def test_one_evaluation_decides_all_who_share_a_failure() -> None:
     assert Adaptive(problem).run(truths).trail.lengths.tolist() == [1]
 
 
+def test_a_promise_that_rounding_lifts_above_its_bucket_is_not_lost() -> None:
+    # What is open promises exactly 1 for each, the edge of a bucket: added up step by step it falls just below.
+    problem = Problem.of([[0, 1, 2, 3, 4]] * 4, [0.0, 0.0, 0.0, 0.3, 0.3], [0.5] * 5)
+    record = Adaptive(problem).run(np.ones((1, 5), np.int8))
+    assert record.trail.lengths.tolist() == [5]
+    assert record.matches_of(0) == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("function", [bucket_for, bucket_for.py_func], ids=["compiled", "interpreted"])
 @given(promise=st.floats(2.0**-30, 2.0**30, width=32))
 def test_a_greater_promise_is_in_no_lower_bucket(function: Any, promise: float) -> None:

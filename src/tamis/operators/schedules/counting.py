@@ -9,9 +9,11 @@ import numpy as np
 
 from tamis.operators.schedules import schedule
 from tamis.operators.schedules.bounding.bounds import foreseeing_nothing, in_hindsight, theorem_2
+from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.problem import Problem, Reals, Truths
 from tamis.operators.schedules.record import Evidence
 from tamis.operators.schedules.schedule import Schedule
+from tamis.operators.schedules.walking.printed import as_printed
 from tamis.workloads.expensive_operators import ExpensiveOperators, Parameters, expensive_operators
 
 EVENTS = 1000  # of the paper
@@ -81,6 +83,25 @@ def bounds(parameters: Parameters, events: int = EVENTS) -> Bounds:
         for batch in batches(workload, events)
     ]
     return Bounds(*(float(np.concatenate(parts).mean()) for parts in zip(*found, strict=True)))
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What else the paper may have counted: predicates that are in a subscription at all, and means over events of the
+    subscriptions that Algorithm 1 takes up and of the predicates in the set that it returns."""
+
+    in_use: float
+    taken_up: float
+    returned: float
+
+
+def printed(parameters: Parameters, events: int = EVENTS) -> Printed:
+    workload = expensive_operators(parameters)
+    graph = Graph(problem_of(workload))
+    rows = (graph.members.rows, graph.subscribers.rows)
+    found = [as_printed(*rows, truth) for batch in batches(workload, events) for truth in batch]
+    taken_up, returned = np.mean(found, axis=0)
+    return Printed(float(len(np.unique(workload.members))), float(taken_up), float(returned))
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,8 @@ def next_of(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int) -
             promise = promised(subscribers, state, base, predicate) * state.rate[known + predicate]
         state.promise[known + predicate] = promise
         bucket = bucket_for(promise) if promise > 0.0 else -1
-        if bucket == top:
+        # Above the top it can be by rounding, or by what a sample says; it is no worse for that.
+        if bucket >= top:
             found = predicate
             break
         take(state, known, shelf, predicate)
