@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -107,7 +107,43 @@ class House:
             asked[event["n"], "tagged", *words] += 1
             return any(word in event.get("tags", []) for word in words)
 
-        return [flag, count, pairs, far, odd, moments, tagged]
+        @tamis.operator(together=True)
+        def near(n: pa.Array, m: pa.Array, of: int, *, by: int = tamis.Var) -> Any:
+            places, limits = cast(pa.Array, of), cast(pa.Array, by)
+            wanted = list(zip(n.to_pylist(), m.to_pylist(), places.to_pylist(), strict=True))
+            bounds = [None] * len(wanted) if by is tamis.Var else limits.to_pylist()
+            for (event, _, place), bound in zip(wanted, bounds, strict=True):
+                asked[event, "near", place, bound] += 1
+            if any((event + place) % 13 == 0 for event, _, place in wanted):
+                raise ZeroDivisionError("thirteen")
+            if by is tamis.Var:
+                found = [(row, (e * 3 + i * k) % 7) for row, (e, k, of) in enumerate(wanted) for i in range(of % 3)]
+                return {"row": [row for row, _ in found], "by": pa.array([one for _, one in found], pa.int64())}
+            return [abs(event - place) % 9 < by for (event, _, place), by in zip(wanted, bounds, strict=True)]
+
+        @tamis.operator(reads=("m", "n"))
+        def unruly(k: int, m: int, a: Any = tamis.Var, *, n: int) -> Any:
+            """Its inputs are scattered among its arguments; it fails in every way there is."""
+            asked[n, "unruly", k, str(a)] += 1
+            match (n + k) % 8:
+                case 0:
+                    raise SystemExit(1)
+                case 1:
+                    raise _Rude
+                case 2:
+                    return object()
+                case 3:
+                    return [float("nan")] if a is tamis.Var else "yes"
+                case 4:
+                    return b"bytes"
+            found = [(m * i + k) % 5 for i in range(3)]
+            return iter(found) if a is tamis.Var else any(_same(one, a) for one in found)
+
+        return [flag, count, pairs, far, odd, moments, tagged, near, unruly]
+
+
+class _Rude(BaseException):
+    """What no operator should raise."""
 
 
 def _same(a: object, b: object) -> bool:
@@ -126,7 +162,7 @@ _SIGNS = st.sampled_from(("=", "!=", "<", "<=", ">", ">="))
 
 def _call(draw: st.DrawFn, names: st.SearchStrategy[str]) -> str:
     """A call; variables are drawn from these names."""
-    match draw(st.integers(0, 7)):
+    match draw(st.integers(0, 9)):
         case 0 | 1:
             return f"flag({draw(st.integers(0, 6))})"
         case 2:
@@ -140,10 +176,17 @@ def _call(draw: st.DrawFn, names: st.SearchStrategy[str]) -> str:
             return "odd()"
         case 6:
             return f"moments({draw(st.one_of(names, st.sampled_from(('', '2024-01-01T02:00Z')).map(_quoted)))})"
+        case 7:
+            return f"near({draw(st.integers(0, 8))}, {draw(st.one_of(names, st.sampled_from(('3', '6'))))})"
+        case 8:
+            return f"unruly({draw(st.integers(0, 3))}, {draw(st.one_of(names, _VALUES))})"
     return f"tagged({draw(st.sampled_from(_TAGGED))})"
 
 
 _TAGGED = ("'a'", "'a', 'b'", "'c'")
+
+
+_TERMS = ("2", "0", "m", "price", "9007199254740993", "1e308")
 
 
 def _quoted(text: str) -> str:
@@ -156,7 +199,8 @@ def _constraint(draw: st.DrawFn, bound: list[str]) -> str:
         some,
         _VALUES,
         st.sampled_from(("m", "price", "n", "sizes", "tags", "at")),
-        st.builds("{} {} {}".format, some, st.sampled_from("+-*/"), st.one_of(some, st.sampled_from(("2", "0", "m")))),
+        st.builds("{} {} {}".format, some, st.sampled_from("+-*/"), st.one_of(some, st.sampled_from(_TERMS))),
+        st.builds("-({} - {}) * {} / {}".format, some, some, st.sampled_from(_TERMS), some),
         st.just("TIMESTAMP '2024-01-01 01:00'"),
     )
     match draw(st.integers(0, 5)):
@@ -188,7 +232,7 @@ def conjunctions(draw: st.DrawFn, names: str = "abc") -> str:
 def filters(draw: st.DrawFn) -> str:
     """One conjunction, or a tree of several; some are refused, which all implementations must agree on."""
     first = draw(conjunctions())
-    match draw(st.integers(0, 5)):
+    match draw(st.integers(0, 7)):
         case 0:
             return f"({first}) OR ({draw(conjunctions('de'))})"
         case 1:
@@ -199,6 +243,15 @@ def filters(draw: st.DrawFn) -> str:
             return f"({_call(draw, st.just('?a'))} OR {draw(_PLAIN)}) AND {draw(conjunctions('bc'))}"
         case 4:
             return f"NOT ({_call(draw, st.just('?z'))} AND {draw(_PLAIN)})"
+        case 5:
+            # What a constraint takes away may be what the other alternative leaves: variables are shared by both.
+            bound = _call(draw, st.just("?a"))
+            if "?a" in bound:
+                return (
+                    f"{bound} AND ({_constraint(draw, ['?a'])} OR NOT ({_constraint(draw, ['?a'])}) OR {draw(_PLAIN)})"
+                )
+        case 6:
+            return f"NOT (({draw(_PLAIN)} OR {_call(draw, st.just('?z'))}) AND NOT ({first}))"
     return first
 
 

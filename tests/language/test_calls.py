@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import FilterError, FilterTooComplex
 from tamis.language import CalledFilter, Filter, Limits, bind, normal_form, parse, print_filter
-from tamis.language.calls import Call, Constraint, Moment, Variable, parts_of, with_parts
+from tamis.language.calls import Call, Constraint, Moment, Variable, part_key, parts_of, with_parts
 from tamis.language.predicates import Between, Slot
 from tamis.language.rewrites.separate_calls import Case
 from tamis.language.shapes import CalledBlock
@@ -180,7 +180,8 @@ def _renamed(leaf: Call | Constraint, names: dict[str, str]) -> Call | Constrain
 
 def _sideless(leaf: Call | Constraint) -> Any:
     if isinstance(leaf, Constraint) and leaf.operator in ("=", "!="):
-        return (leaf.operator, frozenset([repr(leaf.left), repr(leaf.right)]))
+        sides: list[Any] = [leaf.left, leaf.right]
+        return (leaf.operator, frozenset(map(part_key, sides)))
     return leaf
 
 

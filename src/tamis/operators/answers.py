@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import OperatorError
@@ -19,6 +20,7 @@ MOST_BINDINGS = 10_000
 """Bindings that one call may return for one event."""
 ROW = "row"
 
+Truths: TypeAlias = npt.NDArray[np.int8]
 Binding: TypeAlias = tuple[Bindable, ...]
 """A value for each variable of a predicate, by number."""
 
@@ -40,6 +42,38 @@ YES = Answer(TRUE)
 UNTOLD = Answer(UNKNOWN)
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What is known of predicates on many events, a place each; `bindings` has the places where there are some."""
+
+    truths: Truths
+    bindings: dict[int, tuple[Binding, ...]] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls, places: int) -> Answers:
+        """Nothing known yet."""
+        return cls(np.full(places, UNKNOWN, np.int8))
+
+    def __len__(self) -> int:
+        return len(self.truths)
+
+    def __getitem__(self, place: int) -> Answer:
+        return Answer(int(self.truths[place]), self.bindings.get(place, ()), self.failures.get(place, ""))
+
+    def set(self, place: int, answer: Answer) -> None:
+        self.truths[place] = answer.truth
+        if answer.bindings:
+            self.bindings[place] = answer.bindings
+        if answer.failure:
+            self.failures[place] = answer.failure
+
+    def take(self, places: npt.NDArray[np.int64], some: Answers) -> None:
+        """The answers to these places."""
+        self.truths[places] = some.truths
+        self.bindings.update((int(places[place]), bindings) for place, bindings in some.bindings.items())
+
+
 def read_scalar(returned: object, predicate: Predicate) -> Answer:
     """The answer of a function that was given one event."""
     if returned is None:
@@ -54,7 +88,7 @@ def read_scalar(returned: object, predicate: Predicate) -> Answer:
         raise OperatorError(f"returned a {type(returned).__name__} for a call without variables; return True or False")
     single = isinstance(returned, int | float | str | datetime | np.generic | Mapping)
     listed = [returned] if single else returned
-    if not isinstance(listed, Iterable):
+    if not isinstance(listed, Iterable) or isinstance(listed, bytes | bytearray | memoryview):
         raise OperatorError(f"returned a {type(returned).__name__}; return the variables' bindings, as a list")
     return bound([_binding(item, predicate) for item in _few(listed)])
 
@@ -65,34 +99,34 @@ def bound(bindings: Iterable[Binding | None]) -> Answer:
     return Answer(TRUE, tuple(different[key] for key in sorted(different))) if different else NO
 
 
-def read_batch(returned: object, predicate: Predicate, rows: int) -> list[Answer]:
+def read_batch(returned: object, predicate: Predicate, rows: int) -> Answers:
     """The answers of a function that was given so many events."""
-    return _tabled(returned, predicate, rows) if predicate.variables else _truths(returned, rows)
+    return _tabled(returned, predicate, rows) if predicate.variables else Answers(_truths(returned, rows))
 
 
-def _truths(returned: object, rows: int) -> list[Answer]:
-    if isinstance(returned, pa.Array | pa.ChunkedArray):
-        if not (pa.types.is_boolean(returned.type) or pa.types.is_null(returned.type)):
-            raise OperatorError(f"returned an array of {returned.type}; return one of booleans")
-        values: Sequence[object] = returned.to_pylist()
-    elif isinstance(returned, np.ndarray | list | tuple):
-        values = list(returned)
-    else:
+def _truths(returned: object, rows: int) -> Truths:
+    if isinstance(returned, np.ndarray | list | tuple):
+        returned = _listed(returned)
+    if not isinstance(returned, pa.Array | pa.ChunkedArray):
         raise OperatorError(f"returned a {type(returned).__name__}; return an Arrow array of booleans")
-    if len(values) != rows:
-        raise OperatorError(f"returned {len(values)} answers for {rows} events")
-    return [_truth(value) for value in values]
+    if not (pa.types.is_boolean(returned.type) or pa.types.is_null(returned.type)):
+        raise OperatorError(f"returned an array of {returned.type}; return one of booleans")
+    if len(returned) != rows:
+        raise OperatorError(f"returned {len(returned)} answers for {rows} events")
+    if returned.null_count:
+        return np.array([UNKNOWN if value is None else int(value) for value in returned.to_pylist()], np.int8)
+    return np.asarray(returned.to_numpy(zero_copy_only=False) if isinstance(returned, pa.Array) else returned, np.int8)
 
 
-def _truth(value: object) -> Answer:
-    if value is None:
-        return UNTOLD
-    if not isinstance(value, bool | np.bool_):
-        raise OperatorError(f"returned {value!r} among its answers; return True, False or None for each event")
-    return YES if value else NO
+def _listed(values: Iterable[object]) -> pa.Array:
+    given = list(values)
+    for value in given:
+        if value is not None and not isinstance(value, bool | np.bool_):
+            raise OperatorError(f"returned {value!r} among its answers; return True, False or None for each event")
+    return pa.array([None if value is None else bool(value) for value in given], pa.bool_())
 
 
-def _tabled(returned: object, predicate: Predicate, rows: int) -> list[Answer]:
+def _tabled(returned: object, predicate: Predicate, rows: int) -> Answers:
     table = pa.table(returned) if isinstance(returned, Mapping) else returned
     if not isinstance(table, pa.Table | pa.RecordBatch):
         raise OperatorError(f"returned a {type(returned).__name__}; return a table with {ROW} and a column a variable")
@@ -100,16 +134,22 @@ def _tabled(returned: object, predicate: Predicate, rows: int) -> list[Answer]:
     for name in wanted:
         if name not in table.schema.names:
             raise OperatorError(f"returned a table without a column {name}; it needs {', '.join(wanted)}")
+    if len(table) > rows * MOST_BINDINGS:
+        raise OperatorError(f"returned more than {MOST_BINDINGS:,} bindings for an event")
     places: list[Any] = table.column(ROW).to_pylist()
     columns = [table.column(name).to_pylist() for name in wanted[1:]]
-    found: list[list[Binding | None]] = [[] for _ in range(rows)]
+    found: dict[int, list[Binding | None]] = {}
     for place, *values in zip(places, *columns, strict=True):
         if not isinstance(place, int) or not 0 <= place < rows:
             raise OperatorError(f"returned a binding for row {place}, and there are {rows}")
-        found[place].append(_agreed(values, predicate))
-        if len(found[place]) > MOST_BINDINGS:
+        some = found.setdefault(place, [])
+        some.append(_agreed(values, predicate))
+        if len(some) > MOST_BINDINGS:
             raise OperatorError(f"returned more than {MOST_BINDINGS:,} bindings for an event")
-    return [bound(some) if some else NO for some in found]
+    answers = Answers(np.full(rows, FALSE, np.int8))
+    for place, some in found.items():
+        answers.set(place, bound(some))
+    return answers
 
 
 def _binding(item: object, predicate: Predicate) -> Binding | None:

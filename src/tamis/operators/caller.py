@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tamis.operators.answers import UNTOLD, Answer, read_batch, read_scalar
+from tamis.operators.answers import Answer, Answers
+from tamis.operators.asking import ask, ask_many, failure_of
 from tamis.operators.definition import Operator
 from tamis.operators.health import Health, Tally
 from tamis.operators.inputs import Inputs, Rows
@@ -19,38 +19,53 @@ from tamis.operators.predicates import Predicate
 from tamis.operators.schedules.truth import TRUE, UNKNOWN
 from tamis.operators.supervision import LATE, SUPERVISOR
 
-Truths: TypeAlias = npt.NDArray[np.int8]
-Timed: TypeAlias = tuple[list[Answer], float]
-"""Answers, and the seconds they took."""
+Places: TypeAlias = npt.NDArray[np.int64]
+"""Among the rows of a job."""
 
 _LATE = Answer(UNKNOWN, failure="took longer than its time limit")
-_SHOWN = 300
 
 
 @dataclass(slots=True)
 class Job:
-    """A predicate wanted on some rows, and what came of it: an answer a row, and the seconds that calls took."""
+    """Rows on which an operator is wanted, and what came of it: an answer a row, and the seconds that calls took.
 
-    predicate: Predicate
+    `predicates` is one for all rows or, of an operator that takes calls together, one for each, all of a kind.
+    """
+
+    predicates: Sequence[Predicate]
     rows: Rows
-    answers: list[Answer] = field(default_factory=list)
+    answers: Answers = field(init=False)
     seconds: float = 0.0
-    called: int = 0
-    """Rows that the operator was really asked about."""
+    asked: Places = field(init=False)
+    """Those rows that have what the operator reads."""
+    called: bool = False
+
+    def __post_init__(self) -> None:
+        self.answers = Answers.none(len(self.rows))
+        self.asked = np.zeros(0, np.int64)
 
     @property
-    def truths(self) -> Truths:
-        return np.fromiter((answer.truth for answer in self.answers), np.int8, len(self.answers))
+    def operator(self) -> Operator:
+        return self.predicates[0].resolved.operator
+
+    def predicate(self, place: int) -> Predicate:
+        """The one that is wanted on a row."""
+        return self.predicates[place if len(self.predicates) > 1 else 0]
+
+    def wanted(self, places: Places) -> Sequence[Predicate]:
+        """Those that are wanted on some rows."""
+        if len(self.predicates) == 1 or len(places) == len(self.predicates):
+            return self.predicates
+        return [self.predicates[place] for place in places.tolist()]
 
 
 @dataclass(slots=True)
 class _Step:
-    """One call of a function, about one row or several: positions among the job's rows."""
+    """One call of a function, about one row or several."""
 
     job: Job
-    places: npt.NDArray[np.int64]
-    call: Callable[[], Timed]
-    alone: bool
+    places: Places
+    call: Callable[[], Any]
 
 
 class Caller:
@@ -65,26 +80,24 @@ class Caller:
         tallies: dict[str, Tally] = {}
         steps: list[_Step] = []
         for job in jobs:
-            steps += self._steps(job, inputs, tallies.setdefault(job.predicate.name, Tally()))
+            steps += self._steps(job, inputs, tallies.setdefault(job.operator.name, Tally()))
         while steps:
             # A batch that fails is asked about again row by row, so that one bad row does not spoil the others.
             steps = [more for step in self._run(steps, tallies) for more in self._single(step, inputs)]
         for job in jobs:
-            tally = tallies[job.predicate.name]
+            tally = tallies[job.operator.name]
+            counts = np.bincount(job.answers.truths, minlength=UNKNOWN + 1)
             tally.evaluations += len(job.rows)
-            truths = job.truths
-            tally.held += int((truths == TRUE).sum())
-            tally.unknown += int((truths == UNKNOWN).sum())
+            tally.held += int(counts[TRUE])
+            tally.unknown += int(counts[UNKNOWN])
             tally.seconds += job.seconds
         for name, tally in tallies.items():
             self.health.add(name, tally)
 
     def _steps(self, job: Job, inputs: Inputs, tally: Tally) -> list[_Step]:
-        """The calls that a job takes; rows that none is made for are answered at once."""
-        resolved = job.predicate.resolved
-        operator = resolved.operator
-        job.answers = [UNTOLD] * len(job.rows)
-        fit = np.flatnonzero(inputs.fit(resolved, job.rows))
+        """The calls that a job takes; rows that none is made for stay unknown."""
+        resolved, operator = job.predicates[0].resolved, job.operator
+        fit = inputs.fit(resolved, job.rows)
         tally.absent += len(job.rows) - len(fit)
         if not len(fit):
             return []
@@ -94,21 +107,16 @@ class Caller:
         if (failure := self._prepare(operator)) is not None:
             self._fail(job, fit, failure, tally)
             return []
-        job.called = len(fit)
+        job.asked, job.called = fit, True
         if operator.batch:
             return [self._batch_step(job, fit, inputs)]
-        by_position, by_name = job.predicate.given()
         values = inputs.values(resolved, job.rows[fit])
-        return [
-            _Step(job, fit[k : k + 1], partial(_scalar, job.predicate, (*some, *by_position), by_name), True)
-            for k, some in enumerate(values)
-        ]
+        predicate = job.predicates[0]
+        return [_Step(job, fit[k : k + 1], partial(ask, predicate, some)) for k, some in enumerate(values)]
 
-    def _batch_step(self, job: Job, places: npt.NDArray[np.int64], inputs: Inputs) -> _Step:
-        by_position, by_name = job.predicate.given()
-        arrays = inputs.arrays(job.predicate.resolved, job.rows[places])
-        call = partial(_batch, job.predicate, (*arrays, *by_position), by_name, len(places))
-        return _Step(job, places, call, len(places) == 1)
+    def _batch_step(self, job: Job, places: Places, inputs: Inputs) -> _Step:
+        arrays = inputs.arrays(job.predicates[0].resolved, job.rows[places])
+        return _Step(job, places, partial(ask_many, job.wanted(places), arrays, len(places)))
 
     def _single(self, step: _Step, inputs: Inputs) -> list[_Step]:
         return [self._batch_step(step.job, step.places[k : k + 1], inputs) for k in range(len(step.places))]
@@ -116,48 +124,47 @@ class Caller:
     def _run(self, steps: list[_Step], tallies: dict[str, Tally]) -> list[_Step]:
         """Makes the calls; gives back the batches that failed as a whole."""
         failed: list[_Step] = []
-        limits = {step.job.predicate.resolved.operator.time_limit for step in steps}
+        limits = {step.job.operator.time_limit for step in steps}
         for limit in sorted(limits, key=lambda limit: limit or 0.0):
-            left = [step for step in steps if step.job.predicate.resolved.operator.time_limit == limit]
+            left = [step for step in steps if step.job.operator.time_limit == limit]
             while left:
                 outcomes = _outcomes([step.call for step in left], limit)
                 for step, outcome in zip(left, outcomes, strict=False):
-                    if not self._take(step, outcome, tallies[step.job.predicate.name]):
+                    if not self._take(step, outcome, tallies[step.job.operator.name]):
                         failed.append(step)
                 left = self._unsuspended(left[len(outcomes) :], tallies)
         return self._unsuspended(failed, tallies)
 
-    def _take(self, step: _Step, outcome: Timed | object, tally: Tally) -> bool:
+    def _take(self, step: _Step, outcome: Any, tally: Tally) -> bool:
         """Takes an outcome down; false if rows are to be asked about one by one."""
-        job, name = step.job, step.job.predicate.name
+        job, alone = step.job, len(step.places) == 1
         tally.calls += 1
         if outcome is LATE:
-            job.seconds += job.predicate.resolved.operator.time_limit or 0.0
-            self.health.came_late(name)
-            tally.last_failure = f"{job.predicate}: {_LATE.failure}"
-            if step.alone:
-                tally.timeouts += 1
-                job.answers[int(step.places[0])] = _LATE
-            return step.alone
-        answers, seconds = outcome  # type: ignore[misc]
-        job.seconds += seconds
-        self.health.came_in_time(name)
-        if answers[0].failure and not step.alone:
-            return False
-        for place, answer in zip(step.places.tolist(), answers, strict=True):
-            job.answers[place] = answer
-            if answer.failure:
-                tally.failures += 1
-                tally.last_failure = f"{job.predicate}: {answer.failure}"
-        return True
+            answers: Answer | Answers | str = _LATE
+            job.seconds += job.operator.time_limit or 0.0
+            self.health.came_late(job.operator.name)
+            tally.timeouts += alone
+        else:
+            answers, seconds = outcome
+            job.seconds += seconds
+            self.health.came_in_time(job.operator.name)
+        if isinstance(answers, Answers):
+            job.answers.take(step.places, answers)
+            return True
+        answer = Answer(UNKNOWN, failure=answers) if isinstance(answers, str) else answers
+        if answer.failure:
+            tally.last_failure = f"{job.predicate(int(step.places[0]))}: {answer.failure}"
+            tally.failures += alone and outcome is not LATE
+        if alone:
+            job.answers.set(int(step.places[0]), answer)
+        return alone
 
     def _unsuspended(self, steps: list[_Step], tallies: dict[str, Tally]) -> list[_Step]:
         """Without the calls of operators that have been suspended in the meantime."""
         kept = []
         for step in steps:
-            if self.health.is_suspended(step.job.predicate.name):
-                tallies[step.job.predicate.name].suspended += len(step.places)
-                step.job.called -= len(step.places)
+            if self.health.is_suspended(step.job.operator.name):
+                tallies[step.job.operator.name].suspended += len(step.places)
             else:
                 kept.append(step)
         return kept
@@ -168,41 +175,17 @@ class Caller:
             return None
         try:
             operator.prepare()
-        except Exception as error:  # noqa: BLE001 - whatever it raises, only its own predicates are unknown
-            return f"could not be prepared: {_described(error)}"
+        except BaseException as error:  # noqa: BLE001 - whatever it raises, only its own predicates are unknown
+            return f"could not be prepared: {failure_of(error)}"
         self._prepared[operator.name] = operator
         return None
 
-    def _fail(self, job: Job, places: npt.NDArray[np.int64], failure: str, tally: Tally) -> None:
+    def _fail(self, job: Job, places: Places, failure: str, tally: Tally) -> None:
         for place in places.tolist():
-            job.answers[place] = Answer(UNKNOWN, failure=failure)
+            job.answers.set(place, Answer(UNKNOWN, failure=failure))
         tally.failures += len(places)
-        tally.last_failure = f"{job.predicate}: {failure}"
+        tally.last_failure = f"{job.predicate(int(places[0]))}: {failure}"
 
 
-def _outcomes(calls: list[Callable[[], Timed]], limit: float | None) -> list[Any]:
+def _outcomes(calls: list[Callable[[], Any]], limit: float | None) -> list[Any]:
     return [call() for call in calls] if limit is None else SUPERVISOR.run(calls, limit)
-
-
-def _scalar(predicate: Predicate, given: Sequence[Any], named: dict[str, Any]) -> Timed:
-    began = time.perf_counter()
-    try:
-        answer = read_scalar(predicate.resolved.operator.function(*given, **named), predicate)
-    except Exception as error:  # noqa: BLE001 - an operator may raise anything, and is unknown then
-        answer = Answer(UNKNOWN, failure=_described(error))
-    return [answer], time.perf_counter() - began
-
-
-def _batch(predicate: Predicate, given: Sequence[Any], named: dict[str, Any], rows: int) -> Timed:
-    began = time.perf_counter()
-    try:
-        answers = read_batch(predicate.resolved.operator.function(*given, **named), predicate, rows)
-    except Exception as error:  # noqa: BLE001 - as above
-        answers = [Answer(UNKNOWN, failure=_described(error))] * rows
-    return answers, time.perf_counter() - began
-
-
-def _described(error: Exception) -> str:
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    text = str(error) if type(error).__name__ == "OperatorError" else text
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tamis.language.calls import Call
 from tamis.language.filling import fill_called, literals_of
 from tamis.language.shapes import CalledBlock
+from tamis.operators.growing import reaching
 from tamis.operators.guards import GuardedRows
 from tamis.operators.joining import Join
 from tamis.operators.local_checks import LocalChecks
@@ -58,8 +62,9 @@ class Cases:
         """By predicate: what its own bindings decide."""
         self.siblings: dict[int, list[int]] = {}
         """Cases that call something, by subscription, where it has several: one that holds makes the others idle."""
-        self.alternative: dict[int, list[int]] = {}
+        self.alternative: dict[int, dict[int, None]] = {}
         """Of these cases, by predicate, those that want it."""
+        self._several = np.zeros(0, np.bool_)
 
     def add(self, block: CalledBlock, subscriptions: Sequence[int]) -> list[GuardedRows]:
         """The cases of a block, row i of which is `subscriptions[i]`; gives those that have a guard."""
@@ -83,8 +88,10 @@ class Cases:
         self.entries.append(entry)
         if several and entry.wanted:
             self.siblings.setdefault(entry.subscription, []).append(number)
+            self._several = reaching(self._several, number, False)
+            self._several[number] = True
             for predicate in set(entry.wanted):
-                self.alternative.setdefault(predicate, []).append(number)
+                self.alternative.setdefault(predicate, {})[number] = None
         for place, names, constraints in entry.shape.local:
             filled = [fill_called(one, entry.values) for one in constraints]
             self.checks.setdefault(entry.wanted[place], LocalChecks()).add(number, names, filled)
@@ -96,11 +103,20 @@ class Cases:
             self.entries[number] = None
             if number in self.siblings.get(entry.subscription, ()):
                 self.siblings[entry.subscription].remove(number)
+                if not self.siblings[entry.subscription]:
+                    del self.siblings[entry.subscription]
                 for predicate in set(entry.wanted):
-                    self.alternative[predicate].remove(number)
+                    del self.alternative[predicate][number]
+                    if not self.alternative[predicate]:
+                        del self.alternative[predicate]
             for predicate in entry.wanted:
                 if predicate in self.checks:
                     self.checks[predicate].remove(number)
+
+    def several(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which of these cases are in `siblings`."""
+        self._several = reaching(self._several, len(self.entries), False)
+        return self._several[numbers]
 
     def entry(self, number: int) -> Entry:
         """A case that is there."""

@@ -47,6 +47,7 @@ def operator(
     cost: float | None = None,
     time_limit: float | None = TIME_LIMIT,
     batch: bool = False,
+    together: bool = False,
     reads: Reads | None = None,
     prepare: Callable[[], object] | None = None,
 ) -> Callable[[Function], Operator]: ...
@@ -59,6 +60,7 @@ def operator(
     cost: float | None = None,
     time_limit: float | None = TIME_LIMIT,
     batch: bool = False,
+    together: bool = False,
     reads: Reads | None = None,
     prepare: Callable[[], object] | None = None,
 ) -> Operator | Callable[[Function], Operator]:
@@ -68,6 +70,8 @@ def operator(
     - `cost`: what a call costs, in any unit that all operators of an index share; None: learned, in milliseconds.
     - `time_limit`: seconds that a call may take before it is given up and its predicate is unknown; None: any.
     - `batch`: the function takes Arrow arrays with a row for each event, and returns Arrow.
+    - `together`: a batch function whose arguments are arrays too, with a value a row beside the event's: calls that
+      differ in their values only are then made at once.
     - `reads`: which parameters the event fills: attribute names (a parameter has `__` for each dot), or `{parameter:
       attribute}`. Without it: the leading parameters that are called `event`, or as an attribute of the schema.
     - `prepare`: called once in each process, before the first call and outside its time: to load models and the like.
@@ -76,7 +80,7 @@ def operator(
     def declare(function: Function) -> Operator:
         formals = _formals(function)
         declared = name or str(getattr(function, "__name__", ""))
-        fields: dict[str, Any] = {"version": str(version), "cost": cost, "time_limit": time_limit, "batch": batch}
+        fields: dict[str, Any] = {"version": str(version), "cost": cost, "time_limit": time_limit}
         _check(declared, fields)
         return Operator(
             declared,
@@ -85,6 +89,8 @@ def operator(
             reads=None if reads is None else _reads(declared, reads, formals),
             prepare=prepare,
             about=inspect.getdoc(function) or "",
+            batch=batch or together,
+            together=together,
             **fields,
         )
 

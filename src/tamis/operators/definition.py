@@ -55,7 +55,8 @@ class Operator:
 
     `reads` says which parameters the event fills, by attribute; None: by their names (see resolution.py). `cost` is in
     any unit that all operators of an index share; None: learned from timings, in milliseconds. `version` tells results
-    of old code from those of new. Immutable; calling it calls the function.
+    of old code from those of new. `together`: a batch operator whose arguments are arrays too, so that one of its
+    calls answers many of filters. Immutable; calling it calls the function.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Operator:
     cost: float | None = None
     time_limit: float | None = TIME_LIMIT
     batch: bool = False
+    together: bool = False
     reads: Mapping[str, str] | None = None
     prepare: Callable[[], object] | None = None
     about: str = field(default="", repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from threading import Lock
 from typing import TypeAlias
@@ -19,7 +19,6 @@ from tamis.operators.inputs import Inputs
 from tamis.operators.joining import Substitutions, TooLargeError
 from tamis.operators.nodes import Nodes
 from tamis.operators.schedules import Asked, Live, Run
-from tamis.operators.schedules.truth import TRUE, UNKNOWN
 from tamis.operators.siblings import Siblings
 from tamis.schema import Schema
 
@@ -30,16 +29,6 @@ SAMPLE = 16
 """Events of a batch whose whole course is shown to the schedule."""
 
 
-@dataclass(slots=True)
-class Observed:
-    """What a batch has shown of one predicate."""
-
-    evaluated: int = 0
-    held: int = 0
-    timed: int = 0
-    milliseconds: float = 0.0
-
-
 class Evaluation:
     """The course of one batch. Made and used by one thread; `stepping` is held whenever the schedule is spoken to."""
 
@@ -47,7 +36,6 @@ class Evaluation:
         self, batch: pa.RecordBatch, schema: Schema, cases: Cases, nodes: Nodes, caller: Caller, stepping: Lock
     ) -> None:
         self.inputs = Inputs(batch, schema)
-        self.observed: dict[int, Observed] = {}
         self.too_large = 0
         """Cases given up because their joins grew too large."""
         self._cases = cases
@@ -80,56 +68,64 @@ class Evaluation:
 
     def step(self, run: Run, asked: Asked) -> list[Job]:
         """Evaluates what is asked for and tells the run; gives what came of it."""
-        jobs = self._jobs(asked)
+        jobs = list(self._jobs(*self._nodes.wanted(asked)))
         self._caller.evaluate(jobs, self.inputs)
-        for job in jobs:
-            events, truths = job.rows.astype(np.int32), job.truths
-            dismissed = self._keep(job, truths)
-            idle = self._siblings.idle(job.predicate.number, job.rows, truths, self.substitutions)
-            self._observe(job, truths)
-            with self._stepping:
-                if len(dismissed[0]):  # before the truths are told, which might make them match
-                    run.dismiss(*dismissed)
-                if len(idle[0]):
-                    run.dismiss(*idle)
-                for said in self._nodes.told(job.predicate.number, events, truths):
-                    run.tell(*said)
-                    if job.called and job.predicate.resolved.operator.cost is None:
-                        run.spent(int(said[1][0]), job.called, 1000 * job.seconds)
+        numbers = np.concatenate([_numbers(job) for job in jobs])
+        events = np.concatenate([job.rows for job in jobs]).astype(np.int32)
+        truths = np.concatenate([job.answers.truths for job in jobs])
+        dismissed = self._keep(jobs)
+        idle = self._siblings.idle(numbers, events, truths, self.substitutions)
+        with self._stepping:
+            if len(dismissed[0]):  # before the truths are told, which might make them match
+                run.dismiss(*dismissed)
+            if len(idle[0]):
+                run.dismiss(*idle)
+            for said in self._nodes.told(numbers, events, truths):
+                run.tell(*said)
+            self._time(run, jobs)
         return jobs
 
-    def _jobs(self, asked: Asked) -> list[Job]:
-        """A job a predicate, whether its truth or its untruth is wanted."""
-        wanted: dict[int, list[npt.NDArray[np.int32]]] = {}
-        for place, node in enumerate(asked.predicates.tolist()):
-            events = asked.events[asked.offsets[place] : asked.offsets[place + 1]]
-            wanted.setdefault(self._nodes.predicate(node), []).append(events)
+    def _jobs(self, numbers: Int32s, events: Int32s) -> Iterator[Job]:
+        """A job a predicate, whether its truth or its untruth is wanted; a job a kind of calls made together."""
         predicates = self._cases.predicates
-        return [
-            Job(predicates[number], np.unique(np.concatenate(events)).astype(np.int64))
-            for number, events in wanted.items()
-        ]
+        rows = events.astype(np.int64)
+        first = np.flatnonzero(np.diff(numbers, prepend=-1))
+        together: dict[object, list[int]] = {}
+        for number, begin, end in zip(
+            numbers[first].tolist(), first.tolist(), [*first[1:].tolist(), len(rows)], strict=True
+        ):
+            predicate = predicates[number]
+            if predicate.resolved.operator.together:
+                together.setdefault(predicate.kind, []).extend(range(begin, end))
+            else:
+                yield Job([predicate], rows[begin:end])
+        for places in together.values():
+            some = np.array(places)
+            some = some[np.argsort(rows[some], kind="stable")]
+            yield Job([predicates[number] for number in numbers[some].tolist()], rows[some])
 
-    def _keep(self, job: Job, truths: npt.NDArray[np.int8]) -> tuple[Int32s, Int32s]:
+    def _keep(self, jobs: Sequence[Job]) -> tuple[Int32s, Int32s]:
         """Keeps the bindings; gives the pairs of event and schedule's number that these decide against."""
         rows, numbers = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-        checks = self._cases.checks.get(job.predicate.number)
-        if not job.predicate.variables:
-            return rows[0], numbers[0]
-        for place in np.flatnonzero(truths == TRUE).tolist():
-            row, bindings = int(job.rows[place]), job.answers[place].bindings
-            self._bindings[job.predicate.number, row] = bindings
-            if checks:
-                numbers.append(self._nodes.numbers(checks.failing(bindings, self.fields(row))))
-                rows.append(np.full(len(numbers[-1]), row, np.int32))
+        for job in jobs:
+            for place, bindings in job.answers.bindings.items():
+                row, predicate = int(job.rows[place]), job.predicate(place).number
+                self._bindings[predicate, row] = bindings
+                checks = self._cases.checks.get(predicate)
+                if checks:
+                    numbers.append(self._nodes.numbers(checks.failing(bindings, self.fields(row))))
+                    rows.append(np.full(len(numbers[-1]), row, np.int32))
         return np.concatenate(rows), np.concatenate(numbers)
 
-    def _observe(self, job: Job, truths: npt.NDArray[np.int8]) -> None:
-        seen = self.observed.setdefault(job.predicate.number, Observed())
-        seen.evaluated += int((truths != UNKNOWN).sum())
-        seen.held += int((truths == TRUE).sum())
-        seen.timed += job.called
-        seen.milliseconds += 1000 * job.seconds
+    def _time(self, run: Run, jobs: Sequence[Job]) -> None:
+        """Tells what calls took, of operators whose cost is learned."""
+        for job in jobs:
+            if job.called and job.operator.cost is None:
+                # Within a call nothing tells one predicate's time from another's.
+                numbers, counts = np.unique(_numbers(job)[job.asked], return_counts=True)
+                costs = 1000 * job.seconds * counts / len(job.asked)
+                for nodes, there in self._nodes.both(numbers):
+                    run.spent(nodes, counts[there], costs[there])
 
     def _joined(self, events: Int64s, cases: Int64s) -> tuple[Int64s, Int64s]:
         """Of the pairs whose calls all hold, those whose bindings can be joined."""
@@ -152,3 +148,10 @@ class Evaluation:
     def fields(self, row: int) -> Fields:
         """What constraints compare with, of one event."""
         return partial(self.inputs.field, row)
+
+
+def _numbers(job: Job) -> Int32s:
+    """The predicate wanted on each row of a job."""
+    if len(job.predicates) == 1:
+        return np.full(len(job.rows), job.predicates[0].number, np.int32)
+    return np.array([predicate.number for predicate in job.predicates], np.int32)

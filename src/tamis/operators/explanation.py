@@ -104,7 +104,7 @@ class Course:
         run = self._evaluation.begin(Live(offsets, self._nodes.numbers(calling)))
         while len(asked := run.ask()):
             for job in self._evaluation.step(run, asked):
-                number = job.predicate.number
+                number = job.predicates[0].number
                 self.answers[number] = job.answers[0]
                 gone = {case for case in wanting[number] if case in left and not self._stands(case, number)}
                 left -= gone
@@ -142,7 +142,7 @@ class Course:
         return CourseExplanation(
             found is not None,
             tuple(alternatives),
-            tuple(_step(job, gone, job.predicate.number in concerned) for job, gone in self.jobs),
+            tuple(_step(job, gone, job.predicates[0].number in concerned) for job, gone in self.jobs),
             len(live),
             None if found is None else {name: outside(value) for name, value in found.first.items()},
             0 if found is None else found.count,
@@ -150,10 +150,11 @@ class Course:
 
 
 def _step(job: Job, eliminated: int, concerned: bool) -> Step:
-    answer, names = job.answers[0], [f"?x{number + 1}" for number in range(job.predicate.variables)]
+    answer, predicate = job.answers[0], job.predicates[0]
+    names = [f"?x{number + 1}" for number in range(predicate.variables)]
     bindings = tuple(dict(zip(names, map(outside, one), strict=True)) for one in answer.bindings)
     failure = answer.failure or ("" if job.called else "not called")
-    return Step(str(job.predicate), TRUTHS[answer.truth], bindings, failure, 1000 * job.seconds, eliminated, concerned)
+    return Step(str(predicate), TRUTHS[answer.truth], bindings, failure, 1000 * job.seconds, eliminated, concerned)
 
 
 class Judging:
@@ -190,8 +191,8 @@ class Judging:
 
     def _state(self, call: Call, predicate: Predicate, answer: Answer) -> State:
         if answer.truth == UNKNOWN:
-            fits = self._evaluation.inputs.fit(predicate.resolved, np.zeros(1, np.int64)).all()
-            return "unknown" if fits else "absent"
+            fits = self._evaluation.inputs.fit(predicate.resolved, np.zeros(1, np.int64))
+            return "unknown" if len(fits) else "absent"
         return "held" if (answer.truth == TRUE) != call.negated else "failed"
 
     def _constraints(self, entry: Entry, calls: Sequence[Call]) -> list[Verdict]:

@@ -80,6 +80,8 @@ class Health:
             self.tallies[name] = self.tallies.get(name, Tally()) + tally
 
     def is_suspended(self, name: str) -> bool:
+        if name not in self._breakers:
+            return False
         with self._lock:
             breaker = self._breakers.get(name)
             return breaker is not None and self.clock() < breaker.until

@@ -27,25 +27,29 @@ class Inputs:
     def __init__(self, batch: pa.RecordBatch, schema: Schema) -> None:
         self._batch = batch
         self._schema = schema
-        self._present: dict[str, npt.NDArray[np.bool_]] = {}
+        self._fit: dict[tuple[str, ...], npt.NDArray[np.bool_] | None] = {}
+        self._columns: dict[str, pa.Array] = {}
         self._fields: dict[str, list[list[Bindable]]] = {}
         self._events: dict[int, dict[str, Any]] = {}
 
     def __len__(self) -> int:
         return len(self._batch)
 
-    def fit(self, resolved: Resolved, rows: Rows) -> npt.NDArray[np.bool_]:
-        """Which of the rows have everything that the operator reads."""
-        fit = np.ones(len(rows), np.bool_)
-        for name in resolved.attributes:
-            fit &= self._presence(name)[rows]
-        return fit
+    def fit(self, resolved: Resolved, rows: Rows) -> Rows:
+        """The places of those among the rows that have everything that the operator reads."""
+        names = resolved.attributes
+        if names not in self._fit:
+            fit = np.ones(len(self._batch), np.bool_)
+            for name in names:
+                fit &= present(self._column(name))
+            self._fit[names] = None if fit.all() else fit
+        known = self._fit[names]
+        return np.arange(len(rows), dtype=np.int64) if known is None else np.flatnonzero(known[rows])
 
     def arrays(self, resolved: Resolved, rows: Rows) -> list[Any]:
         """Arrow data for a batch operator, an array (or the whole batch) for each of its inputs."""
-        taken = pa.array(rows)
         return [
-            self._typed.take(taken) if given.attribute is None else self._column(given.attribute).take(taken)
+            _taken(self._typed if given.attribute is None else self._column(given.attribute), rows)
             for given in resolved.inputs
         ]
 
@@ -54,7 +58,7 @@ class Inputs:
         columns = [
             [self.event(row) for row in rows.tolist()]
             if given.attribute is None
-            else _python(self._column(given.attribute).take(pa.array(rows)))
+            else _python(_taken(self._column(given.attribute), rows))
             for given in resolved.inputs
         ]
         return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
@@ -78,15 +82,12 @@ class Inputs:
         values: list[Any] = _comparable(self._column(attribute).slice(row, 1))[0]
         return [shown_bytes(value) if isinstance(value, bytes) else outside(value) for value in values]
 
-    def _presence(self, attribute: str) -> npt.NDArray[np.bool_]:
-        if attribute not in self._present:
-            self._present[attribute] = present(self._column(attribute))
-        return self._present[attribute]
-
     def _column(self, attribute: str) -> pa.Array:
-        if attribute in self._typed.schema.names:
-            return self._typed.column(attribute)
-        return pa.nulls(len(self._batch), self._schema.attributes[attribute].arrow_type)
+        if attribute not in self._columns:
+            there = attribute in self._typed.schema.names
+            missing = self._schema.attributes[attribute].arrow_type
+            self._columns[attribute] = self._typed.column(attribute) if there else pa.nulls(len(self._batch), missing)
+        return self._columns[attribute]
 
     @cached_property
     def _typed(self) -> pa.RecordBatch:
@@ -99,6 +100,13 @@ class Inputs:
         types = pa.array([some or [default] for some in given], pa.list_(pa.string()))
         columns = {EVENT_TYPE: types} | {n: self._batch.column(n) for n in names if n != EVENT_TYPE}
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _taken(data: Any, rows: Rows) -> Any:
+    """An array's or a batch's rows; not copied where they follow each other. `rows` ascend."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+        return data.slice(int(rows[0]), len(rows))
+    return data.take(pa.array(rows))
 
 
 def _python(column: pa.Array) -> list[Any]:

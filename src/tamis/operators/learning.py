@@ -37,10 +37,11 @@ class Learned:
         """So many events have gone by."""
         self._counts *= 0.5 ** (events / HALF_LIFE)
 
-    def note(self, predicate: int, evaluated: int, held: int, timed: int, milliseconds: float) -> None:
-        self._counts[:, predicate] += (evaluated, held, timed, milliseconds)
+    def note(self, predicates: npt.NDArray[np.int32], counts: npt.NDArray[np.float64]) -> None:
+        """More of these predicates, none of which comes twice: a row each of the four counts."""
+        self._counts[:, predicates] += counts
 
-    def selectivity(self, predicates: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def selectivity(self, predicates: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """How likely each is to hold; even, as long as little is known."""
         seen = self._counts[:, predicates]
         return (seen[_HELD] + 2 * LIKELY) / (seen[_EVALUATED] + 2)

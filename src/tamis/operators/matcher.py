@@ -19,8 +19,9 @@ from tamis.matching.naive import event_values
 from tamis.matching.statistics import Statistics
 from tamis.operators.caller import Caller
 from tamis.operators.cases import Cases, Entry
-from tamis.operators.evaluation import Evaluation, Observed
+from tamis.operators.evaluation import Evaluation
 from tamis.operators.explanation import Course, CourseExplanation
+from tamis.operators.growing import NumberSet, reaching
 from tamis.operators.guards import GuardedRows, Guards
 from tamis.operators.health import Health, Tally
 from tamis.operators.learning import Learned
@@ -70,7 +71,7 @@ class OperatorMatcher:
         self._gate = threading.Condition()
         self._stepping = threading.Lock()
         self._matching = self._waiting = 0
-        self._lessons: list[tuple[Evidence, dict[int, Observed]]] = []
+        self._lessons: list[Evidence] = []
         self._learned = Learned()
         self._empty()
 
@@ -78,9 +79,8 @@ class OperatorMatcher:
         self._roster = Roster()
         self._cases = Cases(self.operators)
         self._owner_of = np.zeros(0, np.int64)
-        self._always = np.zeros(0, np.int64)  # cases that no guard keeps from being evaluated
-        self._certain = np.zeros(0, np.int64)  # cases that hold for every event
-        self._numbered = True
+        self._always = NumberSet()  # cases that no guard keeps from being evaluated
+        self._certain = NumberSet()  # cases that hold for every event
         self._guards = Guards(self._schema, self._limits, self._statistics)
         self._nodes: Nodes | None = None
 
@@ -116,35 +116,31 @@ class OperatorMatcher:
             numbers = [self._roster.add(id, text) for id, text in pairs]
             guarded += self._cases.add(block, numbers)
         entries = self._cases.entries
+        self._owner_of = reaching(self._owner_of, len(entries), -1)
         for case in range(first, len(entries)):
-            self._roster.own(self._cases.entry(case).subscription, case)
+            entry = self._cases.entry(case)
+            self._roster.own(entry.subscription, case)
+            self._owner_of[case] = entry.subscription
+            if not entry.shape.is_guarded:
+                (self._always if entry.wanted else self._certain).add(case)
         self._guards.add(guarded)
-        self._numbered = False
         if self._nodes is not None and len(entries) - first > first // 4:
             self._nodes = None  # dearer to insert than to build anew
         if self._nodes is not None:
             for case in range(first, len(entries)):
                 self._nodes.insert(case, self._cases.entry(case))
 
-    def _number_cases(self) -> None:
-        """What matching looks up by case, once after many changes."""
-        self._numbered = True
-        entries = self._cases.entries
-        self._owner_of = np.array([-1 if one is None else one.subscription for one in entries], np.int64)
-        always = [case for case, one in enumerate(entries) if one is not None and not one.shape.is_guarded]
-        self._always = np.array([case for case in always if self._cases.entry(case).wanted], np.int64)
-        self._certain = np.array([case for case in always if not self._cases.entry(case).wanted], np.int64)
-
     def remove(self, ids: Iterable[str]) -> None:
         """All of them are there."""
         with self._changing():
             gone = [case for id in ids for case in self._roster.remove(id)]
             self._guards.remove(case for case in gone if self._cases.entry(case).shape.is_guarded)
-            if self._nodes is not None:
-                for case in gone:
+            for case in gone:
+                self._always.discard(case)
+                self._certain.discard(case)
+                if self._nodes is not None:
                     self._nodes.delete(case)
             self._cases.remove(gone)
-            self._numbered = False
             if self._roster.given > 2 * len(self._roster) + 1_000:
                 self._rebuild()
 
@@ -174,8 +170,6 @@ class OperatorMatcher:
         with self._gate:
             self._gate.wait_for(lambda: self._waiting == 0)
             self._matching += 1
-            if not self._numbered:
-                self._number_cases()
             if self._nodes is None:
                 self._nodes = Nodes(self.schedule, self._cases, self._learned)
             nodes = self._nodes
@@ -189,25 +183,34 @@ class OperatorMatcher:
     def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]:
         """What the events of a canonical batch match, and their bindings, made when asked for."""
         parts: list[Part] = []
-        found: list[tuple[int, Evaluation | None, Matched]] = []
+        found: list[tuple[int, Evaluation, Matched]] = []
+        reporting: dict[int, Entry] = {}
         with self._reading() as nodes:
-            size = max(1, min(EVENTS, PAIRS // max(1, len(self._always))))
+            size = max(1, min(EVENTS, PAIRS // max(1, len(self._always) if self._listed else 1)))
             for first in range(0, len(batch), size):
                 evaluation, matched = self._chunk(batch.slice(first, size), nodes)
                 counts = np.bincount(matched[0], minlength=min(size, len(batch) - first))
                 offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
                 parts.append(Part(first, offsets, matched[1].astype(np.int32)))
-                bound = any(self._cases.entry(case).reports for case in np.unique(matched[2]).tolist())
-                found.append((first, evaluation if bound else None, matched))
-            names, entries = self._roster.names, list(self._cases.entries)
-        return Answer(names, parts), partial(_bindings, names, found, entries)
+                entries = {case: self._cases.entry(case) for case in np.unique(matched[2]).tolist()}
+                bound = {case: entry for case, entry in entries.items() if entry.reports}
+                if evaluation is not None and bound:
+                    reporting |= bound
+                    found.append((first, evaluation, matched))
+            names = self._roster.names
+        return Answer(names, parts), partial(_bindings, names, found, reporting)
+
+    @property
+    def _listed(self) -> bool:
+        """Whether events differ in the cases that are in question, so that these must be listed for each."""
+        return bool(self._guards) or len(self._certain) > 0
 
     def _chunk(self, batch: pa.RecordBatch, nodes: Nodes) -> tuple[Evaluation | None, Matched]:
         events, cases = self._guards.candidates(batch)
         numbers = nodes.numbers(cases)
         calling = numbers != NONE
         certain = np.repeat(np.arange(len(batch), dtype=np.int64), len(self._certain))
-        held = [(events[~calling], cases[~calling]), (certain, np.tile(self._certain, len(batch)))]
+        held = [(events[~calling], cases[~calling]), (certain, np.tile(self._certain.array, len(batch)))]
         evaluation = None
         done = np.concatenate([self._pairs(*some) for some in held])
         live = self._live(len(batch), events[calling], cases[calling], done, nodes)
@@ -222,11 +225,11 @@ class OperatorMatcher:
 
         `done` are pairs of event and subscription that match whatever operators say.
         """
-        if not self._guards and not len(done) and len(self._always):
+        if not self._listed and len(self._always):
             return None
         every = np.repeat(np.arange(count, dtype=np.int64), len(self._always))
         events = np.concatenate([events, every])
-        cases = np.concatenate([cases, np.tile(self._always, count)])
+        cases = np.concatenate([cases, np.tile(self._always.array, count)])
         if len(done):
             open_yet = ~np.isin(self._pairs(events, cases), done)
             events, cases = events[open_yet], cases[open_yet]
@@ -250,16 +253,15 @@ class OperatorMatcher:
 
     def _learn(self, nodes: Nodes, evaluation: Evaluation) -> None:
         with self._gate:
-            self._lessons.append((evaluation.evidence, evaluation.observed))
-            if self._matching > 1 or sum(evidence.events for evidence, _ in self._lessons) < LEARN_AFTER:
+            self._lessons.append(evaluation.evidence)
+            if self._matching > 1 or sum(evidence.events for evidence in self._lessons) < LEARN_AFTER:
                 return
             lessons, self._lessons = self._lessons, []
-            for evidence, observed in lessons:
+            self._learned.grow(len(self._cases.predicates))
+            for evidence in lessons:
                 nodes.schedule.learn(evidence)
-                self._learned.grow(len(self._cases.predicates))
                 self._learned.fade(evidence.events)
-                for predicate, seen in observed.items():
-                    self._learned.note(predicate, seen.evaluated, seen.held, seen.timed, seen.milliseconds)
+                self._learned.note(*nodes.shown(evidence))
 
     def statistics(self) -> OperatorTable:
         """How the operators fare."""
@@ -301,23 +303,20 @@ class OperatorMatcher:
         with self._reading() as nodes:
             _, guarded = self._guards.candidates(batch)
             evaluation = Evaluation(batch, self._schema, self._cases, nodes, self._caller, self._stepping)
-            live = np.concatenate([self._certain, self._always, guarded])
+            live = np.concatenate([self._certain.array, self._always.array, guarded])
             course = Course(evaluation, self._cases, nodes, live, self._schema)
             course.run()
             return course.explained(self._roster.cases(id), event_values(batch, self._schema)[0])
 
 
 def _bindings(
-    names: pa.Array, found: list[tuple[int, Evaluation | None, Matched]], entries: list[Entry | None]
+    names: pa.Array, found: list[tuple[int, Evaluation, Matched]], entries: Mapping[int, Entry]
 ) -> list[Binding]:
-    """The bindings of all matches that have variables with a name."""
+    """The bindings of all matches of these entries, by case: those that have variables with a name."""
     made: list[Binding] = []
     for first, evaluation, (events, owners, cases) in found:
         for event, owner, case in zip(events.tolist(), owners.tolist(), cases.tolist(), strict=True):
-            entry = entries[case]
-            if evaluation is None or entry is None or not entry.reports:
-                continue
-            substitutions = evaluation.substitutions(event, entry)
+            substitutions = evaluation.substitutions(event, entries[case]) if case in entries else None
             if substitutions is not None:
                 variables = {name: outside(value) for name, value in substitutions.first.items()}
                 made.append(Binding(first + event, names[owner].as_py(), variables, substitutions.count))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.language import Limits, Signatures, bind, parse
-from tamis.language.calls import Arithmetic, Call, Constraint, Expression, Field, Moment, Variable, fields_of, opposite
+from tamis.language.calls import Arithmetic, Call, Constraint, Expression, Field, Moment, Variable, fields_of
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.explanation import Explanation
 from tamis.matching.matcher import Subscriptions
@@ -18,6 +18,7 @@ from tamis.matching.matches import Answer as Matched
 from tamis.matching.matches import Binding, Part
 from tamis.matching.naive import Values, event_values, holds
 from tamis.operators.answers import Answer, read_batch, read_scalar
+from tamis.operators.asking import columns_of, failure_of
 from tamis.operators.inputs import Inputs
 from tamis.operators.matcher import OperatorMatcher
 from tamis.operators.predicates import Predicate, Predicates
@@ -91,35 +92,35 @@ def constraint_holds(
 ) -> bool:
     """A constraint, or its negation, for one substitution."""
     names = fields_of(leaf)
-    if negated and not any(schema.attributes[name].multiple for name in names):
-        leaf, negated = opposite(leaf), False
     given = [[_typed(value, name, schema) for value in values.get(name, ())] for name in names]
     if not all(given):
         return False
-    some = any(_compares(leaf, bound, dict(zip(names, chosen, strict=True))) for chosen in product(*given))
-    return some != negated
+    found = [_compares(leaf, bound, dict(zip(names, chosen, strict=True))) for chosen in product(*given)]
+    if any(schema.attributes[name].multiple for name in names):
+        return any(found) != negated  # of several values none holds, comparable or not
+    return found == [not negated]
 
 
 def _typed(value: Any, attribute: str, schema: Schema) -> Bindable:
     return Moment(value) if schema.attributes[attribute].domain.kind == "timestamp" else value
 
 
-def _compares(leaf: Constraint, bound: Mapping[str, Bindable], fields: Mapping[str, Bindable]) -> bool:
+def _compares(leaf: Constraint, bound: Mapping[str, Bindable], fields: Mapping[str, Bindable]) -> bool | None:
+    """Whether a constraint holds; None where its sides have no value, or none of one kind."""
     left = _value(leaf.left, bound, fields)
     rights = leaf.right if isinstance(leaf.right, tuple) else (leaf.right,)
     keys = [None if (value := _value(right, bound, fields)) is None else key_of(value) for right in rights]
     if left is None or None in keys:
-        return False
+        return None
     kind, ours = key_of(left)
     theirs = [value for other, value in filter(None, keys) if other == kind]
-    if leaf.operator == "IN":
-        return ours in theirs
-    if leaf.operator == "NOT IN":
-        return bool(theirs) and ours not in theirs
-    return any(
-        {"=": ours == b, "!=": ours != b, "<": ours < b, "<=": ours <= b, ">": ours > b, ">=": ours >= b}[leaf.operator]
-        for b in theirs
-    )
+    if not theirs:
+        return None
+    if leaf.operator in ("IN", "NOT IN"):
+        return (ours in theirs) == (leaf.operator == "IN")
+    (b,) = theirs
+    signs = {"=": ours == b, "!=": ours != b, "<": ours < b, "<=": ours <= b, ">": ours > b, ">=": ours >= b}
+    return bool(signs[leaf.operator])
 
 
 def _value(side: Expression, bound: Mapping[str, Bindable], fields: Mapping[str, Bindable]) -> Bindable | None:
@@ -197,7 +198,7 @@ class NaiveOperators:
         numbers: list[list[int]] = []
         bindings: list[Binding] = []
         for row, values in enumerate(event_values(batch, self._schema)):
-            ask = _Asking(predicates, inputs, row)
+            ask = Asking(predicates, inputs, row)
             numbers.append([])
             for number, (id, (_, tree)) in enumerate(filters):
                 for leaves in alternatives(tree):
@@ -231,7 +232,7 @@ class NaiveOperators:
         """Nothing is learned here."""
 
 
-class _Asking:
+class Asking:
     """What operators say of one event, each predicate asked about once."""
 
     def __init__(self, predicates: Predicates, inputs: Inputs, row: int) -> None:
@@ -248,15 +249,16 @@ class _Asking:
 
     def _asked(self, predicate: Predicate) -> Answer:
         resolved = predicate.resolved
-        if not self._inputs.fit(resolved, self._row).all():
+        if not len(self._inputs.fit(resolved, self._row)):
             return Answer(UNKNOWN)
-        given, named = predicate.given()
         function = resolved.operator.function
         try:
             if resolved.operator.batch:
-                arrays = self._inputs.arrays(resolved, self._row)
-                return read_batch(function(*arrays, *given, **named), predicate, 1)[0]
+                given = columns_of([predicate]) if resolved.operator.together else predicate.given
+                by_position, by_name = resolved.passed(self._inputs.arrays(resolved, self._row), given)
+                return read_batch(function(*by_position, **by_name), predicate, 1)[0]
             (values,) = self._inputs.values(resolved, self._row)
-            return read_scalar(function(*values, *given, **named), predicate)
-        except Exception as error:  # noqa: BLE001 - whatever an operator raises, it is unknown
-            return Answer(UNKNOWN, failure=str(error))
+            by_position, by_name = resolved.passed(values, predicate.given)
+            return read_scalar(function(*by_position, **by_name), predicate)
+        except BaseException as error:  # noqa: BLE001 - whatever an operator raises, it is unknown
+            return Answer(UNKNOWN, failure=failure_of(error))

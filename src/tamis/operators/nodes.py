@@ -5,70 +5,88 @@ Evaluating a predicate tells both. A case is a subscription of the schedule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.operators.cases import Cases, Entry
+from tamis.operators.growing import reaching
 from tamis.operators.learning import Learned
-from tamis.operators.schedules import Problem, Schedule, schedule
+from tamis.operators.schedules import Asked, Evidence, Problem, Schedule, schedule
 from tamis.operators.schedules.truth import UNKNOWN
 
 Int32s = npt.NDArray[np.int32]
+Truths = npt.NDArray[np.int8]
 NONE = -1
 
 
 class Nodes:
-    """A schedule over the cases that call something, and the way between their numbers and its own."""
+    """A schedule over the cases that call something, and the way between their numbers and its own.
+
+    `_node_of[sign][p]` is the node that says that predicate p holds (sign 0), or does not (1); `NONE`: nobody wants it.
+    The other way, node n is about predicate `_predicate_of[n]` and has the sign `_negated[n]`.
+    """
 
     def __init__(self, name: str, cases: Cases, learned: Learned) -> None:
         """Of all the cases that there are."""
         self._cases = cases
         self._learned = learned
-        self._node_of: dict[tuple[int, bool], int] = {}
-        self._signed: list[tuple[int, bool]] = []
-        listed: list[list[int]] = []
-        calling: list[int] = []
-        for case, entry in enumerate(cases.entries):
-            if entry is not None and entry.wanted:
-                listed.append([self._node(literal) for literal in entry.literals])
-                calling.append(case)
+        self._node_of = [np.full(len(cases.predicates), NONE, np.int32) for _ in range(2)]
+        self._count = 0
+        self._predicate_of = np.zeros(0, np.int32)
+        self._negated = np.zeros(0, np.bool_)
+        calling = [case for case, entry in enumerate(cases.entries) if entry is not None and entry.wanted]
+        listed = [cases.entry(case).literals for case in calling]
+        signed = list(dict.fromkeys(literal for literals in listed for literal in literals))
+        node_of = {literal: node for node, literal in enumerate(signed)}
+        for literal in signed:
+            self._add_node(literal)
         self._case_of = np.array(calling, np.int64)
         self._number_of = np.full(len(cases.entries), NONE, np.int32)
         self._number_of[self._case_of] = np.arange(len(calling))
-        cost, selectivity = self._beliefs(range(len(self._signed)))
-        self.schedule: Schedule = schedule(name, Problem.of(listed, selectivity, cost))
+        cost, selectivity = self._beliefs(range(self._count))
+        members = [[node_of[literal] for literal in literals] for literals in listed]
+        self.schedule: Schedule = schedule(name, Problem.of(members, selectivity, cost))
+
+    def _add_node(self, literal: tuple[int, bool]) -> int:
+        predicate, negated = literal
+        node = self._count
+        self._count += 1
+        self._node_of = [reaching(nodes, predicate, NONE) for nodes in self._node_of]
+        self._predicate_of, self._negated = (
+            reaching(self._predicate_of, node, NONE),
+            reaching(self._negated, node, NONE),
+        )
+        self._node_of[negated][predicate] = node
+        self._predicate_of[node], self._negated[node] = predicate, negated
+        return node
 
     def _node(self, literal: tuple[int, bool]) -> int:
-        known = self._node_of.get(literal)
-        if known is None:
-            known = self._node_of[literal] = len(self._signed)
-            self._signed.append(literal)
-        return known
+        nodes = self._node_of[literal[1]]
+        known = int(nodes[literal[0]]) if literal[0] < len(nodes) else NONE
+        return self._add_node(literal) if known == NONE else known
 
-    def _beliefs(self, nodes: Iterable[int]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _beliefs(self, nodes: range) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         predicates = self._cases.predicates
         self._learned.grow(len(predicates))
-        signed = [self._signed[node] for node in nodes]
-        cost = np.array([self._learned.cost(predicates[predicate]) for predicate, _ in signed], np.float64)
-        numbers = np.array([predicate for predicate, _ in signed], np.int64)
+        numbers = self._predicate_of[nodes.start : nodes.stop]
+        cost = np.array([self._learned.cost(predicates[number]) for number in numbers.tolist()], np.float64)
         likely = self._learned.selectivity(numbers)
-        return cost, np.where(np.array([negated for _, negated in signed], np.bool_), 1 - likely, likely)
+        return cost, np.where(self._negated[nodes.start : nodes.stop], 1 - likely, likely)
 
     def insert(self, case: int, entry: Entry) -> None:
         """A new case; one without calls needs no schedule."""
         if not entry.wanted:
             return
-        before = len(self._signed)
+        before = self._count
         members = [self._node(literal) for literal in entry.literals]
-        cost, selectivity = self._beliefs(range(before, len(self._signed)))
+        cost, selectivity = self._beliefs(range(before, self._count))
         for some_cost, likely in zip(cost.tolist(), selectivity.tolist(), strict=True):
             self.schedule.add_predicate(some_cost, likely)
         number = self.schedule.insert(members)
-        self._case_of = _reaching(self._case_of, number)
-        self._number_of = _reaching(self._number_of, case)
+        self._case_of = reaching(self._case_of, number, NONE)
+        self._number_of = reaching(self._number_of, case, NONE)
         self._case_of[number], self._number_of[case] = case, number
 
     def delete(self, case: int) -> None:
@@ -87,25 +105,38 @@ class Nodes:
     def cases(self, numbers: Int32s) -> npt.NDArray[np.int64]:
         return self._case_of[numbers]
 
-    def predicate(self, node: int) -> int:
-        """The predicate whose truth, or untruth, a node is."""
-        return self._signed[node][0]
+    def wanted(self, asked: Asked) -> tuple[Int32s, Int32s]:
+        """Predicates, ascending, and beside each an event that is asked about; no pair comes twice."""
+        events, nodes = asked.pairs
+        predicates = self._predicate_of[nodes]
+        order = np.lexsort((events, predicates))
+        events, predicates = events[order], predicates[order]
+        if self._negated[nodes].any():
+            new = np.ones(len(events), np.bool_)
+            new[1:] = (np.diff(events) != 0) | (np.diff(predicates) != 0)
+            events, predicates = events[new], predicates[new]
+        return predicates, events
 
-    def told(
-        self, predicate: int, events: Int32s, truths: npt.NDArray[np.int8]
-    ) -> list[tuple[Int32s, Int32s, npt.NDArray[np.int8]]]:
-        """What a predicate's truths say of its nodes: events, nodes and truths beside each other."""
-        said = []
-        for negated in (False, True):
-            node = self._node_of.get((predicate, negated))
-            if node is not None:
-                known = np.where(truths == UNKNOWN, UNKNOWN, 1 - truths).astype(np.int8) if negated else truths
-                said.append((events, np.full(len(events), node, np.int32), known))
-        return said
+    def told(self, predicates: Int32s, events: Int32s, truths: Truths) -> Iterator[tuple[Int32s, Int32s, Truths]]:
+        """What predicates' truths say of their nodes: events, nodes and truths beside each other."""
+        untruths = np.where(truths == UNKNOWN, UNKNOWN, 1 - truths).astype(np.int8)
+        for nodes, there in self.both(predicates):
+            known = untruths if self._negated[nodes[0]] else truths
+            yield events[there], nodes, known[there]
 
+    def both(self, predicates: Int32s) -> Iterator[tuple[Int32s, npt.NDArray[np.bool_]]]:
+        """The nodes of predicates, of either sign, and which of the predicates have them."""
+        for node_of in self._node_of:
+            nodes = node_of[predicates]
+            there = nodes != NONE
+            if there.any():
+                yield nodes[there], there
 
-def _reaching(array: npt.NDArray[Any], place: int) -> npt.NDArray[Any]:
-    """The array, with room for this place and half as many more."""
-    if place < len(array):
-        return array
-    return np.concatenate([array, np.full(place + 1 + place // 2 - len(array), NONE, array.dtype)])
+    def shown(self, evidence: Evidence) -> tuple[Int32s, npt.NDArray[np.float64]]:
+        """What evidence says of predicates: how often each was evaluated, held, and was timed, and what that cost."""
+        nodes = evidence.predicates
+        predicates, negated = self._predicate_of[nodes], self._negated[nodes]
+        held = np.where(negated, evidence.evaluated - evidence.held, evidence.held)
+        counts = np.array([evidence.evaluated, held, evidence.timed, evidence.spent], np.float64)
+        once = ~negated | (self._node_of[0][predicates] == NONE)  # where both are wanted, both were told
+        return predicates[once], counts[:, once]

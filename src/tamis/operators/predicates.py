@@ -33,6 +33,10 @@ class Predicate:
     arguments: tuple[Argument, ...]
     places: tuple[tuple[int, Parameter], ...]
     variables: int
+    given: tuple[Any, ...]
+    """The arguments as the function gets them."""
+    kind: Key
+    """What predicates have in common that one call of the function can be about: all but their values."""
 
     @property
     def name(self) -> str:
@@ -41,13 +45,6 @@ class Predicate:
 
     def __str__(self) -> str:
         return print_called(Call(self.name, self.arguments))
-
-    def given(self) -> tuple[list[Any], dict[str, Any]]:
-        """The function's arguments after its inputs: those passed by position and those by name."""
-        values = [Var if isinstance(one, Variable) else outside(one) for one in self.arguments]  # type: ignore[arg-type]
-        formals = self.resolved.arguments
-        by_name = {f.parameter.name: v for f, v in zip(formals, values, strict=False) if f.passed == "by name"}
-        return values[: len(values) - len(by_name)], by_name
 
 
 class Predicates:
@@ -87,7 +84,9 @@ class Predicates:
             for part, parameter in zip(call.arguments, listed, strict=False)
             if isinstance(part, Variable)
         )
-        return Predicate(number, resolved, arguments, places, len(names))
+        given = tuple(Var if isinstance(one, Variable) else outside(one) for one in arguments)  # type: ignore[arg-type]
+        kind = (call.operator, *(one.name if isinstance(one, Variable) else type(one) for one in arguments))
+        return Predicate(number, resolved, arguments, places, len(names), given, kind)
 
 
 def _unified(call: Call) -> tuple[Key, dict[str, int]]:

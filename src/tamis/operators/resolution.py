@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from tamis.errors import OperatorError
 from tamis.language.signatures import Signature
@@ -20,7 +23,7 @@ class Input:
     attribute: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resolved:
     """An operator whose parameters are dealt out. `inputs` and `arguments` are each in the function's order."""
 
@@ -35,7 +38,31 @@ class Resolved:
         rest = next((formal.parameter for formal in self.arguments if formal.passed == "as rest"), None)
         return Signature(self.operator.name, listed, rest, self.operator.version)
 
-    @property
+    def passed(self, inputs: Sequence[Any], arguments: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """What the function is called with, by position and by name, given the values of both."""
+        if self._in_order:
+            return (*inputs, *arguments), {}
+        listed = [formal for formal in self.arguments if formal.passed != "as rest"]
+        values = {given.formal.parameter.name: value for given, value in zip(self.inputs, inputs, strict=True)}
+        values |= {formal.parameter.name: value for formal, value in zip(listed, arguments, strict=False)}
+        by_position: list[Any] = []
+        by_name: dict[str, Any] = {}
+        for formal in self.operator.formals:
+            if formal.passed == "as rest":
+                by_position += arguments[len(listed) :]
+            elif formal.passed == "by name":
+                by_name[formal.parameter.name] = values[formal.parameter.name]
+            else:
+                by_position.append(values[formal.parameter.name])
+        return by_position, by_name
+
+    @cached_property
+    def _in_order(self) -> bool:
+        """Whether the inputs come first and all is passed by position."""
+        dealt = [*(given.formal for given in self.inputs), *self.arguments]
+        return tuple(dealt) == self.operator.formals and all(formal.passed != "by name" for formal in dealt)
+
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """What must be present for the operator to be called."""
         return tuple(dict.fromkeys(given.attribute for given in self.inputs if given.attribute is not None))

@@ -15,7 +15,7 @@ class Roster:
         self._ids: list[str] = []
         self._texts: list[str] = []
         self._cases: list[list[int]] = []
-        self._arrow: pa.Array | None = None
+        self._arrow = pa.array([], pa.string())
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -34,8 +34,8 @@ class Roster:
     @property
     def names(self) -> pa.Array:
         """Ids by number, also of what was removed."""
-        if self._arrow is None:
-            self._arrow = pa.array(self._ids, pa.string())
+        if len(self._arrow) < len(self._ids):
+            self._arrow = pa.concat_arrays([self._arrow, pa.array(self._ids[len(self._arrow) :], pa.string())])
         return self._arrow
 
     def add(self, id: str, text: str) -> int:
@@ -44,7 +44,6 @@ class Roster:
         self._ids.append(id)
         self._texts.append(text)
         self._cases.append([])
-        self._arrow = None
         return number
 
     def remove(self, id: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -28,34 +28,38 @@ class Siblings:
 
     def begin(self, live: Live | None) -> None:
         """Which cases are in question for which event; None: all for all."""
-        several = [case for cases in self._cases.siblings.values() for case in cases]
-        if live is not None:
-            chosen = np.isin(live.subscriptions, self._nodes.numbers(np.array(several, np.int64)))
+        if live is not None and self._cases.siblings:
+            cases = self._nodes.cases(live.subscriptions)
+            chosen = self._cases.several(cases)
             events = np.repeat(np.arange(len(live.offsets) - 1), np.diff(live.offsets))[chosen]
-            cases = self._nodes.cases(live.subscriptions[chosen])
-            self._live = set(zip(events.tolist(), cases.tolist(), strict=True))
+            self._live = set(zip(events.tolist(), cases[chosen].tolist(), strict=True))
 
     def idle(
         self,
-        predicate: int,
-        rows: npt.NDArray[np.int64],
+        predicates: Int32s,
+        rows: Int32s,
         truths: npt.NDArray[np.int8],
         substitutions: Callable[[int, Entry], Substitutions | None],
     ) -> tuple[Int32s, Int32s]:
-        """Events and schedule's numbers of cases that need no more, after what was said of a predicate."""
+        """Events and schedule's numbers of cases that need no more, after what was said of predicates on events."""
         events, idle = list[int](), list[int]()
-        wanting = self._cases.alternative.get(predicate)
-        if wanting:
-            self._truths |= {(predicate, row): truth for row, truth in zip(rows.tolist(), truths.tolist(), strict=True)}
-            for case in wanting:
-                entry = self._cases.entry(case)
-                others = [other for other in self._cases.siblings[entry.subscription] if other != case]
-                for row in rows.tolist():
+        if self._cases.alternative:
+            for predicate, row, truth in zip(predicates.tolist(), rows.tolist(), truths.tolist(), strict=True):
+                for case in self._wanting(predicate, row, truth):
+                    entry = self._cases.entry(case)
                     if self._holds_first(case, entry, row, substitutions):
                         self._matched.add((row, entry.subscription))
+                        others = [other for other in self._cases.siblings[entry.subscription] if other != case]
                         events += [row] * len(others)
                         idle += others
         return np.array(events, np.int32), self._nodes.numbers(np.array(idle, np.int64))
+
+    def _wanting(self, predicate: int, row: int, truth: int) -> Iterable[int]:
+        """The cases that may hold now that this is known."""
+        wanting = self._cases.alternative.get(predicate, ())
+        if wanting:
+            self._truths[predicate, row] = truth
+        return wanting
 
     def _holds_first(
         self, case: int, entry: Entry, row: int, substitutions: Callable[[int, Entry], Substitutions | None]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import TamisError
-from tamis.operators.schedules.problem import Integers, Offsets, Truths
+from tamis.operators.schedules.problem import Integers, Offsets, Reals, Truths
 from tamis.operators.schedules.record import Evidence, Trail
 from tamis.operators.schedules.truth import TRUE, UNKNOWN
 
@@ -98,8 +98,8 @@ class Run:
         np.add.at(self._unknown, predicates[~known], 1)
         self._wants[lanes] = -1
 
-    def spent(self, predicate: int, evaluations: int, cost: float) -> None:
-        """What so many evaluations of a predicate cost together, in the unit of the declared costs."""
+    def spent(self, predicate: int | Integers, evaluations: int | Offsets, cost: float | Reals) -> None:
+        """What so many evaluations of a predicate, or each of several, cost, in the unit of declared costs."""
         self._timed[predicate] += evaluations
         self._spent[predicate] += cost
 

@@ -1,0 +1,45 @@
+"""Arrays that grow as numbers are given, without being copied each time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def reaching(array: npt.NDArray[Any], place: int, empty: int) -> npt.NDArray[Any]:
+    """The array, with room for this place and half as many more; what is new is `empty`."""
+    if place < len(array):
+        return array
+    return np.concatenate([array, np.full(place + 1 + place // 2 - len(array), empty, array.dtype)])
+
+
+class NumberSet:
+    """A set of numbers as an array, in no order; one comes or goes in constant time."""
+
+    def __init__(self) -> None:
+        self._numbers = np.zeros(8, np.int64)
+        self._place: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    @property
+    def array(self) -> npt.NDArray[np.int64]:
+        """Valid until the next change."""
+        return self._numbers[: len(self._place)]
+
+    def add(self, number: int) -> None:
+        """One that is not there yet."""
+        place = len(self._place)
+        self._numbers = reaching(self._numbers, place, 0)
+        self._numbers[place] = number
+        self._place[number] = place
+
+    def discard(self, number: int) -> None:
+        place = self._place.pop(number, None)
+        if place is not None and place < len(self._place):
+            last = int(self._numbers[len(self._place)])
+            self._numbers[place] = last
+            self._place[last] = place
