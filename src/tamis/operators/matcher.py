@@ -24,6 +24,7 @@ from tamis.operators.explanation import Course, CourseExplanation
 from tamis.operators.guards import GuardedRows, Guards
 from tamis.operators.health import Health, Tally
 from tamis.operators.learning import Learned
+from tamis.operators.lessons import Lessons, Seen
 from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.resolution import Resolved
 from tamis.operators.roster import Roster
@@ -42,6 +43,8 @@ PAIRS = 8_000_000
 """Pairs of event and case that may be in question together, if that is more than one event has."""
 LEARN_AFTER = 64
 """Events after which what they taught is taken over: a schedule plans anew then."""
+LEARNED_ENOUGH = 1_000
+"""Events after which a schedule that learns by itself is no longer replaced by one of what others learned."""
 
 
 class OperatorMatcher:
@@ -121,7 +124,7 @@ class OperatorMatcher:
         self._guards.add(guarded)
         self._numbered = False
         if self._nodes is not None and len(entries) - first > first // 4:
-            self._nodes = None  # dearer to insert than to build anew
+            self._plan_anew()  # dearer to insert than to build anew
         if self._nodes is not None:
             for case in range(first, len(entries)):
                 self._nodes.insert(case, self._cases.entry(case))
@@ -151,6 +154,7 @@ class OperatorMatcher:
     def _rebuild(self) -> None:
         """From the texts, without what was removed."""
         ids, texts = [*self._roster], [self._roster.text(id) for id in self._roster]
+        self._plan_anew()
         learned = self._learned.to_dict(self._cases.predicates)
         self._empty()
         bound = bind(pa.array(texts, pa.large_string()), self._schema, self._limits, self.signatures)
@@ -253,13 +257,55 @@ class OperatorMatcher:
             self._lessons.append((evaluation.evidence, evaluation.observed))
             if self._matching > 1 or sum(evidence.events for evidence, _ in self._lessons) < LEARN_AFTER:
                 return
-            lessons, self._lessons = self._lessons, []
-            for evidence, observed in lessons:
+            self._take_over(nodes)
+
+    def _take_over(self, nodes: Nodes | None) -> None:
+        """What events have taught since; the schedule learns it too, if it is still the one that they went through."""
+        lessons, self._lessons = self._lessons, []
+        self._learned.grow(len(self._cases.predicates))
+        for evidence, observed in lessons:
+            if nodes is not None:
                 nodes.schedule.learn(evidence)
-                self._learned.grow(len(self._cases.predicates))
-                self._learned.fade(evidence.events)
-                for predicate, seen in observed.items():
-                    self._learned.note(predicate, seen.evaluated, seen.held, seen.timed, seen.milliseconds)
+            self._learned.fade(evidence.events)
+            for predicate, seen in observed.items():
+                self._learned.note(predicate, seen.evaluated, seen.held, seen.timed, seen.milliseconds)
+
+    def _plan_anew(self) -> None:
+        """The next match builds a schedule by what is known then."""
+        self._take_over(None)
+        self._nodes = None
+
+    def lessons(self) -> Lessons:
+        """What was learned here since this was last asked, for other processes."""
+        with self._gate:
+            events, seen = self._learned.fresh(self._cases.predicates)
+            return Lessons(events, seen, self.health.fresh())
+
+    def known(self) -> dict[str, Seen]:
+        """All that was learned of the predicates, by operator."""
+        with self._gate:
+            return self._learned.seen(self._cases.predicates)
+
+    def take(self, lessons: Lessons) -> None:
+        """What was learned elsewhere from other events of the same stream."""
+        with self._gate:
+            self._learned.take(lessons.events, lessons.seen, self._cases.predicates)
+        for name, tally in lessons.tallies.items():
+            self.health.add(name, tally)
+
+    def start_from(self, seen: Mapping[str, Seen]) -> None:
+        """Believes what was learned in all processes, this one's part included, and plans anew by it.
+
+        A schedule that learns by itself and has done so for long knows more than these counts, and stays.
+        """
+        with self._changing():
+            if self._nodes is None or not self._nodes.learns or self._learned.lived < LEARNED_ENOUGH:
+                self._plan_anew()
+            self._learned.replace(seen, self._cases.predicates)
+
+    def adopt(self, health: Health) -> None:
+        """Counts, and suspends operators, together with others of this process; before the first match."""
+        self.health = self._caller.health = health
 
     def statistics(self) -> OperatorTable:
         """How the operators fare."""

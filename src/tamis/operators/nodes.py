@@ -41,6 +41,11 @@ class Nodes:
         cost, selectivity = self._beliefs(range(len(self._signed)))
         self.schedule: Schedule = schedule(name, Problem.of(listed, selectivity, cost))
 
+    @property
+    def learns(self) -> bool:
+        """Whether the schedule takes note of what events show."""
+        return type(self.schedule).learn is not Schedule.learn
+
     def _node(self, literal: tuple[int, bool]) -> int:
         known = self._node_of.get(literal)
         if known is None:
