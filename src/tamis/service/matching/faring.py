@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.operators.health import Tally
+from tamis.operators.statistics import OperatorStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,13 @@ class Fared:
     predicates: int = 0
     suspended: bool = False
 
+    @classmethod
+    def of(cls, statistics: OperatorStatistics) -> Fared:
+        """What an index or a table says."""
+        return cls(
+            statistics.tally, statistics.cost, statistics.selectivity, statistics.predicates, statistics.suspended
+        )
+
     def after(self, earlier: Tally) -> Fared:
         """The same, with what was counted before."""
         return replace(self, tally=earlier + self.tally)
@@ -35,3 +43,18 @@ class Fared:
     def from_dict(cls, form: Mapping[str, Any]) -> Fared:
         """What `to_dict` gave; TypeError if it is something else."""
         return cls(**{**form, "tally": Tally(**form["tally"])}) if "tally" in form else cls(**form)
+
+
+def noticed(now: Mapping[str, Fared], before: Mapping[str, Fared]) -> dict[str, Fared]:
+    """How operators fare, given how they fared a while ago: those that were left alone meanwhile are suspended.
+
+    Each worker suspends an operator by itself, and all that the others hear of it is how often it was left alone.
+    """
+    return {
+        name: replace(fared, suspended=fared.suspended or fared.tally.suspended > _left_alone(before.get(name)))
+        for name, fared in now.items()
+    }
+
+
+def _left_alone(fared: Fared | None) -> int:
+    return 0 if fared is None else fared.tally.suspended

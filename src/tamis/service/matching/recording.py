@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import SUBSCRIPTIONS, VIOLATIONS
+from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
 from tamis.service.matching.residuals import Residuals
 from tamis.service.store import Reached, Store
 
 RANK_BITS: Final = 24
-BINDINGS: Final = "bindings"
 
 Numbers = npt.NDArray[np.int64]
 
