@@ -145,6 +145,9 @@ def test_calls_and_constraints_are_shown_with_what_their_variables_were_bound_to
 def test_of_alternatives_that_may_all_have_held_only_what_they_share_is_shown() -> None:
     either = "price < 3 AND (mob_pattern(3) OR loc_in('Bronx'))"
     assert [one["condition"] for one in _called(either, None, price=1)] == ["price < 3"]
+    certain = "mob_pattern(3) OR price < 3"
+    assert [one["condition"] for one in _called(certain, None, price=1)] == ["price < 3"]
+    assert [one["condition"] for one in _called(certain, None, price=9)] == ["mob_pattern(3)"]
     with_variable = "mob_pattern(?n) AND ?n > 3 OR loc_in('Bronx') OR price > 5 AND mob_pattern(9)"
     assert [one["condition"] for one in _called(with_variable, '{"n":4}', price=1)] == ["mob_pattern(?n)", "?n > 3"]
     assert [one["condition"] for one in _called(with_variable, None, price=1)] == ["loc_in('Bronx')"]

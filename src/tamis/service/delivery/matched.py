@@ -88,7 +88,7 @@ class Matched:
             values = {name: event.values(name, schema) for one in plain for name in one.attributes}
             if binds == bound.keys() and all(_holds(condition, values, schema) for condition in plain):
                 shown = [_shown(condition, values) for condition in plain]
-                if subscription.kind != "operator":
+                if not called:
                     return shown
                 possible.append(shown + [_shown_called(one, bound) for one in called])
         return [one for one in possible[0] if all(one in other for other in possible)] if possible else []
