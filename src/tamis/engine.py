@@ -88,6 +88,11 @@ class Index:
         """The algorithm at work."""
         return self._matcher
 
+    @property
+    def calling(self) -> CallingPart | None:
+        """The part of the subscriptions that calls operators; None where there are no operators to call."""
+        return self._calling
+
     def match(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Matches:
         """Which subscriptions each event satisfies. `EventError` if a value is of no domain; R1–R3 are not checked."""
         batch = self.schema.to_arrow(events)

@@ -34,6 +34,7 @@ def notification(number: int) -> dict[str, Any]:
         "event_id": f"evt_{number}",
         "event": {"price": number},
         "matched": [{"condition": "price < 10", "values": {"price": [number]}}],
+        **({"bindings": {"people": number}} if number % 2 else {}),
     }
 
 
@@ -52,6 +53,8 @@ class ServiceDouble:
             self.lose -= 1
             raise httpx.ConnectError("refused")
         path = request.url.path
+        if path == "/v1/operators":
+            return httpx.Response(200, json={"items": [{"name": "mob_pattern", "calls": 3}]})
         if path == "/v1/events":
             return self._publish(request)
         if path == "/v1/subscriptions":

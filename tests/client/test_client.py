@@ -138,3 +138,33 @@ def test_the_asynchronous_client_does_the_same() -> None:
             return numbers
 
     assert asyncio.run(use()) == [1, 2, 3, 4, 5]
+
+
+def test_notifications_have_what_variables_were_bound_to() -> None:
+    with client(ServiceDouble()) as tamis:
+        first, second = itertools.islice(tamis.subscribe("mob_pattern(?people)").notifications(), 2)
+    assert (first.bindings, second.bindings) == ({"people": 1}, {})
+
+
+def test_operators_are_listed_by_both_clients() -> None:
+    with client(ServiceDouble()) as tamis:
+        listed = tamis.operators()
+
+    async def ask() -> list[dict[str, object]]:
+        async with asynchronous(ServiceDouble()) as tamis:
+            return await tamis.operators()
+
+    assert listed == asyncio.run(ask()) == [{"name": "mob_pattern", "calls": 3}]
+
+
+def test_bytes_are_published_as_base64() -> None:
+    double = ServiceDouble()
+    with client(double) as tamis:
+        tamis.publish({"image": b"hi"})
+        tamis.publish([{"image": b"hi"}, {"image": b""}])
+        with pytest.raises(TypeError, match="set has no form in JSON"):
+            tamis.publish({"image": {1}})
+    assert [request.content for request in double.requests] == [
+        b'{"image": "aGk="}',
+        b'{"image": "aGk="}\n{"image": ""}',
+    ]

@@ -50,7 +50,7 @@ def test_a_worker_has_one_shard_open_at_a_time(tmp_path: Path) -> None:
     shards = pipeline.shard(compiled(), tmp_path / "shards", 3).shards
     for part in shards.snapshot().parts:
         opened.opened(part, alone=True)
-        assert list(opened._OPEN) == [part]
+        assert [held for held, _ in opened._OPEN] == [part]
 
 
 def test_shards_that_are_incomplete_are_refused(tmp_path: Path) -> None:

@@ -1,47 +1,99 @@
-"""The operators that a command's filters may call: offered by installed packages, or found in a module."""
+"""The operators that a command's filters may call, and `tamis operators`, which lists what there is."""
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from tamis.cli.failures import CommandError
-from tamis.operators import Operator
+from tamis.cli.terminal import out, remark
+from tamis.errors import OperatorError
+from tamis.operators import Operator, installed, installed_names
+from tamis.operators.naming import operators_named
 
 OperatorsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--operator",
-        metavar="NAME",
-        help="An operator that filters may call: the name of one that an installed package offers, or module:name, "
-        "where the module is also looked for in this folder. May be given several times.",
+        "--operators",
+        metavar="NAMES",
+        help="Operators that filters may call, with commas between them: the names of those that installed packages "
+        "offer, or module:name, where the module is also looked for in this folder. May be given several times.",
         show_default=False,
     ),
 ]
 
 
-def operators_of(named: list[str] | None) -> list[Operator | str] | None:
+def operators_of(named: list[str] | None) -> list[Operator] | None:
     """What `tamis.compile` takes; None where none is named."""
-    return None if not named else [_found(name) for name in named]
+    names = separate(named)
+    return operators_named(names) if names else None
 
 
-def _found(name: str) -> Operator | str:
-    module, colon, path = name.partition(":")
-    if not colon:
-        return name
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+def separate(named: list[str] | None) -> list[str]:
+    """The names, one by one."""
+    return [name.strip() for some in named or () for name in some.split(",") if name.strip()]
+
+
+def operators(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Only these: names that installed packages offer, or module:name.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """List the operators that installed packages offer to filters.
+
+    Each is loaded to be shown, and one that cannot be is listed with the reason.
+
+    \b
+    [bold]Examples[/bold]
+      tamis operators
+      tamis operators mob_pattern city_watch:loc_in
+
+    \b
+    [bold]Exit codes[/bold]
+      0  listed
+      2  there is no operator of a name that was given
+    """
+    found: list[Operator | tuple[str, str]] = []
+    if names:
+        found += operators_named(names)
+    else:
+        found += [_offered(name) for name in installed_names()]
+    if not found:
+        remark("no installed package offers operators; docs/operators.md says how one does")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("name", "arguments", "cost", "version", ""):
+        table.add_column(heading, overflow="fold")
+    for one in found:
+        if isinstance(one, Operator):
+            table.add_row(
+                one.name,
+                Text(_arguments(one)),
+                "learned" if one.cost is None else f"{one.cost:g}",
+                one.version,
+                Text(one.about),
+            )
+        else:
+            table.add_row(one[0], "", "", "", Text(one[1], "red"))
+    out.print(table)
+
+
+def _offered(name: str) -> Operator | tuple[str, str]:
+    """The operator; its name and why it cannot be had, where that is so."""
     try:
-        found: object = importlib.import_module(module)
-    except ImportError as error:
-        raise CommandError(f"--operator {name}: there is no module {module} to import: {error}") from error
-    for part in path.split("."):
-        found = getattr(found, part, None)
-    if not isinstance(found, Operator):
-        raise CommandError(f"--operator {name}: {module} has no operator {path}; declare it with @tamis.operator")
-    return found
+        return installed(name)
+    except OperatorError as error:
+        return name, str(error)
+
+
+def _arguments(operator: Operator) -> str:
+    """The parameters of the function, those that the schema's attributes may fill too."""
+    reads = operator.reads or {}
+    return ", ".join(str(formal.parameter) for formal in operator.formals if formal.parameter.name not in reads)

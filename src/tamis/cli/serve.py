@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.failures import CommandError
+from tamis.cli.operators import OperatorsOption, separate
 from tamis.cli.terminal import remark, warn
 
 _LOCAL_NAMES = ("localhost", "ip6-localhost")
@@ -60,6 +61,7 @@ def serve(
         str | None,
         typer.Option("--spark", metavar="URL", help="spark://... or local\\[2] instead of all local cores."),
     ] = None,
+    operators: OperatorsOption = None,
     publish: Annotated[Who | None, typer.Option("--publish", help="Who may publish.", show_default="anyone")] = None,
     subscribe: Annotated[
         Who | None, typer.Option("--subscribe", help="Who may subscribe.", show_default="anyone")
@@ -83,6 +85,7 @@ def serve(
     [bold]Examples[/bold]
       tamis serve --schema auctions.yaml
       tamis serve --port 9000 --publish keys --subscribe keys
+      tamis serve --schema city.yaml --operators loc_in,mob_pattern
       TAMIS_STORE_URL=postgresql+psycopg://tamis@db/tamis tamis serve --log kafka://broker:9092/events
 
     \b
@@ -106,6 +109,7 @@ def serve(
             "store_url": store,
             "log_url": log,
             "spark_master": spark,
+            "operators": separate(operators) or None,
             "access.publish": None if publish is None else publish.value,
             "access.subscribe": None if subscribe is None else subscribe.value,
             "delivery.allow_private": True if allow_private else None,

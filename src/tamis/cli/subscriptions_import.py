@@ -11,6 +11,7 @@ import pyarrow as pa
 import typer
 
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.operators import OperatorsOption, separate
 from tamis.cli.options import RefusedOption
 from tamis.cli.paths import format_of, require_writable
 from tamis.cli.refusals import Refusal, report
@@ -19,6 +20,7 @@ from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
 from tamis.cli.subscriptions_tickets import TicketFile, ticket_file
 from tamis.cli.tables import FORMATS
 from tamis.cli.terminal import err, progress_bar, remark
+from tamis.language import Signatures
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ def subscriptions_import(
     days: Annotated[
         float, typer.Option("--days", min=0.001, max=_LONGEST_DAYS, help="How long the subscriptions are valid.")
     ] = 365,
+    operators: OperatorsOption = None,
     refused_to: RefusedOption = None,
     tickets_to: Annotated[
         Path | None,
@@ -97,6 +100,9 @@ def subscriptions_import(
         format_of(refused_to, FORMATS, "refused subscriptions")
         require_writable(refused_to)
     with opened_store(state, store) as opened:
+        from tamis.service.offering import Offering
+
+        offering = Offering.named(separate(operators))
         shape = _schema(opened, schema)
         if key and key not in {known.id for known in opened.keys.list() if known.revoked is None}:
             raise CommandError(f"the store has no key {key}; tamis keys list shows those it has")
@@ -105,7 +111,8 @@ def subscriptions_import(
         expires = datetime.now(UTC) + timedelta(days=days)
         start = time.perf_counter()
         with ticket_file(tickets_to) as tickets:
-            imported = _import(opened, read.table.slice(skip), shape, key, expires, tickets, skip)
+            called = offering.signatures(shape)
+            imported = _import(opened, read.table.slice(skip), shape, called, key, expires, tickets, skip)
     seconds = time.perf_counter() - start
     remark(f"{imported.taken:,} subscriptions imported in {seconds:.1f} s, valid until {expires:%Y-%m-%d %H:%M} UTC")
     if tickets_to is not None:
@@ -139,6 +146,7 @@ def _import(
     store: Store,
     table: pa.Table,
     schema: Schema,
+    operators: Signatures,
     owner: str,
     expires: datetime,
     tickets: TicketFile | None,
@@ -160,6 +168,7 @@ def _import(
                 expires,
                 {"mode": "pull"},
                 schema=schema,
+                operators=operators,
                 progress=show,
                 tickets=None if tickets is None else tickets.write,
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,8 @@ class Notification:
     """An event that a subscription matched.
 
     `id` is a function of event and subscription: whoever keeps the ids they have dealt with deals with each once.
-    `cursor` is where to go on from. `matched` names the conditions that held, with the event's values.
+    `cursor` is where to go on from. `matched` names the conditions that held, with the event's values. `bindings` are
+    what the filter's variables were bound to, by name.
     """
 
     id: str
@@ -30,6 +31,7 @@ class Notification:
     event_id: str
     event: Mapping[str, Any]
     matched: Sequence[Mapping[str, Any]]
+    bindings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, form: Mapping[str, Any]) -> Notification:
@@ -41,6 +43,7 @@ class Notification:
             event_id=form["event_id"],
             event=form["event"],
             matched=form["matched"],
+            bindings=form.get("bindings", {}),
         )
 
 

@@ -56,6 +56,11 @@ class AsyncClient:
         answer: dict[str, Any] = await self.send(requests.get("/v1/schema"))
         return answer
 
+    async def operators(self) -> list[dict[str, Any]]:
+        """The operators that filters may call, each with its signature, what it costs and how it fares."""
+        answer: list[dict[str, Any]] = (await self.send(requests.get("/v1/operators")))["items"]
+        return answer
+
     async def send(self, request: Request) -> Any:
         """The answer to a request; one that may be repeated is, when the service cannot be reached."""
         wait = FIRST_WAIT

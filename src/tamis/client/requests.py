@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 import uuid
@@ -43,13 +44,23 @@ def subscribe(filter: str, delivery: Delivery | None, validity: timedelta | None
 
 
 def publish(events: Event | Sequence[Event], key: str | None) -> Request:
-    """One event, or many as JSON lines. The key makes a repeat after a lost answer harmless."""
+    """One event, or many as JSON lines. The key makes a repeat after a lost answer harmless. Bytes go as base64."""
     headers = {"Idempotency-Key": key or uuid.uuid4().hex}
     if isinstance(events, Mapping):
-        content, kind = json.dumps(events), "application/json"
+        content, kind = _written(events), "application/json"
     else:
-        content, kind = "\n".join(map(json.dumps, events)), "application/x-ndjson"
+        content, kind = "\n".join(map(_written, events)), "application/x-ndjson"
     return Request("POST", "/v1/events", {**headers, "Content-Type": kind}, content.encode(), again=True)
+
+
+def _written(event: Event) -> str:
+    return json.dumps(event, default=_as_json)
+
+
+def _as_json(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def renew(id: str, ticket: str, validity: timedelta | None) -> Request:

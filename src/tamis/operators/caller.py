@@ -16,6 +16,7 @@ from tamis.operators.definition import Operator
 from tamis.operators.health import Health, Tally
 from tamis.operators.inputs import Inputs, Rows
 from tamis.operators.predicates import Predicate
+from tamis.operators.preparing import prepare
 from tamis.operators.schedules.truth import TRUE, UNKNOWN
 from tamis.operators.supervision import LATE, SUPERVISOR
 
@@ -73,7 +74,6 @@ class Caller:
 
     def __init__(self, health: Health) -> None:
         self.health = health
-        self._prepared: dict[str, Operator] = {}
 
     def evaluate(self, jobs: Sequence[Job], inputs: Inputs) -> None:
         """Fills in the answers of all jobs."""
@@ -171,13 +171,10 @@ class Caller:
 
     def _prepare(self, operator: Operator) -> str | None:
         """Prepares an operator if this process has not; says what went wrong."""
-        if operator.prepare is None or self._prepared.get(operator.name) is operator:
-            return None
         try:
-            operator.prepare()
+            prepare(operator)
         except BaseException as error:  # noqa: BLE001 - whatever it raises, only its own predicates are unknown
             return f"could not be prepared: {failure_of(error)}"
-        self._prepared[operator.name] = operator
         return None
 
     def _fail(self, job: Job, places: Places, failure: str, tally: Tally) -> None:

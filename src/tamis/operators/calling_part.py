@@ -17,6 +17,8 @@ from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer, Binding
 from tamis.matching.statistics import Statistics
 from tamis.operators.definition import Operator
+from tamis.operators.health import Health
+from tamis.operators.lessons import Lessons, Seen
 from tamis.operators.matcher import OperatorMatcher
 from tamis.operators.naive import NaiveOperators
 from tamis.operators.registry import Registry, installed
@@ -81,6 +83,39 @@ class CallingPart:
 
     def statistics(self) -> OperatorTable:
         return self._matcher.statistics()
+
+    @property
+    def operators(self) -> list[Operator]:
+        """Those that filters may call."""
+        return [resolved.operator for resolved in self._matcher.operators.values()]
+
+    @property
+    def schedule(self) -> str:
+        """In which order they are called."""
+        return self._matcher.schedule
+
+    def lessons(self) -> Lessons:
+        """What was learned in this process since this was last asked; the oracle learns nothing."""
+        return Lessons() if isinstance(self._matcher, NaiveOperators) else self._matcher.lessons()
+
+    def known(self) -> Mapping[str, Seen]:
+        """All that was learned."""
+        return {} if isinstance(self._matcher, NaiveOperators) else self._matcher.known()
+
+    def take(self, lessons: Lessons) -> None:
+        """Adds what was learned in another process."""
+        if not isinstance(self._matcher, NaiveOperators):
+            self._matcher.take(lessons)
+
+    def start_from(self, seen: Mapping[str, Seen]) -> None:
+        """Believes what was learned in all processes, in place of what it has learned so far."""
+        if not isinstance(self._matcher, NaiveOperators):
+            self._matcher.start_from(seen)
+
+    def adopt(self, health: Health) -> None:
+        """Counts together with other indexes of this process that call the same operators."""
+        if not isinstance(self._matcher, NaiveOperators):
+            self._matcher.adopt(health)
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes what there is into the folder of an index; gives what the index says of it."""

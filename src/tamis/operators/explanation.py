@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,8 @@ from tamis.operators.schedules.truth import FALSE, TRUE, UNKNOWN
 from tamis.operators.values import outside
 from tamis.schema import Schema
 
-TRUTHS = {TRUE: "true", FALSE: "false", UNKNOWN: "unknown"}
+Truth = Literal["true", "false", "unknown"]
+TRUTHS: dict[int, Truth] = {TRUE: "true", FALSE: "false", UNKNOWN: "unknown"}
 _SHOWN = 5
 
 
@@ -37,7 +38,7 @@ class Step:
     """
 
     predicate: str
-    truth: str
+    truth: Truth
     bindings: tuple[Mapping[str, Any], ...]
     failure: str
     milliseconds: float

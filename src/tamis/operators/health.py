@@ -71,6 +71,7 @@ class Health:
 
     clock: Callable[[], float] = time.monotonic
     tallies: dict[str, Tally] = field(default_factory=dict)
+    _fresh: dict[str, Tally] = field(default_factory=dict)
     _breakers: dict[str, _Breaker] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -78,6 +79,13 @@ class Health:
         """More of an operator."""
         with self._lock:
             self.tallies[name] = self.tallies.get(name, Tally()) + tally
+            self._fresh[name] = self._fresh.get(name, Tally()) + tally
+
+    def fresh(self) -> dict[str, Tally]:
+        """What was added since this was last asked."""
+        with self._lock:
+            added, self._fresh = self._fresh, {}
+            return added
 
     def is_suspended(self, name: str) -> bool:
         if name not in self._breakers:

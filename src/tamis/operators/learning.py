@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.operators.lessons import COUNTS, EVALUATED, HELD, SPENT, TIMED, Seen, key_of
 from tamis.operators.predicates import Predicate, Predicates
 
 HALF_LIFE = 10_000.0
@@ -16,42 +17,87 @@ LIKELY = 0.5
 COST = 1.0
 """What is believed of a predicate that nothing is known of; cost in milliseconds."""
 
-_COUNTS = 4
-_EVALUATED, _HELD, _TIMED, _SPENT = range(_COUNTS)
-
 
 class Learned:
-    """Observations of predicates, by number, that fade: evaluations, how many held, those timed, and milliseconds."""
+    """Observations of predicates, by number, that fade: evaluations, how many held, those timed, and milliseconds.
+
+    `_fresh` are those of this process that were not told to others yet, and do not fade; `lived` is how many events
+    this process has learned from itself.
+    """
 
     def __init__(self) -> None:
-        self._counts = np.zeros((_COUNTS, 16))
+        self._counts = np.zeros((COUNTS, 16))
+        self._fresh = np.zeros((COUNTS, 16))
+        self._untold = 0
+        self.lived = 0
+        self._keys: list[int] = []
 
     def grow(self, predicates: int) -> None:
         """Room for so many predicates."""
         if predicates > self._counts.shape[1]:
-            wider = np.zeros((_COUNTS, max(predicates, 2 * self._counts.shape[1])))
-            wider[:, : self._counts.shape[1]] = self._counts
-            self._counts = wider
+            more = max(predicates, 2 * self._counts.shape[1]) - self._counts.shape[1]
+            self._counts, self._fresh = (np.pad(some, ((0, 0), (0, more))) for some in (self._counts, self._fresh))
 
     def fade(self, events: int) -> None:
         """So many events have gone by."""
-        self._counts *= 0.5 ** (events / HALF_LIFE)
+        self._counts *= faded(events)
+        self._untold += events
+        self.lived += events
 
     def note(self, predicates: npt.NDArray[np.int32], counts: npt.NDArray[np.float64]) -> None:
         """More of these predicates, none of which comes twice: a row each of the four counts."""
         self._counts[:, predicates] += counts
+        self._fresh[:, predicates] += counts
+
+    def fresh(self, predicates: Predicates) -> tuple[int, dict[str, Seen]]:
+        """How many events have gone by since this was last asked, and what they showed, by operator."""
+        events, self._untold = self._untold, 0
+        seen = self._seen(self._fresh, predicates)
+        self._fresh[:] = 0
+        return events, seen
+
+    def seen(self, predicates: Predicates) -> dict[str, Seen]:
+        """All that is known, by operator."""
+        return self._seen(self._counts, predicates)
+
+    def take(self, events: int, seen: Mapping[str, Seen], predicates: Predicates) -> None:
+        """What so many events showed elsewhere."""
+        self._counts *= faded(events)
+        self._counts[:, : len(predicates)] += self._taken(seen, predicates)
+
+    def replace(self, seen: Mapping[str, Seen], predicates: Predicates) -> None:
+        """Believes this, and nothing else."""
+        self._counts[:] = 0
+        self._counts[:, : len(predicates)] = self._taken(seen, predicates)
+
+    def _seen(self, counts: npt.NDArray[np.float64], predicates: Predicates) -> dict[str, Seen]:
+        keys = self._known_keys(predicates)
+        by_operator: dict[str, list[int]] = {}
+        for number in np.flatnonzero(counts[:, : len(keys)].any(axis=0)).tolist():
+            by_operator.setdefault(predicates[number].name, []).append(number)
+        return {name: Seen.of(keys[numbers], counts[:, numbers]) for name, numbers in by_operator.items()}
+
+    def _taken(self, seen: Mapping[str, Seen], predicates: Predicates) -> npt.NDArray[np.float64]:
+        self.grow(len(predicates))
+        keys = self._known_keys(predicates)
+        # A key is a hash over the operator too: no two operators have one in common.
+        return sum((some.counts_of(keys) for some in seen.values()), np.zeros((COUNTS, len(keys))))
+
+    def _known_keys(self, predicates: Predicates) -> npt.NDArray[np.uint64]:
+        self._keys += [key_of(predicates[number]) for number in range(len(self._keys), len(predicates))]
+        return np.array(self._keys, np.uint64)
 
     def selectivity(self, predicates: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """How likely each is to hold; even, as long as little is known."""
         seen = self._counts[:, predicates]
-        return (seen[_HELD] + 2 * LIKELY) / (seen[_EVALUATED] + 2)
+        return (seen[HELD] + 2 * LIKELY) / (seen[EVALUATED] + 2)
 
     def cost(self, predicate: Predicate, beside: float = COST) -> float:
         """What an evaluation costs: as declared, or as timed; `beside` if neither is known."""
         declared = predicate.resolved.operator.cost
         if declared is not None:
             return declared
-        timed, spent = self._counts[_TIMED, predicate.number], self._counts[_SPENT, predicate.number]
+        timed, spent = self._counts[TIMED, predicate.number], self._counts[SPENT, predicate.number]
         # Below a tenth of a microsecond the clock says nothing, and costs must be above 0.
         return max(1e-4, float(spent / timed)) if timed >= 1 else beside
 
@@ -74,8 +120,13 @@ class Learned:
         self.grow(len(predicates))
         for predicate in predicates:
             counts = form.get(_key(predicate))
-            if isinstance(counts, list) and len(counts) == _COUNTS:
+            if isinstance(counts, list) and len(counts) == COUNTS:
                 self._counts[:, predicate.number] += np.array(counts, np.float64)
+
+
+def faded(events: int) -> float:
+    """What is left of an observation after so many events."""
+    return float(0.5 ** (events / HALF_LIFE))
 
 
 def _key(predicate: Predicate) -> str:

@@ -25,6 +25,7 @@ from tamis.operators.growing import NumberSet, reaching
 from tamis.operators.guards import GuardedRows, Guards
 from tamis.operators.health import Health, Tally
 from tamis.operators.learning import Learned
+from tamis.operators.lessons import Lessons, Seen
 from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.resolution import Resolved
 from tamis.operators.roster import Roster
@@ -43,6 +44,8 @@ PAIRS = 8_000_000
 """Pairs of event and case that may be in question together, if that is more than one event has."""
 LEARN_AFTER = 64
 """Events after which what they taught is taken over: a schedule plans anew then."""
+LEARNED_ENOUGH = 1_000
+"""Events after which a schedule that learns by itself is no longer replaced by one of what others learned."""
 
 
 class OperatorMatcher:
@@ -125,7 +128,7 @@ class OperatorMatcher:
                 (self._always if entry.wanted else self._certain).add(case)
         self._guards.add(guarded)
         if self._nodes is not None and len(entries) - first > first // 4:
-            self._nodes = None  # dearer to insert than to build anew
+            self._plan_anew()  # dearer to insert than to build anew
         if self._nodes is not None:
             for case in range(first, len(entries)):
                 self._nodes.insert(case, self._cases.entry(case))
@@ -147,6 +150,7 @@ class OperatorMatcher:
     def _rebuild(self) -> None:
         """From the texts, without what was removed."""
         ids, texts = [*self._roster], [self._roster.text(id) for id in self._roster]
+        self._plan_anew()
         learned = self._learned.to_dict(self._cases.predicates)
         self._empty()
         bound = bind(pa.array(texts, pa.large_string()), self._schema, self._limits, self.signatures)
@@ -256,12 +260,54 @@ class OperatorMatcher:
             self._lessons.append(evaluation.evidence)
             if self._matching > 1 or sum(evidence.events for evidence in self._lessons) < LEARN_AFTER:
                 return
-            lessons, self._lessons = self._lessons, []
-            self._learned.grow(len(self._cases.predicates))
-            for evidence in lessons:
-                nodes.schedule.learn(evidence)
-                self._learned.fade(evidence.events)
-                self._learned.note(*nodes.shown(evidence))
+            self._take_over(nodes)
+
+    def _take_over(self, nodes: Nodes) -> None:
+        """What events have taught since, on their way through these nodes."""
+        lessons, self._lessons = self._lessons, []
+        self._learned.grow(len(self._cases.predicates))
+        for evidence in lessons:
+            nodes.schedule.learn(evidence)
+            self._learned.fade(evidence.events)
+            self._learned.note(*nodes.shown(evidence))
+
+    def _plan_anew(self) -> None:
+        """The next match builds a schedule by what is known then."""
+        if self._nodes is not None:
+            self._take_over(self._nodes)
+        self._nodes = None
+
+    def lessons(self) -> Lessons:
+        """What was learned here since this was last asked, for other processes."""
+        with self._gate:
+            events, seen = self._learned.fresh(self._cases.predicates)
+            return Lessons(events, seen, self.health.fresh())
+
+    def known(self) -> dict[str, Seen]:
+        """All that was learned of the predicates, by operator."""
+        with self._gate:
+            return self._learned.seen(self._cases.predicates)
+
+    def take(self, lessons: Lessons) -> None:
+        """What was learned elsewhere from other events of the same stream."""
+        with self._gate:
+            self._learned.take(lessons.events, lessons.seen, self._cases.predicates)
+        for name, tally in lessons.tallies.items():
+            self.health.add(name, tally)
+
+    def start_from(self, seen: Mapping[str, Seen]) -> None:
+        """Believes what was learned in all processes, this one's part included, and plans anew by it.
+
+        A schedule that learns by itself and has done so for long knows more than these counts, and stays.
+        """
+        with self._changing():
+            if self._nodes is None or not self._nodes.learns or self._learned.lived < LEARNED_ENOUGH:
+                self._plan_anew()
+            self._learned.replace(seen, self._cases.predicates)
+
+    def adopt(self, health: Health) -> None:
+        """Counts, and suspends operators, together with others of this process; before the first match."""
+        self.health = self._caller.health = health
 
     def statistics(self) -> OperatorTable:
         """How the operators fare."""

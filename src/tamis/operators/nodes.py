@@ -62,6 +62,11 @@ class Nodes:
         self._predicate_of[node], self._negated[node] = predicate, negated
         return node
 
+    @property
+    def learns(self) -> bool:
+        """Whether the schedule takes note of what events show."""
+        return type(self.schedule).learn is not Schedule.learn
+
     def _node(self, literal: tuple[int, bool]) -> int:
         nodes = self._node_of[literal[1]]
         known = int(nodes[literal[0]]) if literal[0] < len(nodes) else NONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -58,6 +59,12 @@ def installed(name: str) -> Operator:
     if len(places) > 1:
         raise OperatorError(f"several packages offer an operator {name}: {', '.join(places)}; hand over the one meant")
     return _loaded(found[0])
+
+
+def is_offered(operator: Operator) -> bool:
+    """Whether it is the one that an installed package offers under its name. Loads nothing that is not loaded."""
+    found = list(entry_points(group=GROUP, name=operator.name))
+    return len({entry.value for entry in found}) == 1 and found[0].module in sys.modules and found[0].load() is operator
 
 
 def _loaded(entry: EntryPoint) -> Operator:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tamis.engine import Operators
 from tamis.engine import compile as compile_index
 from tamis.errors import PipelineError, TamisError
-from tamis.pipeline.compile import bind_frame, build
+from tamis.pipeline.calling.report import Report
+from tamis.pipeline.compile import bind_frame, build, calling_part
 from tamis.pipeline.frames import attribute_columns, chosen, kept_columns, mapped
-from tamis.pipeline.indexes import Subscribed, snapshot_of
+from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
 from tamis.pipeline.subscriptions import listed
 from tamis.pipeline.workers.looking_back import EVENTS, ILLEGIBLE, MATCHES, SAMPLE, LookingBack
 from tamis.schema import Schema
@@ -116,13 +118,15 @@ def backtest(
     samples: int = 3,
     keep: Sequence[str] | None = None,
     folder: str | Path | None = None,
+    operators: Operators | None = None,
 ) -> Backtest:
     """Matches a history with subscriptions that need not be in use: `{id: filter}` or a table of them with a `schema`,
     or an index in any form that `match` takes.
 
     Counts by subscription and by window of `time_column` (a timestamp or a date), `window` wide (`"15 minutes"`, or a
     timedelta), and keeps up to `samples` events of each subscription, with the columns of `keep` (all unless said
-    otherwise). One pass over the history, which is made before this returns.
+    otherwise). One pass over the history, which is made before this returns. Filters may call the `operators`; an index
+    in memory has its own.
     """
     from pyspark.sql.types import IntegerType, LongType, StringType, StructField, TimestampType
 
@@ -131,7 +135,7 @@ def backtest(
         raise PipelineError(f"{samples} samples cannot be kept of each subscription; 0 to {_MOST_SAMPLES} can")
     if time_column is not None:
         _require_time(history, time_column)
-    compiled, errors = _compiled(subscriptions, schema)
+    compiled, errors = _compiled(subscriptions, schema, operators)
     snapshot = snapshot_of(compiled, history.sparkSession, folder)
     attributes = attribute_columns(history, snapshot.schema)
     kept = kept_columns(history, keep, ["subscription", *_TALLY]) if samples else []
@@ -144,6 +148,7 @@ def backtest(
         None if time_column is None else columns.index(time_column),
         wide // timedelta(microseconds=1),
         samples,
+        None if snapshot.crew is None else Report.of(history.sparkSession.sparkContext),
     )
     types = (IntegerType(), StringType(), TimestampType(), LongType())
     fields = [StructField(name, kind) for name, kind in zip(_TALLY, types, strict=True)]
@@ -179,16 +184,19 @@ def window_width(window: str | timedelta) -> timedelta:
 
 
 def _compiled(
-    subscriptions: Subscribed | Mapping[str, str] | pa.Table | DataFrame, schema: Schema | None
+    subscriptions: Subscribed | Mapping[str, str] | pa.Table | DataFrame,
+    schema: Schema | None,
+    operators: Operators | None,
 ) -> tuple[Subscribed, list[tuple[str, TamisError]]]:
     if isinstance(subscriptions, Subscribed):
-        return subscriptions, []
+        return opened_source(subscriptions, operators), []
     if schema is None:
         raise PipelineError("subscriptions in the form of texts need the schema they are written for: schema=…")
     if isinstance(subscriptions, Mapping | pa.Table | pa.RecordBatch):
         given = listed(subscriptions)
-        index = compile_index(given.rows, schema)
+        index = compile_index(given.rows, schema, operators=operators)
         return index, [*given.refused, *index.errors]
-    rows, bound, refused = bind_frame(subscriptions, schema)
-    index = build(rows, bound, schema, None)
+    calling = calling_part(operators, schema)
+    rows, bound, refused = bind_frame(subscriptions, schema, calling)
+    index = build(rows, bound, schema, None, calling)
     return index, [*refused, *index.errors]

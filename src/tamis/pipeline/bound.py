@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.language import Block, Bound, Filter
+from tamis.language import Block, Bound, CalledBlock, Filter
 from tamis.language.columns import Column
+
+AnyBlock = TypeVar("AnyBlock", Block, CalledBlock)
 
 
 def joined_bounds(parts: Sequence[Bound]) -> Bound:
-    """All texts of the parts, one part after the other; blocks of one template become one."""
+    """All texts of the parts, one part after the other; plain blocks of one template become one."""
     blocks: dict[Filter, list[Block]] = {}
     terms: dict[Filter, list[Block]] = {}
     whole = Bound(sum(part.count for part in parts))
@@ -21,7 +25,9 @@ def joined_bounds(parts: Sequence[Bound]) -> Bound:
     for part in parts:
         for found, given in ((blocks, part.blocks), (terms, part.terms)):
             for block in given:
-                found.setdefault(block.template, []).append(Block(block.rows + first, block.template, block.columns))
+                found.setdefault(block.template, []).append(replace(block, rows=block.rows + first))
+        # Not joined: equal templates may differ in what their texts call the variables.
+        whole.called.extend(replace(block, rows=block.rows + first) for block in part.called)
         whole.errors.extend((row + first, error) for row, error in part.errors)
         first += part.count
     whole.blocks.extend(_joined_blocks(same) for same in blocks.values())
@@ -34,14 +40,20 @@ def only_rows(bound: Bound, kept: npt.NDArray[np.int64]) -> Bound:
     place = np.full(bound.count, -1, np.int64)
     place[kept] = np.arange(len(kept))
     fewer = Bound(len(kept))
-    for given, taken in ((bound.blocks, fewer.blocks), (bound.terms, fewer.terms)):
-        for block in given:
-            chosen = np.flatnonzero(place[block.rows] >= 0)
-            if len(chosen):
-                columns = tuple(column.take(chosen) for column in block.columns)
-                taken.append(Block(place[block.rows[chosen]], block.template, columns))
+    fewer.blocks.extend(_only(bound.blocks, place))
+    fewer.terms.extend(_only(bound.terms, place))
+    fewer.called.extend(_only(bound.called, place))
     fewer.errors.extend((int(place[row]), error) for row, error in bound.errors if place[row] >= 0)
     return fewer
+
+
+def _only(blocks: Sequence[AnyBlock], place: npt.NDArray[np.int64]) -> Iterator[AnyBlock]:
+    """The rows that have a place, there."""
+    for block in blocks:
+        chosen = np.flatnonzero(place[block.rows] >= 0)
+        if len(chosen):
+            columns = tuple(column.take(chosen) for column in block.columns)
+            yield replace(block, rows=place[block.rows[chosen]], columns=columns)
 
 
 def _joined_blocks(blocks: list[Block]) -> Block:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.engine import MATCHERS, Index
+from tamis.engine import MATCHERS, Index, Operators
 from tamis.errors import FilterError, TamisError
-from tamis.language import Bound, bind
+from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Bound, Signatures, bind
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.statistics import Statistics
+from tamis.operators.calling_part import CallingPart
+from tamis.operators.splitting import plain_part
 from tamis.pipeline.bound import joined_bounds, only_rows
 from tamis.pipeline.frames import mapped
 from tamis.pipeline.subscriptions import require_columns, sifted
@@ -31,19 +33,37 @@ _ERRORS = pa.schema(
 )
 
 
-def compile(subscriptions: DataFrame, schema: Schema, statistics: Statistics | None = None) -> tuple[Index, DataFrame]:
-    """Compiles a DataFrame with the string columns `id` and `filter`.
+def compile(
+    subscriptions: DataFrame,
+    schema: Schema,
+    statistics: Statistics | None = None,
+    operators: Operators | None = None,
+    schedule: str = "adaptive",
+) -> tuple[Index, DataFrame]:
+    """Compiles a DataFrame with the string columns `id` and `filter`; filters may call the `operators`.
 
     A subscription that cannot be taken (its filter is refused, its id is missing or there twice) does not stop the
     others: it comes back in the second table, under its id. There `error` is the kind of error, and where a filter was
     refused, its characters from `start` to `end` are at fault.
     """
-    rows, bound, refused = bind_frame(subscriptions, schema)
-    index = build(rows, bound, schema, statistics)
+    calling = calling_part(operators, schema, statistics, schedule)
+    rows, bound, refused = bind_frame(subscriptions, schema, calling)
+    index = build(rows, bound, schema, statistics, calling)
     return index, error_table(subscriptions.sparkSession, [*refused, *index.errors])
 
 
-def bind_frame(subscriptions: DataFrame, schema: Schema) -> tuple[pa.Table, Bound, list[tuple[str, TamisError]]]:
+def calling_part(
+    operators: Operators | None, schema: Schema, statistics: Statistics | None = None, schedule: str = "adaptive"
+) -> CallingPart | None:
+    """What is to take those that call operators; None where there are none to call."""
+    if operators is None:
+        return None
+    return CallingPart.of(operators, schema, DEFAULT_LIMITS, schedule, "columnar", statistics)
+
+
+def bind_frame(
+    subscriptions: DataFrame, schema: Schema, calling: CallingPart | None = None
+) -> tuple[pa.Table, Bound, list[tuple[str, TamisError]]]:
     """The subscriptions with a usable id (columns id and filter), what the language made of them, and the others."""
     from pyspark.sql.types import BinaryType, StructField
 
@@ -52,17 +72,25 @@ def bind_frame(subscriptions: DataFrame, schema: Schema) -> tuple[pa.Table, Boun
     cores = subscriptions.sparkSession.sparkContext.defaultParallelism
     if texts.rdd.getNumPartitions() < cores:
         texts = texts.repartition(cores)
-    answers = mapped(texts, ["id", "filter"], _Binder(schema).run, [StructField("bound", BinaryType())]).collect()
+    signatures = NO_OPERATORS if calling is None else calling.signatures
+    answers = mapped(
+        texts, ["id", "filter"], _Binder(schema, signatures).run, [StructField("bound", BinaryType())]
+    ).collect()
     pieces: list[tuple[pa.RecordBatch, Bound]] = [pickle.loads(answer["bound"]) for answer in answers]
     listed = sifted(pa.Table.from_batches([batch for batch, _ in pieces], COLUMNS))
     bound = joined_bounds([bound for _, bound in pieces])
     return listed.rows, only_rows(bound, listed.places) if listed.refused else bound, listed.refused
 
 
-def build(rows: pa.Table, bound: Bound, schema: Schema, statistics: Statistics | None) -> Index:
-    """An index of bound subscriptions."""
+def build(
+    rows: pa.Table, bound: Bound, schema: Schema, statistics: Statistics | None, calling: CallingPart | None = None
+) -> Index:
+    """An index of bound subscriptions; `calling`, which is empty yet, takes those that call operators."""
     ids, filters = (rows[name].combine_chunks() for name in ("id", "filter"))
-    index = Index(schema, MATCHERS["columnar"].build(Subscriptions(ids, filters, bound), schema, statistics))
+    every = Subscriptions(ids, filters, bound)
+    index = Index(schema, MATCHERS["columnar"].build(plain_part(every), schema, statistics), calling=calling)
+    if calling is not None:
+        calling.add(every)
     index.errors = [(ids[row].as_py(), error) for row, error in bound.errors]
     return index
 
@@ -85,9 +113,12 @@ class _Binder:
     """What a worker does: binds a batch of texts, and sends the ids, the texts and what became of them, pickled."""
 
     schema: Schema
+    signatures: Signatures
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             texts = batch.rename_columns(["id", "filter"]).cast(COLUMNS)
-            answer = pickle.dumps((texts, bind(texts.column("filter"), self.schema)), protocol=5)
+            answer = pickle.dumps(
+                (texts, bind(texts.column("filter"), self.schema, operators=self.signatures)), protocol=5
+            )
             yield pa.RecordBatch.from_arrays([pa.array([answer], pa.binary())], ["c0"])

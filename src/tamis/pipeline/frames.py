@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 SUBSCRIPTION = "subscription"
 SUBSCRIPTIONS = "subscriptions"
+BINDINGS = "bindings"
 VIOLATIONS = "violations"
 REASON = "reason"
 # Columns that are spoken of by name, which Spark does whatever the case.
-_OURS = (SUBSCRIPTION, SUBSCRIPTIONS, VIOLATIONS, REASON)
+_OURS = (SUBSCRIPTION, SUBSCRIPTIONS, BINDINGS, VIOLATIONS, REASON)
 
 Worker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

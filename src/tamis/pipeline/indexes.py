@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from tamis.engine import Index
+from tamis.engine import Index, Operators
 from tamis.errors import PipelineError
+from tamis.pipeline.calling.crew import Crew
+from tamis.pipeline.calling.learned_file import LEARNED
+from tamis.pipeline.calling.ledger import Ledger
 from tamis.pipeline.shards import SHARDS, Shards
 from tamis.pipeline.snapshot import Part, Snapshot
 from tamis.pipeline.table.batch_versions import Live
@@ -27,25 +30,38 @@ FOLDER = "spark.tamis.folder"
 
 # An index is saved once a version, however often it is used.
 _SAVED: WeakKeyDictionary[Index, tuple[object, str]] = WeakKeyDictionary()
+_LEDGERS: WeakKeyDictionary[Index, Ledger] = WeakKeyDictionary()
 
 
-def opened_source(subscriptions: Subscribed) -> Index | Shards | SubscriptionTable:
-    """What lies under a path; anything else as it is."""
+def opened_source(subscriptions: Subscribed, operators: Operators | None = None) -> Index | Shards | SubscriptionTable:
+    """What lies under a path, with these operators and those that installed packages offer; anything else as it is."""
     if not isinstance(subscriptions, str | Path):
+        if operators is not None:
+            raise PipelineError(
+                f"{subscriptions!r} has its operators already; operators= is for what lies under a path"
+            )
         return subscriptions
     folder = Path(subscriptions)
     if (folder / SHARDS).exists():
-        return Shards.open(folder)
+        return Shards.open(folder, operators)
     if (folder / CURRENT).exists():
-        return SubscriptionTable(folder)
-    index = Index.open(folder)
-    _SAVED[index] = (index.version, str(folder.resolve()))
+        return SubscriptionTable(folder, operators)
+    index = Index.open(folder, operators=operators)
+    path = folder.resolve()
+    _SAVED[index] = (index.version, str(path))
+    if index.calling is not None:
+        _LEDGERS[index] = Ledger.at(path / LEARNED)
     return index
 
 
-def snapshot_of(subscriptions: Subscribed, session: SparkSession, folder: str | Path | None = None) -> Snapshot:
+def snapshot_of(
+    subscriptions: Subscribed,
+    session: SparkSession,
+    folder: str | Path | None = None,
+    operators: Operators | None = None,
+) -> Snapshot:
     """The subscriptions as they are now. An index in memory is saved first, under `folder`, which all workers see."""
-    source = opened_source(subscriptions)
+    source = opened_source(subscriptions, operators)
     if not isinstance(source, Index):
         return source.snapshot()
     version, path = _SAVED.get(source, (None, ""))
@@ -53,14 +69,32 @@ def snapshot_of(subscriptions: Subscribed, session: SparkSession, folder: str | 
         path = str(shared_folder(session, folder) / uuid.uuid4().hex)
         source.save(path)
         _SAVED[source] = (source.version, path)
-    return Snapshot(source.schema, (Part(path),))
+    return Snapshot(source.schema, (Part(path),), _crew(source, path))
 
 
-def live(subscriptions: Subscribed, session: SparkSession, folder: str | Path | None = None) -> Snapshot | Live:
+def _crew(index: Index, path: str) -> Crew | None:
+    """The operators of an index. It has one ledger, and one file of what was learned, however often it changes."""
+    if index.calling is None:
+        return None
+    ledger = _LEDGERS.get(index)
+    if ledger is None:
+        ledger = _LEDGERS[index] = Ledger(path, Path(path) / LEARNED)
+    if not ledger.path.parent.exists():  # an older version's folder, which somebody deleted
+        ledger.path = Path(path) / LEARNED
+    ledger.follow(index)
+    return Crew.of(index.calling.operators, str(ledger.path), ledger.name)
+
+
+def live(
+    subscriptions: Subscribed,
+    session: SparkSession,
+    folder: str | Path | None = None,
+    operators: Operators | None = None,
+) -> Snapshot | Live:
     """For a stream: a table's versions are taken batch by batch, everything else stays as it is now."""
-    source = opened_source(subscriptions)
+    source = opened_source(subscriptions, operators)
     if isinstance(source, SubscriptionTable):
-        return Live(source.schema, str(source.path.resolve()))
+        return Live(source.schema, str(source.path.resolve()), source.crew)
     return snapshot_of(source, session, folder)
 
 

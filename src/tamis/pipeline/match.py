@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from tamis.engine import Index
+from tamis.engine import Index, Operators
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import SUBSCRIPTION, SUBSCRIPTIONS, kept_columns, places, plainly
+from tamis.pipeline.frames import BINDINGS, SUBSCRIPTION, SUBSCRIPTIONS, kept_columns, places, plainly
 from tamis.pipeline.indexes import Subscribed, live, snapshot_of
 from tamis.pipeline.sieved import sieved
 from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.workers.binding_lists import Form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +35,8 @@ def match(
     *,
     keep: Sequence[str] | None = None,
     folder: str | Path | None = None,
+    operators: Operators | None = None,
+    bindings: bool | None = None,
 ) -> DataFrame:
     """Matches a DataFrame of events, batch or streaming, with an index, a saved one's path, shards, or a table.
 
@@ -48,35 +51,58 @@ def match(
     local master it may be left out). A value that its attribute's domain does not have fails the query: `validate`
     first where that can happen. On a stream, an index stays as it is when this is called, and a table is followed:
     each micro-batch takes its newest version, and takes the same one again if it is replayed.
+
+    Where filters may call operators, there is also a column `bindings`: a map from the names of the filter's variables
+    to what they are bound to, as texts (in `arrays` an array of these beside `subscriptions`; none in `numbers`), null
+    for a filter without variables; `bindings` says whether it is wanted. `operators` are those that the subscriptions
+    under a path call, if no installed package offers them.
     """
     if output not in ("pairs", "arrays", "numbers"):
         raise PipelineError(f"there is no output {output!r}; there are pairs, arrays and numbers")
-    source = (live if events.isStreaming else snapshot_of)(subscriptions, events.sparkSession, folder)
+    source = (live if events.isStreaming else snapshot_of)(subscriptions, events.sparkSession, folder, operators)
     if output == "numbers" and not (isinstance(source, Snapshot) and source.frozen):
         raise PipelineError(_NO_NUMBERS)
+    if bindings is None:
+        bindings = source.crew is not None and output != "numbers"
+    form: Form | None = "map" if bindings else None
     kept = kept_columns(events, keep, [SUBSCRIPTION] if output == "pairs" else [])
     if output == "pairs" and len(kept) <= _NARROW:
-        return sieved(events, source, keep=keep, pairs=True)
-    answer = sieved(events, source, keep=keep, numbers=output == "numbers", every=output != "pairs")
+        return sieved(events, source, keep=keep, pairs=True, bindings=form)
+    answer = sieved(events, source, keep=keep, numbers=output == "numbers", every=output != "pairs", bindings=form)
     return exploded(answer) if output == "pairs" else answer
 
 
-def numbering(subscriptions: Subscribed, session: SparkSession, folder: str | Path | None = None) -> pa.ChunkedArray:
+def numbering(
+    subscriptions: Subscribed,
+    session: SparkSession,
+    folder: str | Path | None = None,
+    operators: Operators | None = None,
+) -> pa.ChunkedArray:
     """The ids behind the numbers that `match` gives: number n is the id at position n."""
-    snapshot = snapshot_of(subscriptions, session, folder)
+    snapshot = snapshot_of(subscriptions, session, folder, operators)
     if not snapshot.frozen:
         raise PipelineError(_NO_NUMBERS)
     ids: list[pa.Array] = []
     for part in snapshot.parts:
-        index = Index.open(part.base, verify=False)
+        crew = None if snapshot.crew is None else snapshot.crew.unpacked()
+        index = Index.open(part.base, verify=False, operators=crew)
         ids += index.match([]).names.chunks
     return pa.chunked_array(ids, pa.string())
 
 
 def exploded(answer: DataFrame) -> DataFrame:
-    """A row a match: `subscription` in place of `subscriptions`."""
+    """A row a match: `subscription` in place of `subscriptions`, and one of the `bindings`, if there are any."""
     from pyspark.sql import functions
 
-    kept = [name for name in answer.columns if name != SUBSCRIPTIONS]
-    (matched,) = places(answer, [SUBSCRIPTIONS])
-    return plainly(answer).select(*places(answer, kept), functions.explode(matched)).toDF(*kept, SUBSCRIPTION)
+    several = [SUBSCRIPTIONS, *([BINDINGS] if _has_bindings(answer) else [])]
+    kept = [name for name in answer.columns if name not in several]
+    matched = places(answer, several)
+    single = functions.explode(matched[0]) if len(several) == 1 else functions.inline(functions.arrays_zip(*matched))
+    names = [SUBSCRIPTION, *several[1:]]
+    return plainly(answer).select(*places(answer, kept), single).toDF(*kept, *names)
+
+
+def _has_bindings(answer: DataFrame) -> bool:
+    """Whether the column of that name is the one beside the subscriptions, and not the event's."""
+    at = answer.columns.index(SUBSCRIPTIONS) + 1
+    return answer.columns[at : at + 1] == [BINDINGS]

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.engine import Index
+from tamis.engine import Index, Operators
 from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, PipelineError, TamisError
 from tamis.matching.statistics import Statistics
-from tamis.pipeline.compile import bind_frame, build
+from tamis.operators.calling_part import CallingPart
+from tamis.operators.statistics import OperatorTable
+from tamis.pipeline.calling.crew import Crew
+from tamis.pipeline.calling.learned_file import LEARNED, write_learned
+from tamis.pipeline.calling.ledger import Ledger
+from tamis.pipeline.compile import bind_frame, build, calling_part
 from tamis.pipeline.snapshot import Part, Snapshot
 from tamis.pipeline.subscriptions import require_columns
 from tamis.pipeline.table.durable import replace_durably
@@ -32,10 +37,11 @@ class Shards:
     path: Path
     schema: Schema
     names: tuple[str, ...]
+    crew: Crew | None = None
 
     @classmethod
-    def open(cls, path: str | Path) -> Shards:
-        """The shards in a folder, their checksums verified."""
+    def open(cls, path: str | Path, operators: Operators | None = None) -> Shards:
+        """The shards in a folder, their checksums verified. Operators are handed over, or installed packages do."""
         folder = Path(path)
         try:
             about = json.loads((folder / SHARDS).read_text(encoding="utf-8"))
@@ -44,17 +50,33 @@ class Shards:
             raise IndexFileError(f"{folder} holds no shards, or not all of them: {error}; cut them again") from error
         if written > FORMAT:
             raise IndexFileError(f"{folder} was written by a newer Tamis (format {written})")
-        schemas = {Index.open(folder / name).schema for name in names}
+        schemas: set[Schema] = set()
+        calling: CallingPart | None = None
+        for name in names:
+            index = Index.open(folder / name, operators=operators)
+            schemas.add(index.schema)
+            calling = index.calling
         if len(schemas) != 1:
             raise IndexFileError(f"the shards in {folder} differ in their schemas; cut them again")
-        return cls(folder, schemas.pop(), names)
+        crew = None
+        if calling is not None:
+            ledger = Ledger.at(folder.resolve() / LEARNED)
+            crew = Crew.of(calling.operators, str(ledger.path), ledger.name)
+        return cls(folder, schemas.pop(), names, crew)
 
     def __len__(self) -> int:
         return len(self.names)
 
     def snapshot(self) -> Snapshot:
         """What a worker needs to open them."""
-        return Snapshot(self.schema, tuple(Part(str((self.path / name).resolve())) for name in self.names))
+        return Snapshot(self.schema, tuple(Part(str((self.path / name).resolve())) for name in self.names), self.crew)
+
+    @property
+    def operators(self) -> OperatorTable:
+        """How the operators fared in all workers that this process has started."""
+        if self.crew is None:
+            return OperatorTable([])
+        return Ledger.at(Path(self.crew.learned)).statistics(self.crew.unpacked(), self.schema)
 
 
 class Cut(NamedTuple):
@@ -70,11 +92,13 @@ def shard(
     shards: int,
     schema: Schema | None = None,
     statistics: Statistics | None = None,
+    operators: Operators | None = None,
+    schedule: str = "adaptive",
 ) -> Cut:
     """Cuts subscriptions into so many indexes under a new folder; `match` takes the result as it takes an index.
 
     `subscriptions` is an index, or a DataFrame with the columns id and filter (then `schema` is needed), of which only
-    one shard's part is on the driver at a time.
+    one shard's part is on the driver at a time, and whose filters may call the `operators`.
     """
     folder = Path(path)
     if shards < 1:
@@ -83,31 +107,49 @@ def shard(
         raise PipelineError(f"{folder} holds shards already; cut into a new folder")
     names = tuple(f"shard-{number:04}" for number in range(shards))
     errors: list[tuple[str, TamisError]] = []
-    for name, (index, refused) in zip(names, _pieces(subscriptions, shards, schema, statistics), strict=True):
+    if isinstance(subscriptions, Index):
+        pieces = _pieces_of_index(subscriptions, shards, statistics)
+        operators = None if subscriptions.calling is None else subscriptions.calling.operators
+    else:
+        operators = None if operators is None else list(operators)
+        pieces = _pieces(subscriptions, shards, schema, statistics, operators, schedule)
+    for name, (index, refused) in zip(names, pieces, strict=True):
         index.save(folder / name)
         errors += refused
     about = {"format": FORMAT, "shards": names}
     replace_durably(folder / SHARDS, json.dumps(about).encode())
-    return Cut(Shards.open(folder), errors)
+    if isinstance(subscriptions, Index) and subscriptions.calling is not None:
+        write_learned(folder / LEARNED, subscriptions.calling.known())
+    return Cut(Shards.open(folder, operators), errors)
+
+
+def _pieces_of_index(
+    index: Index, shards: int, statistics: Statistics | None
+) -> Iterator[tuple[Index, Sequence[tuple[str, TamisError]]]]:
+    ids, calling = index.ids().to_pylist(), index.calling
+    for number in range(shards):
+        piece = {id: index.text(id) for id in ids[number::shards]}
+        operators, schedule = (None, "adaptive") if calling is None else (calling.operators, calling.schedule)
+        yield compile_index(piece, index.schema, statistics=statistics, operators=operators, schedule=schedule), []
 
 
 def _pieces(
-    subscriptions: Index | DataFrame, shards: int, schema: Schema | None, statistics: Statistics | None
+    subscriptions: DataFrame,
+    shards: int,
+    schema: Schema | None,
+    statistics: Statistics | None,
+    operators: Operators | None,
+    schedule: str,
 ) -> Iterator[tuple[Index, Sequence[tuple[str, TamisError]]]]:
-    if isinstance(subscriptions, Index):
-        ids = subscriptions.ids().to_pylist()
-        for number in range(shards):
-            piece = {id: subscriptions.text(id) for id in ids[number::shards]}
-            yield compile_index(piece, subscriptions.schema, statistics=statistics), []
-        return
     if schema is None:
         raise PipelineError("to cut a DataFrame of subscriptions into shards, its schema is needed: schema=…")
     require_columns(subscriptions.columns)
     texts = subscriptions.selectExpr("id", "filter", f"pmod(xxhash64(id), {shards}) shard").persist()
     try:
         for number in range(shards):
-            rows, bound, refused = bind_frame(texts.where(f"shard = {number}"), schema)
-            index = build(rows, bound, schema, statistics)
+            calling = calling_part(operators, schema, statistics, schedule)
+            rows, bound, refused = bind_frame(texts.where(f"shard = {number}"), schema, calling)
+            index = build(rows, bound, schema, statistics, calling)
             yield index, [*refused, *index.errors]
     finally:
         texts.unpersist()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tamis.pipeline.calling.report import Report
 from tamis.pipeline.frames import (
+    BINDINGS,
     SUBSCRIPTION,
     SUBSCRIPTIONS,
     VIOLATIONS,
@@ -16,6 +18,7 @@ from tamis.pipeline.frames import (
 )
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.workers.binding_lists import Form
 from tamis.pipeline.workers.dead_count import DeadCount
 from tamis.pipeline.workers.reading import Reader
 from tamis.pipeline.workers.sieve import Sieve
@@ -39,22 +42,27 @@ def sieved(
     ignore_unknown: bool = False,
     dead: DeadCount | None = None,
     attributes: bool = True,
+    bindings: Form | None = None,
 ) -> DataFrame:
-    """The kept columns, the `attributes` if they are parsed from `json`, `subscriptions`, and `violations` if checked.
+    """The kept columns, the `attributes` if they are parsed from `json`, `subscriptions`, `bindings` beside them if
+    asked for, and `violations` if checked.
 
     With `pairs` a row a match instead, and the one `subscription`; rows that match nothing then have none, checked or
     not, so the two do not go together.
     """
-    from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField
+    from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType, StructField
 
     id_type = IntegerType() if numbers else StringType()
-    matched = StructField(SUBSCRIPTION, id_type) if pairs else StructField(SUBSCRIPTIONS, ArrayType(id_type, False))
+    matched = [StructField(SUBSCRIPTION, id_type) if pairs else StructField(SUBSCRIPTIONS, ArrayType(id_type, False))]
+    if bindings is not None:
+        bound = StringType() if bindings == "json" else MapType(StringType(), StringType())
+        matched.append(StructField(BINDINGS, bound if pairs else ArrayType(bound)))
 
     read = attribute_columns(events, source.schema) if json is None else [text_column(events, json)]
     parsed = attribute_fields(source.schema) if json is not None and attributes else []
     added = [
         *parsed,
-        matched,
+        *matched,
         *([violations_field()] if check else []),
     ]
     kept = kept_columns(events, keep, [field.name for field in added])
@@ -62,7 +70,9 @@ def sieved(
     reader = Reader(
         source.schema, tuple(map(columns.index, read)), tuple(read), check, json is not None, ignore_unknown
     )
-    sieve = Sieve(source, reader, tuple(map(columns.index, kept)), numbers, every, pairs, dead, attributes)
+    report = None if source.crew is None else Report.of(events.sparkSession.sparkContext)
+    places = tuple(map(columns.index, kept))
+    sieve = Sieve(source, reader, places, numbers, every, pairs, dead, attributes, bindings, report)
     return mapped(events, columns, sieve.run, [*(events.schema[name] for name in kept), *added])
 
 

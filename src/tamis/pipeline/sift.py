@@ -37,8 +37,9 @@ def sift(
 
     Before a batch is run, `subscriptions` is asked for the snapshot to use, by the query's id and the batch's number;
     the schema is that snapshot's, so it may grow while the query runs. `sink` is called on the driver with the rows
-    that match or are dead, and the number: the columns of `keep`, `subscriptions` (ids), and `violations`, null for
-    events. It must fit into the driver's memory; limit the batch at the source. If the sink fails, or the machine
+    that match or are dead, and the number: the columns of `keep`, `subscriptions` (ids), `bindings` beside them where
+    filters may call operators (a JSON object each, null without variables), and `violations`, null for events. It must
+    fit into the driver's memory; limit the batch at the source. If the sink fails, or the machine
     does, the batch is run again with the same events.
 
     `stream` writes from the workers, to any sink, and is what large batches want.
@@ -51,15 +52,17 @@ def sift(
         for setting, value in _BRISK.items():
             batch.sparkSession.conf.set(setting, value)
         query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        snapshot = subscriptions(str(query), number)
         answer = sieved(
             batch,
-            subscriptions(str(query), number),
+            snapshot,
             keep=kept,
             every=False,
             check=True,
             json=json,
             ignore_unknown=ignore_unknown,
             attributes=False,
+            bindings=None if snapshot.crew is None else "json",
         )
         sink(answer.toArrow(), number)
 

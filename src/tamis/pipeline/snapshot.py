@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tamis.pipeline.calling.crew import Crew
 from tamis.schema import Schema
 
 
@@ -20,11 +21,13 @@ class Part:
 class Snapshot:
     """Subscriptions as of one moment: the union of its parts, which share no subscription.
 
-    One part is the rule; several are shards, of which a worker has one open at a time.
+    One part is the rule; several are shards, of which a worker has one open at a time. `crew` are the operators that
+    its filters may call, None where there are none.
     """
 
     schema: Schema
     parts: tuple[Part, ...]
+    crew: Crew | None = None
 
     @property
     def frozen(self) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tamis.engine import Index, Operators
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import SUBSCRIPTIONS, VIOLATIONS, chosen
+from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS, chosen
 from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
 from tamis.pipeline.match import exploded
 from tamis.pipeline.notifications import EVENT_KEY, with_event_key, with_notification
@@ -44,6 +45,8 @@ def stream(
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
     folder: str | Path | None = None,
+    operators: Operators | None = None,
+    bindings: bool | None = None,
 ) -> StreamingQuery:
     """Starts a query over a stream of events, resumed from `checkpoint` if there is one.
 
@@ -56,13 +59,16 @@ def stream(
     the text), `event_key`, and `subscription` and `notification`, or with `output="arrays"` the `subscriptions` of the
     event, empty ones too. `json`, `ignore_unknown`: see `validate`. `key`: the columns that tell events apart, see
     `with_event_key`. A `SubscriptionTable` is followed: a change is seen from the next micro-batch on. `trigger` is
-    what Spark's own takes, such as `{"processingTime": "1 second"}` or `{"availableNow": True}`.
+    what Spark's own takes, such as `{"processingTime": "1 second"}` or `{"availableNow": True}`. `operators` and
+    `bindings`: see `match`.
     """
     if not events.isStreaming:
         raise PipelineError("these events are no stream: use pipeline.match, or read them with stream=True")
-    source = opened_source(subscriptions)
+    source = opened_source(subscriptions, operators)
     fixed = None if isinstance(source, SubscriptionTable) else snapshot_of(source, events.sparkSession, folder)
     kept = _kept(events.columns, source.schema, json, keep)
+    calls = (source.calling if isinstance(source, Index) else source.crew) is not None
+    bound = [BINDINGS] if (calls if bindings is None else bindings) else []
 
     def run(batch: DataFrame, number: int) -> None:
         for setting, value in _BRISK.items():
@@ -77,9 +83,10 @@ def stream(
             json=json,
             ignore_unknown=ignore_unknown,
             dead=dead,
+            bindings="map" if bound else None,
         ).persist()
         try:
-            found = chosen(answer.where(f"{VIOLATIONS} IS NULL"), [*kept, EVENT_KEY, SUBSCRIPTIONS])
+            found = chosen(answer.where(f"{VIOLATIONS} IS NULL"), [*kept, EVENT_KEY, SUBSCRIPTIONS, *bound])
             matches(with_notification(exploded(found)) if output == "pairs" else found, number)
             there_are = dead.any(answer)
             if there_are is not False:

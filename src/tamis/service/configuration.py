@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import yaml
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from tamis.errors import TamisError
@@ -24,6 +24,14 @@ Who = Literal["anyone", "keys"]
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0)]
 Duration = Annotated[timedelta, Field(gt=timedelta(0))]
+
+
+def _separated(given: object) -> object:
+    """Names with commas between them, one by one."""
+    return [name for part in given.split(",") if (name := part.strip())] if isinstance(given, str) else given
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_separated)]
 
 _STRICT: Final = ConfigDict(extra="forbid")
 _PREFIX: Final = "TAMIS"
@@ -139,6 +147,10 @@ class Settings:
     """More for Spark: `spark.jars.packages` with another connector for Kafka, `spark.driver.memory`, ..."""
     schema_path: Path | None = None
     """The schema in YAML, for the first start; from then on the store has it."""
+    operators: Names = ()
+    """The operators that filters may call: names of those that installed packages offer, or `module:name`."""
+    missing_operators: Literal["refuse", "ignore"] = "refuse"
+    """What to do at the start if subscriptions call an operator that is not offered: not start, or let them wait."""
     unknown_attributes: Literal["ignore", "refuse"] = "ignore"
     default_validity: Duration = timedelta(days=1)
     max_validity: Duration = timedelta(days=366)

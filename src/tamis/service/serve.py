@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import socket
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from ipaddress import ip_address
 from pathlib import Path
@@ -26,6 +27,7 @@ from tamis.service.delivery import Delivery
 from tamis.service.log import open_log
 from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.matching import Supervisor
+from tamis.service.offering import Offering
 from tamis.service.store import Store
 
 Announce = Callable[[str], None]
@@ -97,11 +99,27 @@ def assemble(settings: Settings) -> Service:
     store = Store.open(settings.store)
     try:
         version, schema = settle_schema(store, settings.schema_path)
+        offering = Offering.named(settings.operators)
+        offering.resolved(schema)  # complains now, not when the first filter calls one that does not fit the schema
+        if settings.missing_operators == "refuse":
+            require_operators(store, offering)
         log = open_log(settings.log, write=True)
     except BaseException:
         store.close()
         raise
-    return Service(settings, store, log, Delivery(store, settings), Supervisor(settings), schema, version)
+    delivery = Delivery(store, settings, offering=offering)
+    return Service(settings, store, log, delivery, Supervisor(settings), schema, version, offering)
+
+
+def require_operators(store: Store, offering: Offering) -> None:
+    """Refuses to start where subscriptions call operators that are not offered: they would match nothing."""
+    lacking = Counter(name for text in store.subscriptions.calling() for name in offering.missing(text))
+    if lacking:
+        called = ", ".join(f"{name} ({count:,})" for name, count in sorted(lacking.items()))
+        raise ConfigurationError(
+            f"subscriptions of this store call operators that are not offered: {called}; name them in --operators, or "
+            "start with missing_operators: ignore, and they match nothing until then"
+        )
 
 
 def administrator_key(store: Store, state: Path) -> str:

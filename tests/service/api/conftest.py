@@ -6,18 +6,20 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from tamis.service.api import create_app
 from tamis.service.configuration import DeliverySettings, Settings
-from tests.service.api.server import PlayedPipeline, Server, make_service
+from tests.service.api.server import AUCTIONS, PlayedPipeline, Server, make_service
 
 
-def _started(folder: Path, settings: Settings | None) -> Server:
+def _started(folder: Path, settings: Settings | None, schema: dict[str, Any] = AUCTIONS) -> Server:
     pipeline = PlayedPipeline()
-    service = make_service(folder, pipeline, settings or Settings(delivery=DeliverySettings(allow_private=True)))
+    settings = settings or Settings(delivery=DeliverySettings(allow_private=True))
+    service = make_service(folder, pipeline, settings, schema)
     # A fault must be an answer, as it is for everybody else.
     return Server(service, pipeline, TestClient(create_app(service), raise_server_exceptions=False))
 
@@ -27,8 +29,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Starts servers, each over a folder of its own; they end with the test."""
     with ExitStack() as running:
 
-        def starting(settings: Settings | None = None) -> Server:
-            server = _started(tmp_path / secrets.token_hex(4), settings)
+        def starting(settings: Settings | None = None, schema: dict[str, Any] = AUCTIONS) -> Server:
+            server = _started(tmp_path / secrets.token_hex(4), settings, schema)
             running.enter_context(server.client)
             return server
 

@@ -18,6 +18,7 @@ from tamis.service.configuration import Settings
 from tamis.service.delivery import Delivery
 from tamis.service.log import open_log
 from tamis.service.matching import Batch, PipelineStatus, Supervisor
+from tamis.service.offering import Offering
 from tamis.service.serving_schema import serving_schema
 from tamis.service.store import Role, Store
 
@@ -90,17 +91,21 @@ class Server:
         return self.client.post("/v1/events", json=events, headers=headers)
 
 
-def make_service(folder: Path, pipeline: PlayedPipeline, settings: Settings) -> Service:
+def make_service(
+    folder: Path, pipeline: PlayedPipeline, settings: Settings, schema: dict[str, Any] = AUCTIONS
+) -> Service:
     settings = replace(settings, state=folder)
     folder.mkdir(exist_ok=True)
     store = Store.open(settings.store)
-    version = store.schemas.add(AUCTIONS)
+    version = store.schemas.add(schema)
+    offering = Offering.named(settings.operators)
     return Service(
         settings,
         store,
         open_log(settings.log, write=True),
-        Delivery(store, settings),
+        Delivery(store, settings, offering=offering),
         cast("Supervisor", pipeline),
-        serving_schema(Schema.from_dict(AUCTIONS)),
+        serving_schema(Schema.from_dict(schema)),
         version,
+        offering,
     )

@@ -212,7 +212,8 @@ def notification(fake: State, id: str, cursor: int) -> Json:
     event = fake.events[cursor % len(fake.events)]
     matched = [{"condition": "price < 500", "values": {"price": [event["price"]]}}]
     made = {"id": f"ntf_{cursor}", "subscription": id, "cursor": str(cursor), "time": now(), "event": event}
-    return made | {"event_id": f"evt_{cursor}", "matched": matched}
+    bound = {"bindings": {"people": 50 + cursor, "place": "Bronx"}} if cursor % 2 else {}
+    return made | {"event_id": f"evt_{cursor}", "matched": matched, **bound}
 
 
 async def notifications(fake: State, id: str) -> AsyncIterator[str]:
@@ -281,6 +282,11 @@ async def backtest(id: str, fake: Fake) -> Json:
         result |= {"total": sum(n for _, n in counts), "samples": fake.events[:3], "errors": []}
         job |= {"state": "done", "result": result}
     return job
+
+
+@api.get("/operators")
+async def operators(fake: Fake) -> Json:
+    return {"items": fake.operators}
 
 
 @api.get("/schema")

@@ -33,6 +33,7 @@ class State:
     schema: Schema = field(default_factory=auction_schema)
     schema_version: int = 1
     broken: set[str] = field(default_factory=set)
+    operators: list[dict[str, Any]] = field(default_factory=lambda: _operators())
     backtests: dict[str, dict[str, Any]] = field(default_factory=dict)
     pipeline: dict[str, Any] = field(default_factory=lambda: {"state": "running", "restarts": 1, "error": None})
     stream_length: int | None = None
@@ -74,6 +75,35 @@ def _letters() -> list[dict[str, Any]]:
     sent = {"id": 2, "kind": "delivery", "subject": "sub_0000000000000000000002", "owner": "", "time": now(-60)}
     sent |= {"reason": "answered 500 eight times", "body": '{"id": "ntf_1", "event": {"price": 3}}', "detail": {}}
     return [event, sent]
+
+
+def _operators() -> list[dict[str, Any]]:
+    place = {"name": "place", "kind": "string", "variable": False, "optional": False, "repeated": False}
+    people = {"name": "people", "kind": "integer", "variable": True, "optional": False, "repeated": False}
+    counts = {"held": 0, "unknown": 0, "failures": 0, "timeouts": 0, "skipped": 0, "absent": 0, "seconds": 0.0}
+    usual = {"version": "1", "batch": False, "time_limit": 30.0, "cost_learned": False, "selectivity": None} | counts
+    usual |= {"predicates": 0, "suspended": False, "calls": 0, "evaluations": 0, "last_failure": None}
+    return [
+        usual
+        | {"name": "loc_in", "signature": "loc_in(place: string)", "reads": ["lat", "lon"], "cost": 1.0}
+        | {"parameters": [place | {"choices": ["Bronx", "Queens", "Jackson's Mill"]}]}
+        | {"about": "Whether the camera is over a place. Places have outlines, right to a few hundred metres."}
+        | {"calls": 310_000, "evaluations": 12_345_678, "held": 1_851_851, "selectivity": 0.15, "predicates": 41}
+        | {"batch": True, "seconds": 512.0},
+        usual
+        | {"name": "mob_pattern", "signature": "mob_pattern(?people: integer)", "reads": ["image"], "cost": 38.4}
+        | {"parameters": [people | {"choices": []}], "about": "How many people there are in the picture."}
+        | {"calls": 9_120, "evaluations": 9_120, "held": 8_004, "selectivity": 0.034, "predicates": 3, "unknown": 19}
+        | {"failures": 12, "timeouts": 7, "suspended": True, "cost_learned": True, "seconds": 350.2}
+        | {"last_failure": "mob_pattern(?x1): ValueError: this is no picture that OpenCV can read"},
+        usual
+        | {"name": "mentions", "signature": "mentions(word: string, ...)", "reads": ["*"], "cost": None}
+        | {
+            "parameters": [place | {"name": "word", "repeated": True, "choices": []}],
+            "cost_learned": True,
+            "about": "",
+        },
+    ]
 
 
 def _keys() -> list[dict[str, Any]]:

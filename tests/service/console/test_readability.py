@@ -9,7 +9,15 @@ from playwright.sync_api import Page, expect
 
 from tests.service.console.conftest import Complaints, Opening, Running
 
-PLACES = ["#/", "#/subscriptions", "#/subscriptions/sub_0000000000000000000001", "#/editor", "#/schema", "#/health"]
+PLACES = [
+    "#/",
+    "#/subscriptions",
+    "#/subscriptions/sub_0000000000000000000001",
+    "#/editor",
+    "#/operators",
+    "#/schema",
+    "#/health",
+]
 SCRIPT = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
 
 
@@ -24,6 +32,10 @@ def settle(page: Page, place: str) -> None:
         page.locator("rect.bar").first.wait_for()
     elif place == "#/" or "sub_" in place:
         page.locator(".match").first.wait_for()
+    elif place == "#/operators":
+        for summary in page.locator("details.card > summary").all():
+            summary.click()
+        page.locator("details .facts").first.wait_for()
     else:
         page.locator("table").first.wait_for()
 

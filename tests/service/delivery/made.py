@@ -118,7 +118,11 @@ def subscribed(store: Store, filter: str = "price < 10", **fields: Any) -> Subsc
 
 
 def record(
-    store: Store, batch: int, matches: Sequence[tuple[Mapping[str, Any] | str, Sequence[int]]], time: datetime = NOON
+    store: Store,
+    batch: int,
+    matches: Sequence[tuple[Mapping[str, Any] | str, Sequence[int]]],
+    time: datetime = NOON,
+    bindings: str | None = None,
 ) -> list[int]:
     """A batch of events, each with the numbers of the subscriptions it matched; their positions."""
     positions = [batch << 24 | rank for rank in range(1, len(matches) + 1)]
@@ -139,6 +143,7 @@ def record(
             {
                 "position": pa.array([pair[0] for pair in pairs], pa.int64()),
                 "subscription": pa.array([pair[1] for pair in pairs], pa.int64()),
+                "bindings": pa.array([bindings] * len(pairs), pa.string()),
             }
         ),
     )
@@ -175,8 +180,13 @@ class Running:
     async def __aexit__(self, *_: object) -> None:
         await self.delivery.stop()
 
-    def record(self, batch: int, matches: Sequence[tuple[Mapping[str, Any] | str, Sequence[int]]]) -> list[int]:
+    def record(
+        self,
+        batch: int,
+        matches: Sequence[tuple[Mapping[str, Any] | str, Sequence[int]]],
+        bindings: str | None = None,
+    ) -> list[int]:
         """A batch that matched, of which delivery is told."""
-        positions = record(self.store, batch, matches, self.clock.now())
+        positions = record(self.store, batch, matches, self.clock.now(), bindings)
         self.delivery.wake(self.store.notifications.head())
         return positions

@@ -15,8 +15,10 @@ from tamis.schema import Schema
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.opened_event import OpenedEvent
 from tamis.service.delivery.serving import ServedSchema
+from tamis.service.offering import Offering
 from tamis.service.serving_schema import serving_schema
 from tamis.service.store import Store, Subscription
+from tests.service.city import ALL, CITY, shot
 from tests.service.delivery.made import LATER, NOON, SCHEMA, subscribed
 
 FILTERS = [
@@ -121,3 +123,35 @@ def test_the_schema_is_the_stores(store: Store) -> None:
         subscription, OpenedEvent(1, "evt", NOON, '{"price": 9.5}')
     )
     assert found == [{"condition": "price < 10", "values": {"price": [9.5]}}]
+
+
+def _called(filter: str, bindings: str | None, **event: Any) -> list[Any]:
+    store: Any = _Schemas(CITY)
+    matched = Matched(ServedSchema(store), DEFAULT_LIMITS, Offering(ALL))
+    opened = OpenedEvent(1, "evt", NOON, json.dumps(shot(4, **event)))
+    return matched.conditions(_subscription(filter, kind="operator"), opened, bindings)
+
+
+def test_calls_and_constraints_are_shown_with_what_their_variables_were_bound_to() -> None:
+    found = _called("price < 3 AND mob_pattern(?people) AND ?people > 3 AND loc_in('Bronx')", '{"people":4}', price=1)
+    assert found == [
+        {"condition": "price < 3", "values": {"price": [1.0]}},
+        {"condition": "loc_in('Bronx')", "values": {}},
+        {"condition": "mob_pattern(?people)", "values": {"?people": [4]}},
+        {"condition": "?people > 3", "values": {"?people": [4]}},
+    ]
+
+
+def test_of_alternatives_that_may_all_have_held_only_what_they_share_is_shown() -> None:
+    either = "price < 3 AND (mob_pattern(3) OR loc_in('Bronx'))"
+    assert [one["condition"] for one in _called(either, None, price=1)] == ["price < 3"]
+    certain = "mob_pattern(3) OR price < 3"
+    assert [one["condition"] for one in _called(certain, None, price=1)] == ["price < 3"]
+    assert [one["condition"] for one in _called(certain, None, price=9)] == ["mob_pattern(3)"]
+    with_variable = "mob_pattern(?n) AND ?n > 3 OR loc_in('Bronx') OR price > 5 AND mob_pattern(9)"
+    assert [one["condition"] for one in _called(with_variable, '{"n":4}', price=1)] == ["mob_pattern(?n)", "?n > 3"]
+    assert [one["condition"] for one in _called(with_variable, None, price=1)] == ["loc_in('Bronx')"]
+
+
+def test_an_operator_that_is_gone_does_not_stop_delivery() -> None:
+    assert _called("nothing(3)", None) == []

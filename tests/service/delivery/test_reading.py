@@ -29,9 +29,9 @@ class Counting(Renderer):
         super().__init__(Plain())  # type: ignore[arg-type]
         self.rendered: list[tuple[int, int]] = []
 
-    def render(self, subscription: Subscription, event: Any) -> Notification:
+    def render(self, subscription: Subscription, event: Any, bindings: str | None = None) -> Notification:
         self.rendered.append((event.position, subscription.number))
-        return super().render(subscription, event)
+        return super().render(subscription, event, bindings)
 
 
 def _reading(store: Store) -> tuple[Reading, Counting]:

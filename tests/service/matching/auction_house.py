@@ -74,8 +74,8 @@ class AuctionHouse:
         """The pairs in the store, each as often as it is there."""
         notifications = self.store.notifications
         pairs = notifications.since(0, notifications.head(), 10_000_000)
-        events = notifications.events(sorted({position for position, _ in pairs}))
-        return Counter((events[position].id, number) for position, number in pairs)
+        events = notifications.events(sorted({pair.position for pair in pairs}))
+        return Counter((events[pair.position].id, pair.subscription) for pair in pairs)
 
     def close(self) -> None:
         self._spool.close()

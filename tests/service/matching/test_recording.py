@@ -13,7 +13,7 @@ from tamis.errors import PipelineError
 from tamis.pipeline.workers.reading import VIOLATION
 from tamis.service.matching.recording import Recorder
 from tamis.service.matching.residuals import Residuals
-from tamis.service.store import NewSubscription, Reached, Store
+from tamis.service.store import NewSubscription, Pair, Reached, Store
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 ANSWER = pa.schema(
@@ -49,11 +49,11 @@ def test_events_stand_in_the_order_of_partition_and_offset(any_store: Store, rec
     recorded = recorder.record("s", 5, answer(*rows))
     first = 5 << 24
     assert any_store.notifications.since(0, recorded.head, 100) == [
-        (first, 7),
-        (first + 1, 8),
-        (first + 2, 7),
-        (first + 2, 9),
-        (first + 3, 7),
+        Pair(first, 7),
+        Pair(first + 1, 8),
+        Pair(first + 2, 7),
+        Pair(first + 2, 9),
+        Pair(first + 3, 7),
     ]
     events = any_store.notifications.events(range(first, first + 4))
     assert [events[position].id for position in sorted(events)] == ["e2", "e3", "e1", "e9"]
@@ -146,3 +146,15 @@ def test_a_batch_without_matches_still_moves_a_shared_log(any_store: Store, reco
     reached = Reached("kafka lots", "s", '{"lots":{"0":9}}')
     recorder.record("s", 1, answer(), reached)
     assert any_store.progress.of("kafka lots") == reached
+
+
+def test_bindings_are_kept_beside_the_matches_that_have_them(any_store: Store, recorder: Recorder) -> None:
+    rows = [row(1, [9, 7]), row(2, [7])]
+    bound = pa.array([[None, '{"n":3}'], ['{"n":4}']], pa.list_(pa.string()))
+    recorded = recorder.record("s", 5, answer(*rows).append_column("bindings", bound))
+    first = 5 << 24
+    assert any_store.notifications.since(0, recorded.head, 100) == [
+        Pair(first, 7, '{"n":3}'),
+        Pair(first, 9),
+        Pair(first + 1, 7, '{"n":4}'),
+    ]

@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 
 from tamis.schema import Schema
+from tamis.service.offering import Offering
 from tamis.service.store import Store, importing
+from tests.service.city import ALL, CITY
 from tests.service.store.made import LATER
 
 SCHEMA = Schema.from_dict({"attributes": {"price": "float"}, "event_types": {"lot": {"price": "optional"}}})
@@ -74,3 +76,13 @@ def test_a_label_that_no_database_holds_is_refused_with_its_row(any_store: Store
     imported = any_store.subscriptions.import_table(table(("a\0", "TRUE"), ("b", "TRUE")), "", LATER, PULL)
     assert [label for label, _ in imported.refused] == ["a\0"]
     assert imported.taken == 1
+
+
+def test_those_that_call_operators_are_known_as_such(any_store: Store) -> None:
+    schema = Schema.from_dict(CITY)
+    called = Offering(ALL).signatures(schema)
+    rows = table(("a", "price < 1"), ("b", "mob_pattern(?n) AND ?n > 3"), ("c", "nothing(3)"))
+    imported = any_store.subscriptions.import_table(rows, "k1", LATER, PULL, schema=schema, operators=called)
+    assert [label for label, _ in imported.refused] == ["c"]
+    assert [one.kind for one in any_store.subscriptions.list("k1")] == ["filter", "operator"]
+    assert list(any_store.subscriptions.calling()) == ["mob_pattern(?n) AND ?n > 3"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from tamis.service.store import Notified, Store, StoredEvent, StoreError, retention
+from tamis.service.store import Notified, Pair, Store, StoredEvent, StoreError, retention
 from tests.service.store.made import NOON, events, pairs, recorded, subscribed
 
 BATCH = 1 << 24
@@ -66,10 +66,10 @@ def test_positions_that_a_reader_may_have_passed_are_refused_and_nothing_is_writ
 def test_pairs_of_everybody_come_in_order_and_events_stay_whole(any_store: Store) -> None:
     recorded(any_store, 1, (BATCH, 3), (BATCH, 1), (BATCH + 1, 2), (BATCH + 2, 1), (BATCH + 2, 2), (BATCH + 2, 3))
     since = any_store.notifications.since
-    assert since(0, BATCH + 1, 10) == [(BATCH, 1), (BATCH, 3), (BATCH + 1, 2)]
-    assert since(0, BATCH + 2, 4) == [(BATCH, 1), (BATCH, 3), (BATCH + 1, 2)]
-    assert since(0, BATCH + 2, 1) == [(BATCH, 1), (BATCH, 3)]
-    assert since(BATCH + 1, BATCH + 2, 2) == [(BATCH + 2, 1), (BATCH + 2, 2), (BATCH + 2, 3)]
+    assert since(0, BATCH + 1, 10) == [Pair(BATCH, 1), Pair(BATCH, 3), Pair(BATCH + 1, 2)]
+    assert since(0, BATCH + 2, 4) == [Pair(BATCH, 1), Pair(BATCH, 3), Pair(BATCH + 1, 2)]
+    assert since(0, BATCH + 2, 1) == [Pair(BATCH, 1), Pair(BATCH, 3)]
+    assert since(BATCH + 1, BATCH + 2, 2) == [Pair(BATCH + 2, 1), Pair(BATCH + 2, 2), Pair(BATCH + 2, 3)]
     assert since(BATCH + 2, BATCH + 2, 10) == []
 
 

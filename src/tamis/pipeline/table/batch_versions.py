@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.durable import locked
 from tamis.pipeline.table.notes import Notes
@@ -30,7 +31,8 @@ class Live:
 
     schema: Schema
     folder: str
+    crew: Crew | None = None
 
     def snapshot(self, stream: str, batch: int) -> Snapshot:
         folder = Path(self.folder)
-        return Snapshot(self.schema, (Versions(folder).part(version_for(folder, stream, batch)),))
+        return Snapshot(self.schema, (Versions(folder).part(version_for(folder, stream, batch)),), self.crew)

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.engine import Index
+from tamis.engine import Index, Operators
 from tamis.errors import SubscriptionError, TamisError
-from tamis.language import bind
+from tamis.language import NO_OPERATORS, bind
+from tamis.operators.statistics import OperatorTable
+from tamis.pipeline.calling.crew import Crew
+from tamis.pipeline.calling.learned_file import LEARNED
+from tamis.pipeline.calling.ledger import Ledger
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.subscriptions import listed
 from tamis.pipeline.table.batch_versions import LOCK, NOTES, version_for
@@ -46,14 +50,18 @@ class SubscriptionTable:
     change the table; the folder's lock orders changes and notes, and matching takes no lock.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        """Opens a table."""
+    def __init__(self, path: str | Path, operators: Operators | None = None) -> None:
+        """Opens a table. Operators that its filters call are handed over, or installed packages offer them."""
         self.path = Path(path)
         self._versions = Versions(self.path)
         self._notes = Notes(self.path / NOTES)
         self._at = self._versions.newest().base
-        self._index: Index | None = Index.open(self._versions.base(self._at))
-        self.schema = self._index.schema
+        index = Index.open(self._versions.base(self._at), operators=operators)
+        self.schema = index.schema
+        self._operators = None if index.calling is None else index.calling.operators
+        self._signatures = NO_OPERATORS if index.calling is None else index.calling.signatures
+        self._ledger = None if index.calling is None else Ledger.at(self.path.resolve() / LEARNED)
+        self._index: Index | None = self._followed(index)
 
     @classmethod
     def create(cls, path: str | Path, index: Index) -> SubscriptionTable:
@@ -61,7 +69,20 @@ class SubscriptionTable:
         versions = Versions(Path(path))
         index.save(versions.create())
         versions.publish(Newest(version=1, base=1, rows=0))
-        return cls(path)
+        return cls(path, None if index.calling is None else index.calling.operators)
+
+    @property
+    def crew(self) -> Crew | None:
+        """The operators that its filters may call, as workers get them; None where there are none."""
+        if self._operators is None or self._ledger is None:
+            return None
+        return Crew.of(self._operators, str(self._ledger.path), self._ledger.name)
+
+    @property
+    def operators(self) -> OperatorTable:
+        """How the operators fared in all workers that this process has started."""
+        with self._locked():
+            return self._current(self._versions.newest()).operators
 
     @property
     def version(self) -> int:
@@ -84,7 +105,7 @@ class SubscriptionTable:
     def index(self, version: int | None = None) -> Index:
         """A version as an index of the caller's own: the newest, unless said otherwise."""
         (part,) = self.snapshot(version).parts
-        index = Index.open(part.base)
+        index = Index.open(part.base, operators=self._operators)
         for change in part.changes:
             apply_change(index, change)
         return index
@@ -116,7 +137,7 @@ class SubscriptionTable:
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """What a worker needs to open a version: the newest, unless said otherwise."""
-        return Snapshot(self.schema, (self._versions.part(self.version if version is None else version),))
+        return Snapshot(self.schema, (self._versions.part(self.version if version is None else version),), self.crew)
 
     def note(self, stream: str, batch: int) -> int:
         """The version that this micro-batch is to use: the newest, or on a replay the one it used first.
@@ -157,7 +178,7 @@ class SubscriptionTable:
     ) -> tuple[pa.Table, list[tuple[str, TamisError]]]:
         """What can be added, and why the rest cannot: known beforehand, so that a bad filter replaces no good one."""
         given = listed(add)
-        ids, bound = given.rows["id"], bind(given.rows["filter"], self.schema)
+        ids, bound = given.rows["id"], bind(given.rows["filter"], self.schema, operators=self._signatures)
         refused = dict(bound.errors)
         errors = [*given.refused, *((ids[row].as_py(), error) for row, error in refused.items())]
         if not refused:
@@ -186,12 +207,19 @@ class SubscriptionTable:
         self._versions.sweep({folded.version} | self._notes.versions(), timedelta(hours=1))
         return folded
 
+    def _followed(self, index: Index) -> Index:
+        """The index, which is told from now on what workers learn."""
+        if self._ledger is not None:
+            self._ledger.follow(index)
+        return index
+
     def _current(self, newest: Newest) -> Index:
         """The index of the newest version; another process may have gone on since it was last looked at."""
         index, at = self._index, self._at
         self._index = None
         if index is None or at < newest.base:
-            index, at = Index.open(self._versions.base(newest.base), verify=False), newest.base
+            base = self._versions.base(newest.base)
+            index, at = self._followed(Index.open(base, verify=False, operators=self._operators)), newest.base
         for version in range(at + 1, newest.version + 1):
             apply_change(index, self._versions.change(version))
         self._index, self._at = index, newest.version

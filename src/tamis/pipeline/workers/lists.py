@@ -15,12 +15,12 @@ Rows = npt.NDArray[np.int64]
 
 def id_lists(matches: Matches) -> pa.ListArray:
     """The ids each event matched."""
-    return _lists(matches.offsets, matches.ids(matches.numbers).cast(pa.string()))
+    return listed_by(matches.offsets, matches.ids(matches.numbers).cast(pa.string()))
 
 
 def number_lists(matches: Matches, first: int) -> pa.ListArray:
     """The numbers each event matched, counted from `first`."""
-    return _lists(matches.offsets, pa.array((matches.numbers + first).astype(np.int32, copy=False)))
+    return listed_by(matches.offsets, pa.array((matches.numbers + first).astype(np.int32, copy=False)))
 
 
 def joined(parts: Sequence[pa.ListArray]) -> pa.ListArray:
@@ -36,14 +36,14 @@ def joined(parts: Sequence[pa.ListArray]) -> pa.ListArray:
         filled += count
     order = np.empty(int(offsets[-1]), np.int64)
     order[np.concatenate(places)] = np.arange(len(order))
-    return _lists(offsets, pa.concat_arrays([part.flatten() for part in parts]).take(pa.array(order)))
+    return listed_by(offsets, pa.concat_arrays([part.flatten() for part in parts]).take(pa.array(order)))
 
 
 def spread(lists: pa.ListArray, rows: Rows, count: int) -> pa.ListArray:
     """The lists put into `count` rows: list i into row `rows[i]` (ascending), empty lists into the others."""
     counts = np.zeros(count, np.int64)
     counts[rows] = np.diff(_offsets(lists))
-    return _lists(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), lists.flatten())
+    return listed_by(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), lists.flatten())
 
 
 def lengths(lists: pa.ListArray) -> Rows:
@@ -51,7 +51,8 @@ def lengths(lists: pa.ListArray) -> Rows:
     return np.diff(_offsets(lists))
 
 
-def _lists(offsets: Rows, values: pa.Array) -> pa.ListArray:
+def listed_by(offsets: Rows, values: pa.Array) -> pa.ListArray:
+    """List i is `values[offsets[i]:offsets[i + 1]]`."""
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
 

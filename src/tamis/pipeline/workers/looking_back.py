@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.operators.lessons import Lessons
+from tamis.pipeline.calling.report import Report
 from tamis.pipeline.snapshot import Part, Snapshot
 from tamis.pipeline.workers.legible import legible
 from tamis.pipeline.workers.opened import opened
@@ -49,6 +51,7 @@ class LookingBack:
     time: int | None
     window: int
     samples: int
+    report: Report | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         pace, volume, illegible = Pace(_MATCHES_A_ROUND), Tally(1), 0
@@ -56,6 +59,7 @@ class LookingBack:
         tallies: dict[Part, tuple[Tally, pa.ChunkedArray]] = {}
         taken: dict[Part, npt.NDArray[np.uint8]] = {}
         nothing: list[pa.Array] = []
+        lessons = Lessons()
         for pieces in pace.rounds(batches):
             nothing = nothing or [column.slice(0, 0) for column in map(pieces[0].column, self.kept)]
             read = [self._seen(piece) for piece in pieces]
@@ -64,7 +68,7 @@ class LookingBack:
                 illegible += seen.piece.num_rows - len(seen.rows)
             matched = 0
             for part in self.snapshot.parts:
-                index = opened(part, alone=sharded)
+                index = opened(part, self.snapshot.crew, alone=sharded)
                 for seen in read:
                     matches = index.match(seen.events)
                     matched += len(matches)
@@ -73,10 +77,14 @@ class LookingBack:
                     tally.add(seen.windows[rows], matches.numbers)
                     counted = taken.setdefault(part, np.zeros(len(names), np.uint8))
                     yield self._examples(seen, rows, matches.numbers, names, counted)
+                if self.snapshot.crew is not None and index.calling is not None:
+                    lessons += index.calling.lessons()
                 # A shard's names must not keep it in memory while the next one is at work.
                 if sharded or len(tallies[part][0]) > _CELLS:
                     yield self._counts(MATCHES, *tallies.pop(part), nothing)
             pace.saw(sum(len(seen.rows) for seen in read), matched)
+        if self.report is not None and self.snapshot.crew is not None:
+            self.report.tell(self.snapshot.crew.ledger, lessons)
         for tally, names in tallies.values():
             yield self._counts(MATCHES, tally, names, nothing)
         if nothing or not self.kept:

@@ -3,44 +3,86 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
 
 from tamis.engine import Index
+from tamis.operators.health import Health
+from tamis.pipeline.calling.crew import Crew
+from tamis.pipeline.calling.learned_file import read_learned, stamp
 from tamis.pipeline.snapshot import Part
 from tamis.pipeline.table.changes import apply_change
 
 # The newest version and the one before it: a replay may run beside a first run.
 _KEPT = 2
 
-_OPEN: OrderedDict[Part, Index] = OrderedDict()
+_Key = tuple[Part, tuple[str, ...] | None]
 
 
-def opened(part: Part, alone: bool = False) -> Index:
+@dataclass(slots=True)
+class _Open:
+    """An index, and which state of the file of what was learned it has taken over."""
+
+    index: Index
+    learned: tuple[int, int] | None = None
+
+
+_OPEN: OrderedDict[_Key, _Open] = OrderedDict()
+# An operator that hangs does so under every version: what is known of that outlives the indexes.
+_HEALTH: dict[tuple[str, ...], Health] = {}
+
+
+def opened(part: Part, crew: Crew | None = None, alone: bool = False) -> Index:
     """The part's index, mapped into memory. `alone` closes all others first: for shards, which fit only one by one.
 
-    An open older state of the same base is brought up to date, so a change costs what it changes.
+    An open older state of the same base is brought up to date, so a change costs what it changes. An index that calls
+    operators takes over what was learned elsewhere, whenever there is more of that.
     """
-    index = _OPEN.pop(part, None)
+    key = (part, None if crew is None else crew.identity)
+    state = _OPEN.pop(key, None)
     if alone:
         _OPEN.clear()
-    if index is None:
-        older = _older(part)
+    if state is None:
+        older = _older(key)
         if older is None:
-            # The driver verified the checksums when it took the snapshot.
-            index, applied = Index.open(part.base, verify=False), 0
+            state, applied = _Open(_new(part, crew)), 0
         else:
-            index, applied = _OPEN.pop(older), len(older.changes)
+            state, applied = _OPEN.pop(older), len(older[0].changes)
         for change in part.changes[applied:]:
-            apply_change(index, change)
-    _OPEN[part] = index
+            apply_change(state.index, change)
+    if crew is not None:
+        _learn(state, crew)
+    _OPEN[key] = state
     while len(_OPEN) > _KEPT:
         _OPEN.popitem(last=False)
+    return state.index
+
+
+def _new(part: Part, crew: Crew | None) -> Index:
+    # The driver verified the checksums when it took the snapshot.
+    if crew is None:
+        return Index.open(part.base, verify=False)
+    index = Index.open(part.base, verify=False, operators=crew.unpacked())
+    if index.calling is not None:
+        index.calling.adopt(_HEALTH.setdefault(crew.identity, Health()))
     return index
 
 
-def _older(part: Part) -> Part | None:
+def _learn(state: _Open, crew: Crew) -> None:
+    newest = stamp(crew.learned)
+    if newest is not None and newest != state.learned and state.index.calling is not None:
+        state.learned = newest
+        state.index.calling.start_from(read_learned(Path(crew.learned)))
+
+
+def _older(key: _Key) -> _Key | None:
+    part, identity = key
     states = [
         other
         for other in _OPEN
-        if other.base == part.base and other.changes == part.changes[: len(other.changes)] and other != part
+        if other[0].base == part.base
+        and other[0].changes == part.changes[: len(other[0].changes)]
+        and other[1] == identity
+        and other != key
     ]
-    return max(states, key=lambda other: len(other.changes), default=None)
+    return max(states, key=lambda other: len(other[0].changes), default=None)

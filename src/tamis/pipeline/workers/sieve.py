@@ -9,8 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import EventError, PipelineError
+from tamis.operators.lessons import Lessons
+from tamis.pipeline.calling.report import Report
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.workers.binding_lists import Form, binding_lists
 from tamis.pipeline.workers.dead_count import DeadCount
 from tamis.pipeline.workers.lists import id_lists, joined, lengths, number_lists, spread
 from tamis.pipeline.workers.opened import opened
@@ -25,11 +28,11 @@ _MATCHES_A_ROUND = 32_000_000
 @dataclass(frozen=True, slots=True)
 class Sieve:
     """Rows in; out come the `kept` columns, the attributes where they were parsed (if `attributes` says so), the
-    list of matches, and the violations where rows were checked. Sent to the workers by value: it holds paths and
-    positions only.
+    list of matches, what their variables are bound to (in the form of `bindings`, if asked for), and the violations
+    where rows were checked. Sent to the workers by value: it holds paths, positions and operators only.
 
     `every` row comes out, or only those that match or are dead; or with `pairs` each as often as it matches, beside one
-    match. `dead` is told how many dead ones there are.
+    match. `dead` is told how many dead ones there are, `report` what was learned of operators, where there are any.
     """
 
     source: Snapshot | Live
@@ -40,28 +43,36 @@ class Sieve:
     pairs: bool
     dead: DeadCount | None = None
     attributes: bool = True
+    bindings: Form | None = None
+    report: Report | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         snapshot = self.source if isinstance(self.source, Snapshot) else self.source.snapshot(*_micro_batch())
         sharded = len(snapshot.parts) > 1
         pace = Pace(_MATCHES_A_ROUND if sharded else _MATCHES)
-        dead = 0
+        dead, lessons = 0, Lessons()
         for pieces in pace.rounds(batches):
             reads = [self.reader.read(piece) for piece in pieces]
-            answers = self._matched(snapshot, reads)
-            pace.saw(sum(len(read.rows) for read in reads), sum(len(lists.flatten()) for lists in answers))
+            answers, more = self._matched(snapshot, reads)
+            lessons += more
+            pace.saw(sum(len(read.rows) for read in reads), sum(len(lists[0].flatten()) for lists in answers))
             dead += sum(len(read.dead) for read in reads)
             for piece, read, lists in zip(pieces, reads, answers, strict=True):
                 yield self._output(piece, read, lists)
         if self.dead is not None:
             self.dead.tell(dead)
+        if self.report is not None and snapshot.crew is not None:
+            self.report.tell(snapshot.crew.ledger, lessons)
 
-    def _matched(self, snapshot: Snapshot, reads: list[Read]) -> list[pa.ListArray]:
-        """For each batch a list an event. Every part is opened once; nothing of it is held when the next one is."""
-        answers: list[list[pa.ListArray]] = [[] for _ in reads]
-        first = 0
+    def _matched(self, snapshot: Snapshot, reads: list[Read]) -> tuple[list[list[pa.ListArray]], Lessons]:
+        """For each batch a list an event, of ids, and of bindings if asked for; and what was learned of operators.
+
+        Every part is opened once; nothing of it is held when the next one is.
+        """
+        answers: list[list[list[pa.ListArray]]] = [[] for _ in reads]
+        first, lessons = 0, Lessons()
         for part in snapshot.parts:
-            index = opened(part, alone=len(snapshot.parts) > 1)
+            index = opened(part, snapshot.crew, alone=len(snapshot.parts) > 1)
             names = 0
             for read, lists in zip(reads, answers, strict=True):
                 try:
@@ -69,27 +80,33 @@ class Sieve:
                 except EventError as error:
                     error.add_note("pipeline.validate sets such events aside, with the reason")
                     raise
-                lists.append(number_lists(matches, first) if self.numbers else id_lists(matches))
+                told = [number_lists(matches, first) if self.numbers else id_lists(matches)]
+                if self.bindings is not None:
+                    told.append(binding_lists(matches, self.bindings))
+                lists.append(told)
                 names = len(matches.names)
             first += names
-        return [joined(lists) for lists in answers]
+            if snapshot.crew is not None and index.calling is not None:
+                lessons += index.calling.lessons()
+        return [[joined(some) for some in zip(*lists, strict=True)] for lists in answers], lessons
 
-    def _output(self, piece: pa.RecordBatch, read: Read, lists: pa.ListArray) -> pa.RecordBatch:
+    def _output(self, piece: pa.RecordBatch, read: Read, answers: list[pa.ListArray]) -> pa.RecordBatch:
         count = piece.num_rows
         columns = [piece.column(place) for place in self.kept]
         if self.reader.json and self.attributes:
             columns += in_rows(canonical(self.reader.schema, read.events), read.rows, count)
         if len(read.rows) < count:
-            lists = spread(lists, read.rows, count)
+            answers = [spread(lists, read.rows, count) for lists in answers]
+        matched = lengths(answers[0])
         if self.pairs:
-            repeated = pa.array(np.repeat(np.arange(count), lengths(lists)))
-            return _unnamed([*(column.take(repeated) for column in columns), lists.flatten()])
-        columns.append(lists)
+            repeated = pa.array(np.repeat(np.arange(count), matched))
+            return _unnamed([*(column.take(repeated) for column in columns), *(lists.flatten() for lists in answers)])
+        columns += answers
         if read.violations is not None:
             columns.append(read.violations)
         output = _unnamed(columns)
         if not self.every:
-            wanted = lengths(lists) > 0
+            wanted = matched > 0
             wanted[read.dead] = True
             if not wanted.all():
                 output = output.take(pa.array(np.flatnonzero(wanted)))

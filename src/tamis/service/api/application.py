@@ -17,6 +17,7 @@ from tamis.service.api import (
     events,
     filters,
     keys,
+    operators,
     probes,
     problems,
     schemas,
@@ -67,7 +68,18 @@ def build(service: Service) -> FastAPI:
     app.state.running = running
     app.state.acceptance = Acceptance(service)
     problems.install(app)
-    for room in (subscriptions, events, filters, backtests, schemas, advertisements, keys, status, probes):
+    for room in (
+        subscriptions,
+        events,
+        filters,
+        operators,
+        backtests,
+        schemas,
+        advertisements,
+        keys,
+        status,
+        probes,
+    ):
         app.include_router(room.router)
     app.include_router(delivery)
     app.include_router(cloudevents.router)

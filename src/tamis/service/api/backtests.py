@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from tamis.service.api.access import Caller, Subscriber
-from tamis.service.api.language import canonical_text
+from tamis.service.api.language import read_filter
 from tamis.service.api.problems import Problem, not_found, responses
 from tamis.service.api.service import Serving
 from tamis.service.api.strict_json import StrictRoute
@@ -76,14 +76,14 @@ class BacktestForm(BaseModel):
 )
 def start_backtest(form: BacktestRequest, caller: Subscriber, service: Serving) -> BacktestForm:
     """Runs a filter over the events that are still kept. Ask for the result by the id."""
-    canonical = canonical_text(service, form.filter)
+    read = read_filter(service, form.filter)
     backtests = service.store.backtests
     under_way = [one for one in backtests.list(caller.owner) if one.state in ("waiting", "running")]
     if len(under_way) >= _WAITING_AT_MOST:
         detail = f"{len(under_way)} backtests are under way already; wait for one to end"
         raise Problem(429, "limit", detail, headers={"Retry-After": "10"})
     request = {
-        "filter": canonical,
+        "filter": read.matched,
         "text": form.filter,
         "since": None if form.since is None else form.since.isoformat(),
         "until": None if form.until is None else form.until.isoformat(),

@@ -10,12 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.dialects.cloudevents_filters import read_filters
 from tamis.matching.explanation import Explanation, State, Verdict, explain
+from tamis.operators.explanation import CourseExplanation, Step, Truth
 from tamis.schema import Schema
 from tamis.schema.timestamps import to_datetime
+from tamis.service.api.examining import ID, index_of
+from tamis.service.api.language import ReadFilter
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.publishing.door import judge
 from tamis.service.api.service import Service
 
+_SHOWN: Final = 5
 _EXAMPLE: Final[dict[str, Any]] = {
     "matched": False,
     "alternatives": [[{"condition": "price < 10.0", "state": "failed", "values": {"price": [12.5]}}]],
@@ -34,11 +38,25 @@ class EventForm(BaseModel):
 
 
 class VerdictForm(BaseModel):
-    """One condition; `absent`: it failed because the event lacks an attribute. `values` are what the event has."""
+    """One condition; `absent`: it failed because the event lacks an attribute. `values` are what the event has.
+
+    Of operators: `unknown` if one could not tell, and `not asked` if it did not have to be.
+    """
 
     condition: str
     state: State
     values: dict[str, list[Any]]
+
+
+class StepForm(BaseModel):
+    """One evaluation of an operator: what it said, what it bound its variables to, what that decided."""
+
+    predicate: str
+    truth: Truth
+    bindings: list[dict[str, Any]] = Field(description="The first few")
+    failure: str = Field(description="Why it could not tell")
+    milliseconds: float
+    eliminated: int = Field(description="How many of the filter's alternatives cannot hold after this")
 
 
 class ExplanationForm(BaseModel):
@@ -54,13 +72,29 @@ class ExplanationForm(BaseModel):
     residual: bool | None = Field(
         None, description="For CloudEvents filters: whether what the conditions cannot express held too"
     )
+    steps: list[StepForm] | None = Field(
+        None, description="For filters that call operators: what was evaluated, in the order chosen for this filter"
+    )
+    in_question: int | None = Field(
+        None, description="How many of its alternatives the plain conditions left for operators to decide"
+    )
+    bindings: dict[str, Any] | None = Field(None, description="What its variables are bound to, if it matches")
+    substitutions: int | None = Field(None, description="In how many ways that can be done")
 
 
-def explained(service: Service, filter: str, event: dict[str, Any], residual: str | None = None) -> ExplanationForm:
-    """A filter on one event; a `Problem` if the event would be refused at the door."""
+def explained(
+    service: Service, filter: ReadFilter, event: dict[str, Any], residual: str | None = None, *, inside: bool = False
+) -> ExplanationForm:
+    """A filter on one event; a `Problem` if the event would be refused at the door.
+
+    What operators said when they failed may name folders and hosts: only those who may look `inside` are told.
+    """
     require_event(service, event)
     schema = service.schema
-    found = explain(filter, event, schema, service.limits.filter)
+    if filter.kind == "operator":
+        found = index_of(service, filter).explain(event, ID)
+    else:
+        found = explain(filter.matched, event, schema, service.limits.filter)
     rest = None
     if residual is not None:
         context = event.get("ce")
@@ -70,7 +104,33 @@ def explained(service: Service, filter: str, event: dict[str, Any], residual: st
         alternatives=[[_shown(verdict, schema) for verdict in verdicts] for verdicts in found.alternatives],
         first_failure=_first_failure(found, schema),
         residual=rest,
+        **(_course(found, inside) if isinstance(found, CourseExplanation) else {}),
     )
+
+
+def _course(found: CourseExplanation, inside: bool) -> dict[str, Any]:
+    return {
+        "steps": [_step(step, inside) for step in found.steps],
+        "in_question": found.in_question,
+        "bindings": None if found.variables is None else dict(found.variables),
+        "substitutions": found.substitutions,
+    }
+
+
+def _step(step: Step, inside: bool) -> StepForm:
+    return StepForm(
+        predicate=step.predicate,
+        truth=step.truth,
+        bindings=[dict(one) for one in step.bindings[:_SHOWN]],
+        failure=step.failure if inside else kind_of_failure(step.failure),
+        milliseconds=step.milliseconds,
+        eliminated=step.eliminated,
+    )
+
+
+def kind_of_failure(message: str) -> str:
+    """Of what an operator said when it failed, what anybody may know: the name of the exception, or that it is late."""
+    return message.partition(":")[0]
 
 
 def require_event(service: Service, event: dict[str, Any]) -> None:

@@ -10,10 +10,10 @@ import pyarrow as pa
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-import tamis
 from tamis.service.api.access import Subscriber
+from tamis.service.api.examining import index_of, newest_first
 from tamis.service.api.explanations import EventForm, ExplanationForm, explained
-from tamis.service.api.language import canonical_text
+from tamis.service.api.language import read_filter
 from tamis.service.api.problems import responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.api.strict_json import StrictRoute
@@ -24,7 +24,6 @@ router = APIRouter(prefix="/v1/filters", tags=["filters"], route_class=StrictRou
 
 _TRIED: Final = 1_000
 _SHOWN: Final = 50
-_BY_HAND: Final = 500  # characters
 _REFUSALS: Final = responses(400, 401, 403, 413, 422, 503)
 
 
@@ -42,14 +41,14 @@ class CheckedFilter(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"canonical": "price < 10.0", "kind": "filter"}]})
 
     canonical: str = Field(description="The same filter in normal form")
-    kind: Kind
+    kind: Kind = Field(description="`operator` if it calls operators")
 
 
 @router.post("/check", operation_id="check_filter", summary="Check a filter", responses=_REFUSALS)
 async def check_filter(form: FilterForm, caller: Subscriber, service: Serving) -> CheckedFilter:
     """Its canonical text; or 422 with the place of the mistake in `errors`."""
-    canonical = await service.examine(lambda: canonical_text(service, form.filter))
-    return CheckedFilter(canonical=canonical, kind="filter")
+    read = await service.examine(lambda: read_filter(service, form.filter))
+    return CheckedFilter(canonical=read.canonical, kind=read.kind)
 
 
 class ExplainForm(EventForm):
@@ -65,21 +64,19 @@ class ExplainForm(EventForm):
 
 @router.post("/explain", operation_id="explain_filter", summary="Explain a filter on an event", responses=_REFUSALS)
 async def explain_filter(form: ExplainForm, caller: Subscriber, service: Serving) -> ExplanationForm:
-    """Whether the event matches, condition by condition."""
-
-    def explain() -> ExplanationForm:
-        canonical_text(service, form.filter)
-        return explained(service, form.filter, form.event)
-
-    return await service.examine(explain)
+    """Whether the event matches, condition by condition; and which operators were called, in which order."""
+    return await service.examine(
+        lambda: explained(service, read_filter(service, form.filter), form.event, inside=caller.administers)
+    )
 
 
 class TriedEvent(BaseModel):
-    """A recent event."""
+    """A recent event; `bindings` are what the filter's variables are bound to, if it has any and matches."""
 
     id: str
     time: datetime
     event: dict[str, Any]
+    bindings: dict[str, Any] | None = None
 
 
 class TriedFilter(BaseModel):
@@ -100,39 +97,51 @@ class TriedFilter(BaseModel):
     )
 
     canonical: str
-    examined: int
+    examined: int = Field(description="Where operators are called, as many as there was time for")
     matched: int
     events: list[TriedEvent] = Field(description=f"Those that match, at most {_SHOWN}")
     misses: list[TriedEvent] = Field(description=f"Those that do not, at most {_SHOWN}")
 
 
-@router.post("/try", operation_id="try_filter", summary="Try a filter on recent events", responses=_REFUSALS)
+@router.post(
+    "/try",
+    operation_id="try_filter",
+    summary="Try a filter on recent events",
+    response_model_exclude_none=True,
+    responses=_REFUSALS,
+)
 async def try_filter(form: FilterForm, caller: Subscriber, service: Serving) -> TriedFilter:
     """Which of the newest 1,000 events would have matched."""
     return await service.examine(lambda: _tried(service, form.filter))
 
 
 def _tried(service: Service, text: str) -> TriedFilter:
-    canonical = canonical_text(service, text)
-    schema = service.schema
+    read = read_filter(service, text)
     recent = service.log.recent(_TRIED)
     # Under today's schema: what was published under an earlier one is an event of this one too.
-    checked = schema.check_json(recent["body"], ignore_unknown=True)
-    # To load the kernels takes longer than to look at a thousand events with a filter that people write by hand.
-    matcher = "naive" if len(text) <= _BY_HAND else "columnar"
-    index = tamis.compile({"f": text}, schema, matcher=matcher, limits=service.limits.filter)
-    places = index.match(checked.valid).to_arrow()["event"]
-    rows = checked.valid_rows.take(places).to_pylist()
-    others = sorted(set(range(len(recent))).difference(rows))
+    checked = service.schema.check_json(recent["body"], ignore_unknown=True)
+    index, valid = index_of(service, read), checked.valid_rows
+    bound: dict[int, dict[str, Any]] = {}
+    rows: list[int] = []
+    first = 0
+    for start, matches in newest_first(index, checked.valid, calls=read.kind == "operator"):
+        rows += [valid[start + place].as_py() for place in matches.to_arrow()["event"].to_pylist()]
+        bound |= {valid[start + one.event].as_py(): dict(one.variables) for one in matches.bindings()}
+        first = valid[start].as_py() if start else 0
+    others = set(range(first, len(recent))).difference(rows)
     return TriedFilter(
-        canonical=canonical,
-        examined=len(recent),
+        canonical=read.canonical,
+        examined=len(recent) - first,
         matched=len(rows),
-        events=_newest(recent, rows),
-        misses=_newest(recent, others),
+        events=_newest(recent, sorted(rows), bound),
+        misses=_newest(recent, sorted(others), {}),
     )
 
 
-def _newest(recent: pa.Table, rows: list[int]) -> list[TriedEvent]:
-    shown = recent.take(pa.array(rows[::-1][:_SHOWN], pa.int64())).to_pylist()
-    return [TriedEvent(id=row["id"], time=row["time"], event=orjson.loads(row["body"])) for row in shown]
+def _newest(recent: pa.Table, rows: list[int], bound: dict[int, dict[str, Any]]) -> list[TriedEvent]:
+    chosen = rows[::-1][:_SHOWN]
+    shown = zip(chosen, recent.take(pa.array(chosen, pa.int64())).to_pylist(), strict=True)
+    return [
+        TriedEvent(id=row["id"], time=row["time"], event=orjson.loads(row["body"]), bindings=bound.get(place))
+        for place, row in shown
+    ]

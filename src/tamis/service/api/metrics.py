@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from tamis.service.matching import Fared
+
 _REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _LATENCY_SECONDS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0)
+
+_COUNTED_OF_OPERATORS = {
+    "calls": "Calls of the operator since the start",
+    "evaluations": "Events that the operator was asked about since the start",
+    "held": "Evaluations that held since the start",
+    "unknown": "Evaluations without an answer since the start, for any reason",
+    "failures": "Evaluations that failed since the start",
+    "timeouts": "Evaluations that took too long since the start",
+    "seconds": "Time spent in calls since the start",
+}
 
 
 class Metrics:
@@ -52,9 +64,28 @@ class Metrics:
         self.delivery_failures = Gauge("tamis_delivery_failures", "Failed attempts since the start", registry=registry)
         self.breakers_open = Gauge("tamis_breakers_open", "Endpoints that are not called for now", registry=registry)
         self.dead_letters = Gauge("tamis_dead_letters", "Dead letters kept", registry=registry)
+        self.operator_cost = _of_operators("cost", "What an evaluation costs, declared or learned", registry)
+        self.operator_selectivity = _of_operators("selectivity", "The share of evaluations that held, lately", registry)
+        self.operator_suspended = _of_operators("suspended", "1 while the operator is left alone", registry)
+        self.operator_counts = {
+            name: _of_operators(name, about, registry) for name, about in _COUNTED_OF_OPERATORS.items()
+        }
         self.pipeline_up = Gauge("tamis_pipeline_up", "1 while the pipeline runs", registry=registry)
         self.pipeline_restarts = Gauge("tamis_pipeline_restarts", "Restarts of the pipeline", registry=registry)
+
+    def operator(self, name: str, fared: Fared) -> None:
+        """How one operator fares."""
+        self.operator_suspended.labels(name).set(fared.suspended)
+        for gauge, known in ((self.operator_cost, fared.cost), (self.operator_selectivity, fared.selectivity)):
+            if known is not None:
+                gauge.labels(name).set(known)
+        for counted, gauge in self.operator_counts.items():
+            gauge.labels(name).set(getattr(fared.tally, counted))
 
     def text(self) -> bytes:
         """All of it in Prometheus' text form."""
         return generate_latest(self.registry)
+
+
+def _of_operators(name: str, about: str, registry: CollectorRegistry) -> Gauge:
+    return Gauge(f"tamis_operator_{name}", about, ("operator",), registry=registry)

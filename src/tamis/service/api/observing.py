@@ -42,3 +42,5 @@ def observe(service: Service) -> None:
     metrics.handed_out.set(delivery["handed_out"])
     metrics.delivery_failures.set(delivery["failed"])
     metrics.breakers_open.set(delivery["breakers_open"])
+    for name, fared in pipeline.operators.items():
+        metrics.operator(name, fared)

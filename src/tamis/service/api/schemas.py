@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from tamis.errors import SchemaError
+from tamis.errors import OperatorError, SchemaError
 from tamis.schema import Schema
 from tamis.service.api.access import Administrator, Asking
 from tamis.service.api.problems import Problem, of_schema, responses
@@ -96,8 +96,11 @@ def extend_schema(form: ExtensionForm, caller: Administrator, service: Serving) 
             domains=form.domains, attributes=form.attributes, event_types=form.event_types, optional=form.optional
         )
         serving = serving_schema(extended)
+        service.offering.check_extension(serving_schema(base), serving)
     except SchemaError as error:
         raise of_schema(error) from None
+    except OperatorError as error:
+        raise Problem(422, "schema", str(error)) from None
     try:
         version = service.store.schemas.add(extended.to_dict(), after=version)
     except StoreError as error:

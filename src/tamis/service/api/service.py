@@ -15,6 +15,7 @@ from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
 from tamis.service.api.rates import RateLimit
 from tamis.service.configuration import Settings
+from tamis.service.offering import NOTHING, Offering
 
 if TYPE_CHECKING:
     from tamis.service.delivery import Delivery
@@ -45,6 +46,7 @@ class Service:
         supervisor: Supervisor,
         schema: Schema,
         schema_version: int,
+        offering: Offering = NOTHING,
     ) -> None:
         self.settings = settings
         self.limits = settings.limits
@@ -52,6 +54,7 @@ class Service:
         self.log = log
         self.delivery = delivery
         self.supervisor = supervisor
+        self.offering = offering
         self.key_ring = KeyRing(store.keys.find)
         self.metrics = Metrics()
         self.meter = Meter()

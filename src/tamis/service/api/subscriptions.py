@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from tamis.service.api.access import Owned, Subscriber, Ticket, Ticketed
+from tamis.service.api.access import Asking, Owned, Subscriber, Ticket, Ticketed
 from tamis.service.api.creation import make_subscription
 from tamis.service.api.deliveries import stored_delivery
 from tamis.service.api.explanations import EventForm, ExplanationForm, explained
-from tamis.service.api.language import canonical_text, not_served
-from tamis.service.api.problems import Problem, responses
+from tamis.service.api.language import ReadFilter, not_served, read_filter
+from tamis.service.api.problems import Fault, Problem, responses
 from tamis.service.api.service import Serving
 from tamis.service.api.strict_json import StrictRoute
 from tamis.service.api.subscription_forms import (
@@ -28,7 +28,6 @@ from tamis.service.api.subscription_forms import (
 )
 from tamis.service.api.validity import ValidityForm, expiry
 from tamis.service.store import UNCHANGED, NewSubscription, State, Subscription
-from tamis.service.store.subscription import Keep
 
 router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"], route_class=StrictRoute)
 
@@ -51,13 +50,22 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
     The answer has the ticket, which renewing and cancelling need, and for a webhook the secret that signs it. Neither
     is shown again. Whoever brings a ticket of their own may ask again with it if the answer is lost.
     """
-    if form.kind not in (None, "filter"):
-        raise not_served(form.kind, None, None, "kind")
+    if form.kind == "join":
+        raise not_served(None, None, "kind")
     expires = expiry(form, service.settings)
-    written = await service.examine(lambda: canonical_text(service, form.filter))
+    read = await service.examine(lambda: read_filter(service, form.filter))
+    if form.kind not in (None, read.kind):
+        message = f"the filter {'calls operators' if read.kind == 'operator' else 'calls no operator'}: leave kind out"
+        raise Problem(422, "request", message, [Fault(message=message, field="kind")])
     delivery = await stored_delivery(form.delivery, service.settings)
     new = NewSubscription(
-        owner=caller.owner, text=form.filter, filter=written, expires=expires, label=form.label, delivery=delivery
+        owner=caller.owner,
+        text=read.text,
+        filter=read.matched,
+        kind=read.kind,
+        expires=expires,
+        label=form.label,
+        delivery=delivery,
     )
     made, shown_once = await run_in_threadpool(make_subscription, service, new, ticket)
     return CreatedForm(**fields_shown(made, secret=True), ticket=shown_once)
@@ -118,16 +126,17 @@ async def change_subscription(form: ChangeForm, found: Owned, service: Serving) 
         raise Problem(409, "conflict", f"the subscription is {found.state} and cannot be changed")
     if form.filter is not None and found.dialect != "tamis":
         raise Problem(409, "conflict", "its filter is of another dialect; cancel it and subscribe anew")
-    written: str | Keep = UNCHANGED
+    read: ReadFilter | None = None
     if (text := form.filter) is not None:
-        written = await service.examine(lambda: canonical_text(service, text))
+        read = await service.examine(lambda: read_filter(service, text))
     delivery = UNCHANGED if form.delivery is None else await stored_delivery(form.delivery, service.settings)
 
     def change() -> Subscription:
         return service.store.subscriptions.replace(
             found.id,
-            text=UNCHANGED if form.filter is None else form.filter,
-            filter=written,
+            text=UNCHANGED if read is None else read.text,
+            filter=UNCHANGED if read is None else read.matched,
+            kind=UNCHANGED if read is None else read.kind,
             label=UNCHANGED if form.label is None else form.label,
             delivery=delivery,
             state=UNCHANGED if form.state is None else form.state,
@@ -172,9 +181,12 @@ def cancel_subscription(found: Ticketed, service: Serving) -> Response:
     summary="Test a subscription against an event",
     responses=responses(400, 401, 404, 413, 422, 503),
 )
-async def test_subscription(form: EventForm, found: Owned, service: Serving) -> ExplanationForm:
+async def test_subscription(form: EventForm, found: Owned, caller: Asking, service: Serving) -> ExplanationForm:
     """Whether the event would match, and why or why not. Nothing is published."""
-    return await service.examine(lambda: explained(service, found.filter, form.event, found.residual))
+    filter = ReadFilter(found.text, found.filter, found.kind)
+    return await service.examine(
+        lambda: explained(service, filter, form.event, found.residual, inside=caller.administers)
+    )
 
 
 class Activity(BaseModel):

@@ -31,6 +31,7 @@ from tamis.service.delivery.serving import ServedSchema
 from tamis.service.delivery.standing import Standing
 from tamis.service.delivery.webhook import WebhookChannel
 from tamis.service.notification import BEGINNING, LAST, Cursor, Notification
+from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import DeadLetter, DeliveryState, Store
 
 CHANGES_SECONDS: Final = 0.25
@@ -67,6 +68,7 @@ class Delivery:
         store: Store,
         settings: Settings,
         *,
+        offering: Offering = NOTHING,
         push: bool = True,
         clock: Clock | None = None,
         channels: Mapping[str, Channel] | None = None,
@@ -81,7 +83,7 @@ class Delivery:
         self._handed_out = 0
         self._feeds: set[LiveFeed | WideFeed] = set()
         self._loops: list[asyncio.Task[None]] = []
-        matched = Matched(ServedSchema(store), settings.limits.filter)
+        matched = Matched(ServedSchema(store), settings.limits.filter, offering)
         self._reading = Reading(store, Renderer(matched), self._clock)
         self._changes = Changes(store)
         self._sole = store.lock("pushing")

@@ -29,6 +29,9 @@ class NotificationForm(BaseModel):
     event_id: str
     event: Any = Field(description="The event as it was published")
     matched: list[Any] = Field(description="The conditions that held, with the event's values")
+    bindings: dict[str, Any] = Field(
+        default_factory=dict, description="What the filter's variables were bound to; left out if it has none"
+    )
     cursor: str = Field(description="Where to go on after this one")
 
 

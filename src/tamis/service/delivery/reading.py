@@ -11,7 +11,7 @@ from tamis.service.delivery.opened_event import OpenedEvent
 from tamis.service.delivery.rendering import Renderer
 from tamis.service.delivery.standing import Standing, standing
 from tamis.service.notification import LAST, Cursor, Notification
-from tamis.service.store import Store, Subscription
+from tamis.service.store import Pair, Store, Subscription
 
 _MOST_OWNERS: Final = 1_000_000
 _AT_ONCE: Final = 100
@@ -95,7 +95,7 @@ class Reading:
         size = 0
         for row in rows:
             opened = OpenedEvent(row.position, row.event_id, row.time, row.body)
-            rendered.append(self._renderer.render(subscription, opened))
+            rendered.append(self._renderer.render(subscription, opened, row.bindings))
             size += len(rendered[-1].body)
             if size > _POLLED_BYTES:
                 break
@@ -109,7 +109,9 @@ class Reading:
         rows = self._store.notifications.after(number, after, limit)
         within = [row for row in rows if row.position <= upto]
         rendered = [
-            self._renderer.render(subscription, OpenedEvent(row.position, row.event_id, row.time, row.body))
+            self._renderer.render(
+                subscription, OpenedEvent(row.position, row.event_id, row.time, row.body), row.bindings
+            )
             for row in within
         ]
         return Page(rendered, len(rows) < limit or len(within) < len(rows), now)
@@ -119,41 +121,42 @@ class Reading:
         pairs = self._pairs(owner, cursor, upto, limit)
         if not pairs:
             return WidePage((), max(cursor, Cursor(upto)), True)
-        notifications, _ = self._render([pair for pair in pairs if pair > cursor])
+        notifications, _ = self._render([pair for pair in pairs if pair[:2] > cursor])
         # The store does not part the pairs of one event: everything at the last position is here.
-        reached = max(cursor, Cursor(pairs[-1][0]))
+        reached = max(cursor, Cursor(pairs[-1].position))
         return WidePage(notifications, reached, reached.position >= upto)
 
-    def _pairs(self, owner: str | None, cursor: Cursor, upto: int, limit: int) -> list[tuple[int, int]]:
+    def _pairs(self, owner: str | None, cursor: Cursor, upto: int, limit: int) -> list[Pair]:
         if owner is None:
             return self._store.notifications.since(cursor.whole, upto, limit)
         rows = self._store.notifications.of_owner_after(owner, cursor.whole, limit)
-        return [(row.position, row.subscription) for row in rows if row.position <= upto]
+        return [Pair(row.position, row.subscription, row.bindings) for row in rows if row.position <= upto]
 
     def gather(self, after: int, upto: int, limit: int, live: Callable[[int], bool], by_owner: bool) -> Gathered:
         """What is new for the live subscriptions, up to `upto` or as far as about `limit` pairs go."""
         pairs = self._store.notifications.since(after, upto, limit)
-        reached = pairs[-1][0] if pairs else upto
-        notifications, inactive = self._render([pair for pair in pairs if live(pair[1])])
-        owners = self._owners_of({number for _, number in pairs}) if by_owner else set()
+        reached = pairs[-1].position if pairs else upto
+        notifications, inactive = self._render([pair for pair in pairs if live(pair.subscription)])
+        owners = self._owners_of({pair.subscription for pair in pairs}) if by_owner else set()
         return Gathered(reached, notifications, inactive, owners, bool(pairs))
 
-    def _render(self, pairs: Sequence[tuple[int, int]]) -> tuple[list[Notification], set[int]]:
+    def _render(self, pairs: Sequence[Pair]) -> tuple[list[Notification], set[int]]:
         if not pairs:
             return [], set()
-        subscriptions = self.subscriptions({number for _, number in pairs})
+        numbers = {pair.subscription for pair in pairs}
+        subscriptions = self.subscriptions(numbers)
         now = self._clock.now()
         active = {number for number, one in subscriptions.items() if standing(one, now) == "active"}
-        kept = [pair for pair in pairs if pair[1] in active]
-        stored = self._store.notifications.events(sorted({position for position, _ in kept}))
+        kept = [pair for pair in pairs if pair.subscription in active]
+        stored = self._store.notifications.events(sorted({pair.position for pair in kept}))
         opened = {at: OpenedEvent(at, event.id, event.time, event.body) for at, event in stored.items()}
         # An event that retention has just swept away has no notifications either.
         rendered = [
-            self._renderer.render(subscriptions[number], opened[position])
-            for position, number in kept
-            if position in opened
+            self._renderer.render(subscriptions[pair.subscription], opened[pair.position], pair.bindings)
+            for pair in kept
+            if pair.position in opened
         ]
-        return rendered, {number for _, number in pairs} - active
+        return rendered, numbers - active
 
     def subscriptions(self, numbers: Collection[int]) -> dict[int, Subscription]:
         """The subscriptions as they are now."""

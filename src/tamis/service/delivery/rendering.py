@@ -20,8 +20,8 @@ class Renderer:
     def __init__(self, matched: Matched) -> None:
         self._matched = matched
 
-    def render(self, subscription: Subscription, event: OpenedEvent) -> Notification:
-        """The notification of one subscription of one event."""
+    def render(self, subscription: Subscription, event: OpenedEvent, bindings: str | None = None) -> Notification:
+        """The notification of one subscription of one event, and what its variables were bound to, as JSON."""
         id = notification_id(event.id, subscription.id)
         form = {
             "id": id,
@@ -29,8 +29,9 @@ class Renderer:
             "time": event.time,
             "event_id": event.id,
             "event": event.written,
-            "matched": self._matched.conditions(subscription, event),
+            "matched": self._matched.conditions(subscription, event, bindings),
+            **({} if bindings is None else {"bindings": orjson.Fragment(bindings)}),
             "cursor": str(event.position),
         }
         body = orjson.dumps(form, option=_OPTIONS)
-        return Notification(id, subscription, event.position, event.id, event.time, event.body, body)
+        return Notification(id, subscription, event.position, event.id, event.time, event.body, body, bindings)

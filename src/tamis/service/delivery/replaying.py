@@ -22,12 +22,14 @@ def notification_of(letter: DeadLetter, subscription: Subscription | None, now: 
         raise NotReplayable("its subscription is not active")
     if subscription.delivery["mode"] == "pull":
         raise NotReplayable("its subscription has neither webhook nor topic any more")
+    form = orjson.loads(letter.body)
     return Notification(
         id=str(letter.detail["notification"]),
         subscription=subscription,
         position=int(letter.detail["cursor"]),
         event_id=str(letter.detail["event_id"]),
         time=now,
-        event=orjson.dumps(orjson.loads(letter.body)["event"]).decode(),
+        event=orjson.dumps(form["event"]).decode(),
         body=letter.body.encode(),
+        bindings=orjson.dumps(form["bindings"]).decode() if "bindings" in form else None,
     )

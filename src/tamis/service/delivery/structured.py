@@ -11,17 +11,22 @@ from tamis.service.notification import Notification
 
 _SOURCE: Final = "urn:tamis"
 _TYPE: Final = "tamis.event"
+_BINDINGS: Final = "tamisbindings"  # an extension attribute, which has to be a text
 
 
 def structured_event(notification: Notification) -> bytes:
-    """The CloudEvent as JSON. An event that was published as another thing gets the attributes it needs."""
+    """The CloudEvent as JSON. An event that was published as another thing gets the attributes it needs.
+
+    What a filter's variables were bound to is an attribute too, `tamisbindings`, as JSON.
+    """
     try:
         body = orjson.loads(notification.event)
     except orjson.JSONDecodeError:
         body = notification.event
+    bound = {} if notification.bindings is None else {_BINDINGS: notification.bindings}
     if isinstance(body, dict) and isinstance(body.get(CONTEXT), dict):
-        return orjson.dumps(to_structured(body))
-    return orjson.dumps({**_made_up(notification, body), "data": body})
+        return orjson.dumps(to_structured(body) | bound)
+    return orjson.dumps({**_made_up(notification, body), **bound, "data": body})
 
 
 def _made_up(notification: Notification, body: object) -> dict[str, Any]:

@@ -4,7 +4,8 @@
 follows the store's subscriptions, the query over the event log, the recording of its answers, and backtests.
 """
 
+from tamis.service.matching.faring import Fared
 from tamis.service.matching.messages import Batch
 from tamis.service.matching.supervisor import PipelineStatus, Supervisor
 
-__all__ = ["Batch", "PipelineStatus", "Supervisor"]
+__all__ = ["Batch", "Fared", "PipelineStatus", "Supervisor"]

@@ -10,6 +10,7 @@ from tamis.errors import PipelineError, TamisError
 from tamis.service.log import EventLog
 from tamis.service.matching.looking_back import Asked, look_back
 from tamis.service.matching.schemas import current_schema
+from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Backtest, Store
 
 if TYPE_CHECKING:
@@ -27,11 +28,20 @@ class BacktestRunner:
     A job that was running when its process died is taken again. What goes wrong with a job is written to it.
     """
 
-    def __init__(self, spark: SparkSession, log: EventLog, store: Store, *, ignore_unknown: bool = True) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        log: EventLog,
+        store: Store,
+        *,
+        ignore_unknown: bool = True,
+        offering: Offering = NOTHING,
+    ) -> None:
         self._spark = spark
         self._log = log
         self._store = store
         self._ignore_unknown = ignore_unknown
+        self._offering = offering
         self._stopped = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="backtests", daemon=True)
@@ -70,7 +80,8 @@ class BacktestRunner:
         try:
             _, schema = current_schema(self._store)
             asked = Asked.read(job.request)
-            result = look_back(self._log.frame(self._spark, stream=False), schema, asked, self._ignore_unknown)
+            records = self._log.frame(self._spark, stream=False)
+            result = look_back(records, schema, asked, self._ignore_unknown, self._offering.operators)
         except Exception as error:  # noqa: BLE001 - the job's fault, or Spark's: whoever asked is told
             if not self._stopped.is_set():
                 traceback.print_exc()

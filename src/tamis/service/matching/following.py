@@ -14,14 +14,19 @@ from typing import Final
 import pyarrow as pa
 
 from tamis.engine import compile as compile_index
-from tamis.errors import IndexFileError, TamisError
+from tamis.errors import IndexFileError, OperatorError, TamisError
+from tamis.operators.health import Tally
+from tamis.operators.lessons import Seen
 from tamis.pipeline import SubscriptionTable
+from tamis.pipeline.calling.learned_file import LEARNED, read_learned
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.durable import replace_durably
 from tamis.schema import Schema
+from tamis.service.matching.faring import Fared
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.residuals import Residuals
 from tamis.service.matching.schemas import current_schema, newer_schema
+from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Store
 
 _APPLIED: Final = "applied.json"
@@ -38,13 +43,18 @@ class FollowingTable:
     at that revision and kept up since. A new one is built when the schema grows, when very much changes at once, or
     when the store has removed what this one may still hold, because another service followed it meanwhile. All changes
     up to the revision `applied` are in it. That is noted on disk after the changes are: what a crash leaves unnoted is
-    applied again, which changes nothing. Any thread may call; one at a time is let in.
+    applied again, which changes nothing. Filters may call what is in the `offering`; where that is another than the
+    table was built with, a new one is built. Any thread may call; one at a time is let in.
     """
 
-    def __init__(self, folder: Path, store: Store, refused: Callable[[Refusal], None]) -> None:
+    def __init__(
+        self, folder: Path, store: Store, refused: Callable[[Refusal], None], offering: Offering = NOTHING
+    ) -> None:
         self._folder = folder
         self._store = store
         self._refused = refused
+        self._offering = offering
+        self._counted: dict[str, Tally] = {}  # of operators, with the tables before this one
         self._entered = threading.Lock()
         self.residuals = Residuals(store)
         self._version, schema = current_schema(store)
@@ -58,6 +68,12 @@ class FollowingTable:
     def applied(self) -> int:
         """The store's revision that the table is at."""
         return self._applied
+
+    def fared(self) -> dict[str, Fared]:
+        """How the operators fare in the workers of this process, by name."""
+        with self._entered:
+            told = self._table.operators
+            return {one.name: Fared.of(one).after(self._counted.get(one.name, Tally())) for one in told}
 
     def newest(self) -> Snapshot:
         """The table as it is now."""
@@ -74,7 +90,7 @@ class FollowingTable:
             grown = newer_schema(self._store, self._version)
             if grown is not None:
                 self._version, schema = grown
-                self._table, self._applied = self._built(schema)
+                self._renew(schema)
             self._follow()
             self._clear()
             return self._table.snapshot(self._table.note(stream, batch))
@@ -89,15 +105,15 @@ class FollowingTable:
         self._store.subscriptions.expire(datetime.now(UTC))
         behind = self._store.subscriptions.revision - self._applied
         if behind > _MANY and behind > _MANY_SHARE * len(self._table):
-            self._table, self._applied = self._built(self.schema)
+            self._renew(self.schema)
         before = self._applied
         for revision, changed in self._pages(before):
             self._apply(changed)
-            _write(self._table.path / _APPLIED, revision)
+            self._note(self._table.path, revision)
             self._applied = revision
         # Asked afterwards: what is removed while changes are read is seen here too.
         if self._store.subscriptions.purged > before:
-            self._table, self._applied = self._built(self.schema)
+            self._renew(self.schema)
 
     def _pages(self, after: int) -> Iterator[tuple[int, dict[str, str | None]]]:
         """The changes after a revision: the revision reached, and filters by id; None for what is no longer matched."""
@@ -123,12 +139,15 @@ class FollowingTable:
         for folder in sorted(
             self._folder.glob(f"{self._version}.*"), key=lambda path: int(path.suffix[1:]), reverse=True
         ):
-            applied = _read(folder / _APPLIED)
+            applied, operators = _read(folder / _APPLIED)
             # Another store, or an older copy of it, may have been put in place.
             if applied is None or applied > self._store.subscriptions.revision:
                 continue
-            with suppress(IndexFileError):
-                table = SubscriptionTable(folder)
+            # What was refused for want of an operator may be taken now, and the other way round.
+            if operators != self._offering.versions:
+                continue
+            with suppress(IndexFileError, OperatorError):
+                table = SubscriptionTable(folder, self._offering.operators)
                 if table.schema.to_dict() == schema.to_dict():
                     return table, applied
         return None
@@ -141,13 +160,31 @@ class FollowingTable:
             revision = max(revision, reached)
             # What was active when its page was read may have ended before a later one was.
             every |= changed
-        index = compile_index(_rows({id: text for id, text in every.items() if text is not None}), schema)
+        texts = _rows({id: text for id, text in every.items() if text is not None})
+        index = compile_index(texts, schema, operators=self._offering.operators)
         self._report(index.errors)
+        if index.calling is not None:
+            index.calling.start_from(self._learned())
         folder = self._folder / f"{self._version}.{revision}"
         shutil.rmtree(folder, ignore_errors=True)
         table = SubscriptionTable.create(folder, index)
-        _write(folder / _APPLIED, revision)
+        self._note(folder, revision)
         return table, revision
+
+    def _renew(self, schema: Schema) -> None:
+        """Goes on with a new table."""
+        for one in self._table.operators:
+            self._counted[one.name] = self._counted.get(one.name, Tally()) + one.tally
+        self._table, self._applied = self._built(schema)
+
+    def _learned(self) -> dict[str, Seen]:
+        """What was learned of operators with the newest table before."""
+        files = sorted(self._folder.glob(f"*/{LEARNED}"), key=lambda path: path.stat().st_mtime_ns)
+        return read_learned(files[-1]) if files else {}
+
+    def _note(self, folder: Path, revision: int) -> None:
+        noted = {"revision": revision, "operators": self._offering.versions}
+        replace_durably(folder / _APPLIED, json.dumps(noted).encode())
 
     def _clear(self) -> None:
         """Removes the tables before this one: between batches nobody uses them."""
@@ -166,13 +203,11 @@ def _rows(filters: dict[str, str]) -> pa.Table:
     )
 
 
-def _read(path: Path) -> int | None:
-    """The revision noted; None if there is no note, because the process died before the table was complete."""
+def _read(path: Path) -> tuple[int | None, dict[str, str]]:
+    """The revision noted, and the versions of the operators; None if there is no note, because the process died before
+    the table was complete."""
     try:
-        return int(json.loads(path.read_bytes())["revision"])
+        noted = json.loads(path.read_bytes())
+        return int(noted["revision"]), noted.get("operators", {})
     except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _write(path: Path, revision: int) -> None:
-    replace_durably(path, json.dumps({"revision": revision}).encode())
+        return None, {}

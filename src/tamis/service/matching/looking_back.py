@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from tamis import pipeline
+from tamis.engine import Operators
 from tamis.errors import PipelineError
 from tamis.schema import Schema
 
@@ -50,7 +51,9 @@ class Asked:
             raise PipelineError(f"this is no backtest: {error}") from error
 
 
-def look_back(records: DataFrame, schema: Schema, asked: Asked, ignore_unknown: bool) -> dict[str, Any]:
+def look_back(
+    records: DataFrame, schema: Schema, asked: Asked, ignore_unknown: bool, operators: Operators | None = None
+) -> dict[str, Any]:
     """Counts over time and a few events that matched. Records have the columns of the event log.
 
     `illegible` are the events that are no longer, or not yet, valid under the schema.
@@ -65,7 +68,14 @@ def look_back(records: DataFrame, schema: Schema, asked: Asked, ignore_unknown: 
     named = chosen.selectExpr(f"time AS `{time}`", f"body AS `{body}`", "body")
     valid, _ = pipeline.validate(named, schema, "body", ignore_unknown=ignore_unknown)
     found = pipeline.backtest(
-        valid, {_ID: asked.filter}, schema, time_column=time, window=window, samples=asked.samples, keep=[time, body]
+        valid,
+        {_ID: asked.filter},
+        schema,
+        time_column=time,
+        window=window,
+        samples=asked.samples,
+        keep=[time, body],
+        operators=operators,
     )
     try:
         counts = _series(found.counts.select("window", "matches"))

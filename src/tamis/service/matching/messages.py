@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 State = Literal["starting", "waiting", "building", "running", "stopped", "failed", "restarting"]
 
@@ -54,9 +54,16 @@ class Followed:
     followed: int
 
 
-Message: TypeAlias = Batch | Turn | Refusal | Followed
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """How the operators fare, by name (`Fared` as a dict): counted since the process began."""
 
-_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed)
+    operators: dict[str, dict[str, Any]]
+
+
+Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators
+
+_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators)
 
 
 def written(message: Message) -> bytes:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import SUBSCRIPTIONS, VIOLATIONS
+from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
 from tamis.service.matching.residuals import Residuals
 from tamis.service.store import Reached, Store
 
@@ -37,7 +37,8 @@ class Recorded:
 class Recorder:
     """Puts answers into the store, each once: a batch that is there already is left as it is.
 
-    The answer has the log's columns, `subscriptions` (texts of their numbers) and `violations`. An event's position is
+    The answer has the log's columns, `subscriptions` (texts of their numbers), perhaps `bindings` (JSON or null, beside
+    each of these), and `violations`. An event's position is
     made of the batch's number and the event's rank in it, by partition and offset. Nothing here makes a Python object
     a match, except where a residual filter has to look at the event.
     """
@@ -70,12 +71,16 @@ class Recorder:
         counts = np.asarray(pc.list_value_length(lists), np.int64)
         rows = np.repeat(np.arange(matched.num_rows), counts)
         subscriptions = np.asarray(lists.flatten().cast(pa.int64()))
+        pairs = pa.table({"position": pa.array(rows + first), "subscription": pa.array(subscriptions)})
+        if BINDINGS in matched.column_names:
+            bound = _column(matched, BINDINGS, pa.list_(pa.string())).flatten()
+            if bound.null_count < len(bound):
+                pairs = pairs.append_column(BINDINGS, bound)
         kept = self._residuals.hold(_column(matched, "body", pa.string()), rows, subscriptions)
         if kept is not None:
-            rows, subscriptions = rows[kept], subscriptions[kept]
+            rows, pairs = rows[kept], pairs.filter(pa.array(kept))
         told = np.unique(rows)
         events = matched.take(pa.array(told)).append_column("position", pa.array(told + first))
-        pairs = pa.table({"position": pa.array(rows + first), "subscription": pa.array(subscriptions)})
         return events.select(_EVENTS.names).cast(_EVENTS), pairs
 
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from tamis.errors import PipelineError
 from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.service.configuration import Settings
 from tamis.service.log import open_log
 from tamis.service.matching.backtests import BacktestRunner
+from tamis.service.matching.faring import Fared, noticed
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.lifeline import Lock
 from tamis.service.matching.matching import Matching
-from tamis.service.matching.messages import Followed, Message, Turn
+from tamis.service.matching.messages import Followed, Message, Operators, Turn
 from tamis.service.matching.spark import start_session, warm
 from tamis.service.matching.trying_out import try_out
+from tamis.service.offering import Offering
 from tamis.service.store import Store, StoreLock
+
+_FARING_SECONDS: Final = 2.0  # between two looks at how operators fare, which goes over all that is known of them
 
 
 class Running:
@@ -33,11 +39,14 @@ class Running:
         self._store = store
         self._sole = sole
         say(Turn("building"))
+        self._offering = Offering.named(settings.operators)
+        self._fared: dict[str, Fared] = {}
+        self._heard = 0.0
         log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
         # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
         with ThreadPoolExecutor(3, "starting") as others:
             rehearsing = others.submit(rehearse)
-            table = others.submit(FollowingTable, state / "table", self._store, say)
+            table = others.submit(FollowingTable, state / "table", self._store, say, self._offering)
             self._spark = start_session(settings)
             lock.note_jvm(self._spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
             warming = others.submit(warm, self._spark)
@@ -50,7 +59,7 @@ class Running:
                 if (error := each.exception()) is not None:
                     traceback.print_exception(error)
             try_out(self._spark, log, self._table.newest())
-        self._backtests = BacktestRunner(self._spark, log, self._store, ignore_unknown=ignore)
+        self._backtests = BacktestRunner(self._spark, log, self._store, ignore_unknown=ignore, offering=self._offering)
         say(Turn("running", head=self._store.notifications.head()))
         say(Followed(self._table.applied))
 
@@ -64,6 +73,15 @@ class Running:
         self._table.catch_up()
         if self._table.applied != before:
             self._say(Followed(self._table.applied))
+        if self._offering and time.monotonic() - self._heard > _FARING_SECONDS:
+            self._heard = time.monotonic()
+            self._tell_operators()
+
+    def _tell_operators(self) -> None:
+        fared = noticed(self._table.fared(), self._fared)
+        if {name: one.tally for name, one in fared.items()} != {n: one.tally for n, one in self._fared.items()}:
+            self._fared = fared
+            self._say(Operators({name: one.to_dict() for name, one in fared.items()}))
 
     def stop(self) -> None:
         self._backtests.stop()

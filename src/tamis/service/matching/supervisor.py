@@ -6,13 +6,15 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from tamis.operators.health import Tally
 from tamis.service.configuration import Settings
 from tamis.service.matching.child import Child
-from tamis.service.matching.messages import Batch, Followed, Message, State, Turn
+from tamis.service.matching.faring import Fared
+from tamis.service.matching.messages import Batch, Followed, Message, Operators, State, Turn
 
 _LOG: Final = logging.getLogger("tamis.matching")
 _COMMAND: Final = (sys.executable, "-m", "tamis.service.matching")
@@ -28,7 +30,8 @@ class PipelineStatus:
     `since` is when it came into its state (seconds since 1970). `error` is why it last failed, and `stderr` its last
     words then; both stay until it fails again. `last` is the last batch heard of; the sums are over all processes since
     the service started. The table of subscriptions is at the store's `revision`; `refused` counts those of the store's
-    subscriptions that it did not take.
+    subscriptions that it did not take. `operators` have their counts summed in the same way; an operator that nothing
+    was heard of is not there.
     """
 
     state: State
@@ -44,6 +47,7 @@ class PipelineStatus:
     dead: int = 0
     revision: int = 0
     refused: int = 0
+    operators: Mapping[str, Fared] = field(default_factory=dict)
 
 
 class Supervisor:
@@ -60,6 +64,7 @@ class Supervisor:
         self._grace = grace
         self._status = PipelineStatus("stopped", time.time())
         self._callbacks: list[Callable[[Batch], None]] = []
+        self._counted: dict[str, Tally] = {}  # of operators, by processes that have ended
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -108,6 +113,7 @@ class Supervisor:
 
     async def _one_life(self) -> None:
         self._turn("starting")
+        self._counted = {name: fared.tally for name, fared in self._status.operators.items()}
         try:
             child = await Child.start(self._command, self._first_line)
         except OSError as error:
@@ -155,6 +161,10 @@ class Supervisor:
                 self._tell(Batch(-1, message.head))
         elif isinstance(message, Followed):
             self._status = replace(now, revision=message.followed)
+        elif isinstance(message, Operators):
+            told = {name: Fared.from_dict(form) for name, form in message.operators.items()}
+            summed = {name: fared.after(self._counted.get(name, Tally())) for name, fared in told.items()}
+            self._status = replace(now, operators={**now.operators, **summed})
         else:
             self._status = replace(now, refused=now.refused + 1)
             _LOG.warning("subscription %s matches nothing: %s", message.subscription, message.reason)

@@ -8,7 +8,7 @@ from tamis.service.store.errors import NotFoundError, StoreError, TextError
 from tamis.service.store.importing import Imported
 from tamis.service.store.keys import ROLES, Key, Keys, Role
 from tamis.service.store.locks import StoreLock
-from tamis.service.store.notifications import Notifications, Notified, StoredEvent
+from tamis.service.store.notifications import Notifications, Notified, Pair, StoredEvent
 from tamis.service.store.progress import Progress, Reached
 from tamis.service.store.receipts import Receipts, StoredReceipt
 from tamis.service.store.schemas import Schemas
@@ -45,6 +45,7 @@ __all__ = [
     "NotFoundError",
     "Notifications",
     "Notified",
+    "Pair",
     "Progress",
     "Reached",
     "Receipts",

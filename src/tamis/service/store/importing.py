@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import TamisError
-from tamis.language import DEFAULT_LIMITS, Limits, bind
+from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
 from tamis.schema import Schema
 from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
@@ -72,25 +73,27 @@ class Importing:
         *,
         schema: Schema | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        operators: Signatures = NO_OPERATORS,
         progress: Progress | None = None,
         tickets: Tickets | None = None,
     ) -> Imported:
         """Takes string columns `id`, which become labels, and `filter`, which becomes text and filter as it stands.
 
-        With a schema, a filter that it does not allow is refused under its label; without one, the caller has checked
-        them. Rows are committed some thousands at a time, in their order: whoever is killed leaves the first of them.
+        With a schema, a filter that it does not allow, or that calls another operator than those given, is refused
+        under its label; without one, the caller has checked them, and none calls operators. Rows are committed some
+        thousands at a time, in their order: whoever is killed leaves the first of them.
         """
         refused: list[tuple[str, TamisError]] = []
         taken = done = 0
         for piece in _pieces(rows):
-            errors = _errors(piece, schema, limits)
-            good = piece
+            errors, calling = _judged(piece, schema, limits, operators)
+            good = piece.append_column("kind", pa.array(np.where(calling, "operator", "filter"), pa.string()))
             if errors:
                 refused += [(piece["id"][row].as_py(), error) for row, error in sorted(errors.items())]
                 kept = np.ones(len(piece), np.bool_)
                 kept[list(errors)] = False
-                good = piece.filter(pa.array(kept))
-            self._take(good["id"].to_pylist(), good["filter"].to_pylist(), owner, expires, delivery, tickets)
+                good = good.filter(pa.array(kept))
+            self._take(good, owner, expires, delivery, tickets)
             taken += len(good)
             done += len(piece)
             if progress is not None:
@@ -99,13 +102,13 @@ class Importing:
 
     def _take(
         self,
-        labels: list[str],
-        texts: list[str],
+        good: pa.Table,
         owner: str,
         expires: datetime,
         delivery: dict[str, Any],
         tickets: Tickets | None,
     ) -> None:
+        labels, texts, kinds = (good[name].to_pylist() for name in ("id", "filter", "kind"))
         if not labels:
             return
         # Sorted, so that the index over ids is filled from one end to the other.
@@ -120,23 +123,31 @@ class Importing:
             first = counters.advance(connection, "revision", len(labels)) - len(labels) + 1
             numbers = range(first, first + len(labels))
             rows = (
-                (number, id, ticket, owner, label, "filter", text, "tamis", *same, number)
-                for number, id, ticket, label, text in zip(numbers, ids, digests, labels, texts, strict=True)
+                (number, id, ticket, owner, label, kind, text, "tamis", *same, number)
+                for number, id, ticket, label, kind, text in zip(
+                    numbers, ids, digests, labels, kinds, texts, strict=True
+                )
             )
             insert_rows(connection, SUBSCRIPTIONS, _COLUMNS, rows)
             moved(connection, {(owner, "active"): len(labels)})
 
 
-def _errors(piece: pa.Table, schema: Schema | None, limits: Limits) -> dict[int, TamisError]:
-    """The rows that cannot be taken."""
+def _judged(
+    piece: pa.Table, schema: Schema | None, limits: Limits, operators: Signatures
+) -> tuple[dict[int, TamisError], npt.NDArray[np.bool_]]:
+    """The rows that cannot be taken; and which of all rows call operators."""
     errors: dict[int, TamisError] = {}
+    calling = np.zeros(len(piece), np.bool_)
     if schema is not None:
-        errors.update(bind(piece["filter"], schema, limits).errors)
+        bound = bind(piece["filter"], schema, limits, operators)
+        errors.update(bound.errors)
+        for block in bound.called:
+            calling[block.rows] = True
     for what in ("id", "filter"):
         # Arrow's strings are whole characters; NUL is the one of them that PostgreSQL has no place for.
         for row in pc.indices_nonzero(pc.match_substring(piece[what], "\0")).to_pylist():
             errors[row] = TextError(f"{what}: a text with a NUL cannot be kept")
-    return errors
+    return errors, calling
 
 
 def _pieces(rows: pa.Table | Iterable[pa.Table]) -> Iterator[pa.Table]:

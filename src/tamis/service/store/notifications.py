@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from sqlalchemy import BigInteger, Select, and_, func, select, type_coerce
@@ -38,13 +38,25 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """An event that a subscription, by its number, is to be told of."""
+    """An event that a subscription, by its number, is to be told of; `bindings` as in `Pair`."""
 
     position: int
     subscription: int
     event_id: str
     time: datetime
     body: str
+    bindings: str | None = None
+
+
+class Pair(NamedTuple):
+    """An event, by its position, and a subscription, by its number, that it matched.
+
+    `bindings` is a JSON object: what the variables of the filter were bound to; None if it has none.
+    """
+
+    position: int
+    subscription: int
+    bindings: str | None = None
 
 
 class Notifications:
@@ -68,8 +80,9 @@ class Notifications:
     ) -> bool:
         """Writes all of a batch in one transaction; false, and nothing is written, if the stream's batch is there.
 
-        `events`: position, id, time, body, of those that matched. `pairs`: position, subscription. `dead`: offset, id,
-        time, body, reason. Every position must be above `head`. `reached`: where the batch ends, on a shared log.
+        `events`: position, id, time, body, of those that matched. `pairs`: position, subscription, perhaps bindings.
+        `dead`: offset, id, time, body, reason. Every position must be above `head`. `reached`: where the batch ends, on
+        a shared log.
         """
         return record(self._database, stream, batch, events, pairs, dead, reached)
 
@@ -111,19 +124,19 @@ class Notifications:
                 whole = connection.execute(wanted.where(_PAIRS.position == rows[0].position)).all()
         return [Notified(*row) for row in whole]
 
-    def since(self, position: int, upto: int, limit: int) -> list[tuple[int, int]]:
-        """(position, subscription) of everybody, in order, after `position` and up to `upto`.
+    def since(self, position: int, upto: int, limit: int) -> list[Pair]:
+        """The pairs of everybody, in order, after `position` and up to `upto`.
 
         The pairs of one event stay together, as in `of_owner_after`.
         """
-        wanted = select(_PAIRS.position, _PAIRS.subscription).order_by(_PAIRS.position, _PAIRS.subscription)
+        wanted = select(NOTIFICATIONS).order_by(_PAIRS.position, _PAIRS.subscription)
         span = wanted.where(_PAIRS.position > within(position), _PAIRS.position <= within(upto))
         with self._database.read() as connection:
             rows = connection.execute(span.limit(limit + 1)).all()
             whole = _whole(rows, limit)
             if rows and not whole:
                 whole = connection.execute(wanted.where(_PAIRS.position == rows[0].position)).all()
-        return [(row[0], row[1]) for row in whole]
+        return [Pair(*row) for row in whole]
 
     def events(self, positions: Sequence[int]) -> dict[int, StoredEvent]:
         """Those that are still kept."""
@@ -160,7 +173,8 @@ class Notifications:
 
 
 def _notified() -> Select[Any]:
-    return select(_PAIRS.position, _PAIRS.subscription, EVENTS.c.id, EVENTS.c.time, EVENTS.c.body).join_from(
+    event = (EVENTS.c.id, EVENTS.c.time, EVENTS.c.body)
+    return select(_PAIRS.position, _PAIRS.subscription, *event, _PAIRS.bindings).join_from(
         NOTIFICATIONS, EVENTS, EVENTS.c.position == _PAIRS.position
     )
 

@@ -41,10 +41,9 @@ def record(
         strict=True,
     )
     # By subscription: the index over them is touched from one end to the other, and each of its pages once.
-    pairs = pairs.select(["subscription", "position"]).sort_by(
-        [("subscription", "ascending"), ("position", "ascending")]
-    )
-    pair_rows = zip(pairs["position"].to_pylist(), pairs["subscription"].to_pylist(), strict=True)
+    pairs = pairs.sort_by([("subscription", "ascending"), ("position", "ascending")])
+    pair_columns = ("position", "subscription", *(["bindings"] if "bindings" in pairs.column_names else []))
+    pair_rows = zip(*(pairs[name].to_pylist() for name in pair_columns), strict=True)
     letters = [] if dead is None else _letters(dead)
     with database.write() as connection:
         if not _marked(connection, stream, batch):
@@ -57,7 +56,7 @@ def record(
                 raise StoreError(f"batch {batch} of {stream} has positions at or below the head, {head}")
             counters.put(connection, "head", pc.max(events["position"]).as_py())
         insert_rows(connection, EVENTS, ("position", "id", "time", "body"), event_rows)
-        insert_rows(connection, NOTIFICATIONS, ("position", "subscription"), pair_rows)
+        insert_rows(connection, NOTIFICATIONS, pair_columns, pair_rows)
         columns = ("kind", "subject", "owner", "reason", "body", "detail", "time")
         insert_rows(connection, DEAD_LETTERS, columns, letters)
     return True

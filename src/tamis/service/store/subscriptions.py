@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +25,7 @@ from tamis.service.store.subscription import (
     UNCHANGED,
     ChangeRow,
     Keep,
+    Kind,
     NewSubscription,
     State,
     Subscription,
@@ -33,6 +34,7 @@ from tamis.service.store.tables import SUBSCRIPTIONS
 
 _ID = re.compile(r"sub_[A-Za-z0-9_-]{22}", re.ASCII)
 _COLUMNS = SUBSCRIPTIONS.c
+_CALLING = 5_000
 _PUSHED = ("webhook", "kafka")
 _SHOWN = [column for column in _COLUMNS if column.name not in ("ticket", "mode", "changed")]
 
@@ -147,6 +149,14 @@ class Subscriptions(Importing):
         wanted = _page(after, limit).where(_COLUMNS.mode.in_(_PUSHED), _COLUMNS.state.in_(["active", "paused"]))
         return self._all(wanted)
 
+    def calling(self) -> Iterator[str]:
+        """The filters of those that call operators and have not ended."""
+        after = 0
+        its = (_COLUMNS.kind == "operator", _COLUMNS.state.in_(["active", "paused"]))
+        while page := self._all(_page(after, _CALLING).where(*its)):
+            yield from (one.filter for one in page)
+            after = page[-1].number
+
     def count(self, owner: str | None, state: State | None = None) -> int:
         with self._database.read() as connection:
             return counted(connection, owner, state)
@@ -174,6 +184,7 @@ class Subscriptions(Importing):
         *,
         text: str | Keep = UNCHANGED,
         filter: str | Keep = UNCHANGED,
+        kind: Kind | Keep = UNCHANGED,
         residual: str | Keep | None = UNCHANGED,
         delivery: dict[str, Any] | Keep = UNCHANGED,
         label: str | Keep = UNCHANGED,
@@ -183,6 +194,7 @@ class Subscriptions(Importing):
         given: dict[str, Any] = {
             "text": text,
             "filter": filter,
+            "kind": kind,
             "residual": residual,
             "delivery": delivery,
             "label": label,

@@ -30,6 +30,11 @@ export function bytes(value) {
   return `${FINE.format(value / 1000 ** power)} ${units[power]}`;
 }
 
+/** A share from 0 to 1 as a percentage. */
+export function share(value) {
+  return value === null || !Number.isFinite(value) ? UNKNOWN : `${(value < 0.1 ? FINE : WHOLE).format(100 * value)} %`;
+}
+
 /** A duration given in milliseconds. */
 export function duration(milliseconds) {
   if (!Number.isFinite(milliseconds)) return UNKNOWN;

@@ -8,6 +8,7 @@ import { signInBox } from "./parts/sign_in.js";
 import { showOverview } from "./pages/overview.js";
 import { showSubscriptions } from "./pages/subscriptions.js";
 import { showEditor } from "./pages/editor.js";
+import { showOperators } from "./pages/operators.js";
 import { showSchema } from "./pages/schema.js";
 import { showHealth } from "./pages/health.js";
 
@@ -20,6 +21,7 @@ const places = new Places(element("main"), element("places"), {
   "": { title: "Overview", label: "Overview", show: showOverview },
   subscriptions: { title: "Subscriptions", label: "Subscriptions", show: showSubscriptions },
   editor: { title: "Filter editor", label: "Editor", show: showEditor },
+  operators: { title: "Operators", label: "Operators", show: showOperators },
   schema: { title: "Schema", label: "Schema", show: showSchema },
   health: { title: "Delivery and health", label: "Health", show: showHealth },
 });

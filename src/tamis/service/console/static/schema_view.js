@@ -1,10 +1,14 @@
 /** The schema as the console asks it: which attributes there are, of which domain, and which values that has. */
 
-const BASIC = ["integer", "float", "string", "boolean", "timestamp"];
+const BASIC = ["integer", "float", "string", "boolean", "timestamp", "binary"];
 
 export class SchemaView {
-  /** `answer`: GET /v1/schema. Filters may name more attributes than its form has: those that CloudEvents carry. */
-  constructor(answer) {
+  /**
+   * `answer`: GET /v1/schema. Filters may name more attributes than its form has: those that CloudEvents carry.
+   * `operators`: what GET /v1/operators lists.
+   */
+  constructor(answer, operators = []) {
+    this.operators = new Map(operators.map((each) => [each.name, each]));
     const form = answer.schema;
     this.version = answer.version;
     this.domains = form.domains ?? {};

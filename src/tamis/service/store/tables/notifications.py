@@ -17,12 +17,14 @@ EVENTS = Table(
     Column("body", Text, nullable=False),
 )
 
-# Pairs, in the order of the events for whoever follows them all, and by subscription for whoever reads one.
+# Pairs, in the order of the events for whoever follows them all, and by subscription for whoever reads one. `bindings`
+# is JSON: what the filter's variables were bound to, by name; null where it has none.
 NOTIFICATIONS = Table(
     "notifications",
     METADATA,
     Column("position", BigInteger, primary_key=True),
     Column("subscription", BigInteger, primary_key=True),
+    Column("bindings", Text),
     Index("notifications_by_subscription", "subscription", "position"),
     sqlite_with_rowid=False,
 )

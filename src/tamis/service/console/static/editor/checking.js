@@ -49,7 +49,7 @@ export class Checking {
 
   #accept(text, { canonical, kind }) {
     const never = canonical === "FALSE" ? " No event can satisfy it." : canonical === "TRUE" ? " Every event satisfies it." : "";
-    put(this.element, h("span", { class: "ok" }, kind === "filter" ? "✓ Valid." : `✓ Valid ${kind}.`), never, " ",
+    put(this.element, h("span", { class: "ok" }, kind === "operator" ? "✓ Valid, and calls operators." : "✓ Valid."), never, " ",
       h("span", { class: "muted" }, "Read as "), h("code", {}, canonical));
     this.#decided(text, kind);
   }

@@ -6,7 +6,7 @@
 import { h, put } from "../dom.js";
 import { tokens, unitsOf } from "./tokens.js";
 
-const COLOURED = new Set(["word", "string", "number", "comment"]);
+const COLOURED = new Set(["word", "string", "number", "comment", "variable"]);
 
 export class FilterField {
   #layer; #faults = [];

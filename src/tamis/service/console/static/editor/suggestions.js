@@ -41,18 +41,22 @@ function expected(before, schema) {
   const last = before.at(-1);
   const previous = before.at(-2);
   const nothing = { options: [], eager: false };
-  if (!last) return { options: operands(schema), eager: false };
+  if (!last) return { options: operands(schema, before), eager: false };
+  const call = callAround(before, schema);
+  if (call) return argumentsOf(call, last);
   if (COMPARISONS.has(last.text) || last.word === "CONTAINS") return values(attributeBefore(before, before.length - 1, schema));
   if (last.word === "BETWEEN") return values(attributeBefore(before, before.length - 1, schema));
   if (last.text === "," || (last.text === "(" && previous?.word === "IN")) return values(listed(before, schema));
   if (last.word === "AND" && isBetween(before)) return nothing;
-  if (last.word === "AND" || last.word === "OR" || last.text === "(") return { options: operands(schema), eager: false };
+  if (last.word === "AND" || last.word === "OR" || last.text === "(") return { options: operands(schema, before), eager: false };
   if (last.word === "NOT") {
     const attribute = previous?.kind === "name" ? schema.named.get(nameOf(previous)) : null;
-    return { options: attribute ? negatable(attribute) : operands(schema), eager: false };
+    return { options: attribute ? negatable(attribute) : operands(schema, before), eager: false };
   }
   if (last.word === "IS") return { options: words("NULL", "NOT NULL"), eager: true };
   if (last.word === "IN") return { options: [{ insert: "(", label: "(", note: "a list" }], eager: false };
+  if (last.kind === "variable") return { options: compared(), eager: false };
+  if (last.kind === "name" && schema.operators.has(last.text)) return { options: words("("), eager: false };
   if (last.kind === "name") return { options: operators(schema.named.get(nameOf(last))), eager: false };
   if (["string", "number"].includes(last.kind) || last.text === ")" || ["NULL", "TRUE", "FALSE"].includes(last.word)) {
     return { options: words("AND ", "OR "), eager: false };
@@ -60,10 +64,53 @@ function expected(before, schema) {
   return nothing;
 }
 
-function operands(schema) {
+/** The operator whose call we are in, and the number of the argument; null if we are in none. */
+function callAround(before, schema) {
+  let depth = 0;
+  let argument = 0;
+  for (let at = before.length - 1; at > 0; at -= 1) {
+    const { text } = before[at];
+    if (text === ")") depth += 1;
+    else if (text === "(" && depth > 0) depth -= 1;
+    else if (text === "(") {
+      const operator = before[at - 1].kind === "name" ? schema.operators.get(before[at - 1].text) : undefined;
+      return operator ? { operator, argument } : null;
+    } else if (text === "," && depth === 0) argument += 1;
+  }
+  return null;
+}
+
+/** What can stand as an argument: the values that the operator knows, or a variable. */
+function argumentsOf({ operator, argument }, last) {
+  const { parameters } = operator;
+  const parameter = parameters[argument] ?? (parameters.at(-1)?.repeated ? parameters.at(-1) : undefined);
+  if (last.text !== "(" && last.text !== ",") {
+    const more = argument + 1 < parameters.length || parameters.at(-1)?.repeated;
+    return { options: words(...(more ? [", "] : []), ") "), eager: false };
+  }
+  if (!parameter) return { options: words(") "), eager: false };
+  const values = parameter.choices.map((value) => ({ insert: quoted(value), label: value, note: parameter.name }));
+  const variable = parameter.variable ? [{ insert: `?${parameter.name}`, label: `?${parameter.name}`, note: `binds ${parameter.kind}` }] : [];
+  const left = parameter.optional || parameter.variable ? [{ insert: ") ", label: ")", note: "left out" }] : [];
+  return { options: [...variable, ...values, ...left], eager: true };
+}
+
+function compared() {
+  return ["=", "!=", ...ORDER, "IN"].map((word) => ({ insert: word === "IN" ? "IN (" : `${word} `, label: word, note: "" }));
+}
+
+function quoted(value) {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+function operands(schema, before) {
+  const called = [...schema.operators.values()].map(({ name, parameters }) =>
+    ({ insert: `${name}(`, label: `${name}(`, note: parameters.map((each) => (each.variable ? `?${each.name}` : each.name)).join(", ") || "operator" }));
+  const bound = [...new Set(before.filter(({ kind }) => kind === "variable").map(({ text }) => text))].map((text) =>
+    ({ insert: `${text} `, label: text, note: "variable" }));
   const attributes = [...schema.named.values()].map(({ name, domain }) =>
     ({ insert: `${written(name)} `, label: name, note: domain }));
-  return [...attributes, ...words("NOT ")];
+  return [...bound, ...attributes, ...called, ...words("NOT ")];
 }
 
 function operators(attribute) {
@@ -90,7 +137,7 @@ function values(attribute) {
   if (!attribute) return { options: [], eager: false };
   if (attribute.type === "boolean") return { options: words("TRUE", "FALSE"), eager: true };
   const options = attribute.values.map(({ value, within }) =>
-    ({ insert: `'${value.replaceAll("'", "''")}'`, label: value, note: within.join(" › ") }));
+    ({ insert: quoted(value), label: value, note: within.join(" › ") }));
   return { options, eager: true };
 }
 

@@ -5,7 +5,7 @@ import { h, put } from "../dom.js";
 import { clock, count } from "../format.js";
 import { announce } from "../parts/announcer.js";
 import { explanationOf } from "../parts/explanations.js";
-import { eventSummary, eventText } from "../parts/matches.js";
+import { bindingsOf, eventSummary, eventText } from "../parts/matches.js";
 import { badge, empty, failure, loading } from "../parts/states.js";
 import { explainFilter, tryFilter } from "../service.js";
 
@@ -19,12 +19,13 @@ export class Trial {
     this.offer(null);
   }
 
-  /** The filter to try from now on; null while there is no valid one. */
-  offer(text) {
+  /** The filter to try from now on; null while there is no valid one. `dear`: it is not tried by itself. */
+  offer(text, dear = false) {
     this.#asked?.abort();
     this.#text = text;
     this.#button.disabled = text === null;
     if (text === null) put(this.#results, empty("A valid filter is tried on the newest events at once."));
+    else if (dear) put(this.#results, empty("This filter calls operators, which may take a while: it is tried when you say so."));
   }
 
   async run() {
@@ -65,11 +66,11 @@ function list(title, shown, all, none, text, signal) {
     all > shown.length ? h("p", { class: "muted" }, `and ${count(all - shown.length)} older ones`) : null);
 }
 
-function item({ event, time, matched }, text, signal) {
+function item({ event, time, matched, bindings }, text, signal) {
   const why = h("div", { class: "why" });
   const details = h("details", { ontoggle: explain },
     h("summary", {}, badge(matched ? "match" : "no match", matched ? "good" : "still"), " ",
-      time ? h("time", { datetime: time }, clock(time)) : null, " ", eventSummary(event)), why);
+      time ? h("time", { datetime: time }, clock(time)) : null, " ", eventSummary(event), bindingsOf(bindings)), why);
 
   async function explain() {
     if (!details.open || why.childElementCount > 0) return;

@@ -10,7 +10,7 @@ import { SwitchingOn } from "../editor/switching_on.js";
 import { Trial } from "../editor/trial.js";
 import { debounced } from "../pause.js";
 import { SchemaView } from "../schema_view.js";
-import { schema as askSchema, subscription } from "../service.js";
+import { operators as askOperators, schema as askSchema, subscription } from "../service.js";
 
 const DRAFT = "tamis-draft";
 const TRIED_AFTER = 400;
@@ -28,10 +28,11 @@ export async function showEditor(container, place, signal) {
   const field = new FilterField({ id: "filter", describedBy: "verdict", changed });
   const checking = new Checking(field, "verdict", (text, kind) => {
     const valid = kind === null ? null : text;
-    trial.offer(valid);
+    trial.offer(valid, kind === "operator");
     backtest.offer(valid);
     switchingOn.offer(valid, kind);
-    if (valid !== null) tryIt();
+    // Operators may be dear: they are called when somebody says so.
+    if (kind === "filter") tryIt();
   });
   const completion = new Completion(field, "suggestions");
 
@@ -43,7 +44,8 @@ export async function showEditor(container, place, signal) {
   const begin = await beginning(place, signal);
   if (begin) field.text = begin;
   try {
-    completion.schema = new SchemaView(await askSchema(signal));
+    const [schema, operators] = await Promise.all([askSchema(signal), askOperators(signal)]);
+    completion.schema = new SchemaView(schema, operators.items);
   } catch (error) {
     // The editor is of use without suggestions.
     if (isLeaving(error)) throw error;

@@ -1,11 +1,12 @@
 /** Notifications as people read them: when, which subscription, what the event says, and why it matched. */
 
 import { h } from "../dom.js";
-import { clock } from "../format.js";
+import { clock, count } from "../format.js";
 import { addressOf } from "../places.js";
 import { nameOf } from "../subscription_names.js";
 
 const SHOWN_VALUES = 5;
+const LONG = 240;
 const NAMES = ["title", "name", "subject"];
 
 /** One notification; `named` says whether to show whose it is. */
@@ -17,6 +18,7 @@ export function matchItem(notification, named) {
       named ? subscriptionLink(id) : null),
     h("p", { class: "match-event" }, eventSummary(notification.event)),
     reasons(notification.matched),
+    bindingsOf(notification.bindings),
     h("details", {}, h("summary", {}, "Event"), eventText(notification.event)));
 }
 
@@ -38,9 +40,19 @@ export function eventSummary(event) {
   return [first, type, ...parts].filter(Boolean).flatMap((part) => [part, " "]);
 }
 
-/** An event as indented JSON. */
+/** An event as indented JSON; of very long texts, such as pictures in base64, the beginning. */
 export function eventText(event) {
-  return h("pre", { tabindex: "0", "aria-label": "The event as JSON" }, JSON.stringify(event, null, 2));
+  const shortened = (_, value) => (typeof value === "string" && value.length > LONG
+    ? `${value.slice(0, LONG - 40)}… (${count(value.length)} characters)` : value);
+  return h("pre", { tabindex: "0", "aria-label": "The event as JSON" }, JSON.stringify(event, shortened, 2));
+}
+
+/** What the variables of a filter were bound to; nothing where it has none. */
+export function bindingsOf(bindings) {
+  const bound = Object.entries(bindings ?? {});
+  if (bound.length === 0) return null;
+  return h("ul", { class: "bindings", "aria-label": "Bindings" }, bound.map(([name, value]) =>
+    h("li", {}, h("code", {}, `?${name} = ${brief(value)}`))));
 }
 
 function reasons(matched = []) {
@@ -53,5 +65,7 @@ export function brief(value) {
   if (Array.isArray(value)) return value.map(brief).join(", ");
   if (value !== null && typeof value === "object") return "{…}";
   const text = String(value);
-  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+  // What has no blank in so much text is a picture in base64, or another thing that nobody reads.
+  const most = /\s/.test(text.slice(0, 60)) ? 60 : 24;
+  return text.length > 60 ? `${text.slice(0, most - 1)}…` : text;
 }

@@ -1,0 +1,90 @@
+/** The operators that filters may call: what they take and cost, and how they fare. */
+
+import { isLeaving } from "../api.js";
+import { h, put } from "../dom.js";
+import { count, duration, share } from "../format.js";
+import { badge, empty, failure } from "../parts/states.js";
+import { facts, table } from "../parts/tables.js";
+import { operators as askOperators } from "../service.js";
+
+const COLUMNS = [["Operator", "wide"], ["Cost", "number"], ["Asked", "number"], ["Calls", "number"], ["Held", "number"],
+  ["Failed", "number"], ["State"]];
+const AGAIN = 3000;
+
+export async function showOperators(container, place, signal) {
+  const listed = h("div", {});
+  const shown = h("div", { class: "stack" });
+  const draw = async () => {
+    const { items } = await askOperators(signal);
+    const open = new Set([...shown.querySelectorAll("details[open]")].map((each) => each.id));
+    put(listed, items.length ? tableOf(items) : null);
+    put(shown, items.length ? items.map((each) => detailsOf(each, open))
+      : empty("This service offers no operators.", h("p", { class: "muted" },
+        "They are named when it is started: ", h("code", {}, "tamis serve --operators loc_in,mob_pattern"))));
+  };
+  await draw();
+  put(container, h("h1", {}, "Operators"),
+    h("p", { class: "muted" }, "Functions that filters may call. What is counted was counted in matching, since the service started."),
+    listed, shown);
+  const timer = setInterval(() => draw().catch((error) => {
+    if (!isLeaving(error) && !signal.aborted) put(shown, failure(error, () => showOperators(container, place, signal)));
+  }), AGAIN);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+function tableOf(items) {
+  return table("Operators", COLUMNS, items.map((each) => [
+    [h("code", {}, each.signature), h("p", { class: "muted about" }, firstSentence(each.about))],
+    costOf(each),
+    count(each.evaluations),
+    count(each.calls),
+    share(each.selectivity),
+    troubled(each.failures + each.timeouts),
+    stateOf(each),
+  ]));
+}
+
+function detailsOf(each, open) {
+  const id = `operator-${each.name}`;
+  return h("details", { class: "card", id, open: open.has(id) },
+    h("summary", {}, h("strong", {}, each.name), " ", h("span", { class: "muted" }, `version ${each.version}`)),
+    each.about ? h("p", { class: "whole-about" }, each.about) : null,
+    facts([
+      ["Reads", each.reads.map((name) => (name === "*" ? "the whole event" : name)).join(", ") || "nothing"],
+      ["Cost of an evaluation", costOf(each)],
+      ["Takes", each.batch ? "many events at a time" : "one event at a time"],
+      ["Time limit", each.time_limit === null ? "none" : duration(each.time_limit * 1000)],
+      ["Forms in use", count(each.predicates)],
+      ["Events asked about", count(each.evaluations)],
+      ["Held", count(each.held)],
+      ["Held lately", share(each.selectivity)],
+      ["Could not tell", count(each.unknown)],
+      ["Failures", troubled(each.failures)],
+      ["Time-outs", troubled(each.timeouts)],
+      ["Left out while suspended", count(each.skipped)],
+      ["Attribute absent", count(each.absent)],
+      ["Time in calls", duration(each.seconds * 1000)],
+    ]),
+    each.last_failure
+      ? h("div", { class: "notice bad" }, h("p", {}, h("strong", {}, "Last failure")),
+        h("pre", { tabindex: "0", "aria-label": `Last failure of ${each.name}` }, each.last_failure))
+      : null);
+}
+
+function costOf({ cost, cost_learned: learned }) {
+  if (cost === null) return h("span", { class: "muted" }, "not known yet");
+  return learned ? `${cost < 1 ? cost.toPrecision(2) : duration(cost)}${cost < 1 ? " ms" : ""}, learned` : `${cost}`;
+}
+
+function stateOf({ suspended, evaluations }) {
+  if (suspended) return badge("suspended", "bad");
+  return evaluations ? badge("in use", "good") : badge("idle");
+}
+
+function troubled(number) {
+  return number ? badge(count(number), "bad") : "0";
+}
+
+function firstSentence(text) {
+  return text.split(/(?<=\.)\s|\n/)[0];
+}
