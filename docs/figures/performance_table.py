@@ -28,6 +28,7 @@ LINES = (
     "spark-join",
     "streaming-latency",
     "json-lines",
+    "schedules",
 )
 # Details that say more than the ratio does, and how to write them.
 SHOWN = {
@@ -42,6 +43,8 @@ SHOWN = {
     "opening_s": "opening {:.3f} s",
     "join_events_per_second": "the join {:,.0f} events/s",
     "batches": "{} micro-batches",
+    "evaluations_an_event": "{:,.0f} evaluations an event",
+    "first_event_after_ms": "the next event {:.1f} ms longer",
 }
 
 

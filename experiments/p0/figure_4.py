@@ -49,9 +49,10 @@ def grid(scale: float) -> list[Point]:
 def draw(rows: Rows, picture: Picture) -> None:
     sizes = {row["subscriptions"] for row in rows}
     last = max(sizes)
-    stars = [(last, value, f"paper: {counted.NAMES[name]}, {value:,}") for name, value in QUOTED.items()]
+    both = "paper: " + ", ".join(f"{counted.NAMES[name]} {value:,}" for name, value in QUOTED.items())
+    stars = [(last, value, both if name == SUB_ORDER else "") for name, value in QUOTED.items()]
     title = "Predicates of uniform popularity"
-    counted.draw(rows, picture, x="subscriptions", label="subscriptions", title=title, ticks=sizes, stars=stars[:1])
+    counted.draw(rows, picture, x="subscriptions", label="subscriptions", title=title, ticks=sizes, stars=stars)
 
 
 def table(rows: Rows) -> Table:

@@ -15,6 +15,7 @@ import pytest
 from experiments.catalogue import FIGURES, PAPERS, chosen
 from experiments.drawing import save
 from experiments.figure import Figure, Point, Row
+from experiments.p0.drift import until_recovered
 from experiments.p1 import trees
 from tamis.errors import TamisError
 from tamis.workloads.gryphon import ATTRIBUTES, POPULARITY
@@ -46,13 +47,14 @@ def test_a_grid_is_the_same_each_time(figure: Figure) -> None:
 
 def test_figures_are_chosen_by_name_or_by_paper() -> None:
     assert [figure.name for figure in chosen(["p2/figure-9"])] == ["p2/figure-9"]
-    assert [figure.name for figure in chosen(["p1"])] == [figure.name for figure in PAPERS[0].figures]
-    assert [figure.name for figure in chosen(["p1", "p1/cost"])] == [figure.name for figure in PAPERS[0].figures]
+    (paper,) = (paper for paper in PAPERS if paper.name == "p1")
+    assert [figure.name for figure in chosen(["p1"])] == [figure.name for figure in paper.figures]
+    assert [figure.name for figure in chosen(["p1", "p1/cost"])] == [figure.name for figure in paper.figures]
     assert [figure.name for figure in chosen([])] == list(FIGURES)
 
 
 def test_a_figure_that_does_not_exist_is_named_beside_those_that_do() -> None:
-    with pytest.raises(TamisError, match="there is no figure 'p2/figure-99'; there are p1/cost, "):
+    with pytest.raises(TamisError, match="there is no figure 'p2/figure-99'; there are p0/figure-4, "):
         chosen(["p2/figure-99"])
 
 
@@ -65,6 +67,10 @@ def test_the_grids_reach_the_sizes_that_the_papers_name() -> None:
     assert {point["p"] for point in FIGURES["p2/figure-10"].grid(1)} >= {0.0, 0.5, 1.0}
     assert 3_200_000 in sizes("p2/adding")
     assert {1_000, 1_000_000} <= sizes("p1/cost")
+    assert {2_000, 80_000} <= sizes("p0/figure-4") & sizes("p0/figure-5")
+    assert {point["predicates"] for point in FIGURES["p0/figure-6"].grid(1)} >= {2_000, 30_000}
+    assert {point["longest"] for point in FIGURES["p0/figure-7"].grid(1)} == {5, 7, 9, 11}
+    assert {point["alpha"] for point in FIGURES["p0/figure-8"].grid(1)} == {0.0, 0.8, 1.0, 1.2}
 
 
 def line(point: Point) -> tuple[str, ...]:
@@ -141,3 +147,35 @@ def test_an_order_that_is_not_p2s_is_told_with_the_sizes_where_it_is_not() -> No
     assert checks["equality-preferred ≤ fair-predicate"].holds
     assert checks["naive (the oracle, plain Python) ÷ quarantining at 400,000"].ours == "9,000"
     assert checks["naive (compiled scan) ÷ quarantining at 400,000"].holds is None
+
+
+def schedules(figure: Figure, **factors: float) -> list[Row]:
+    """Rows as they would be if each schedule needed so many evaluations, times the root of the subscriptions."""
+    rows = []
+    for point in figure.grid(1):
+        value = factors[str(point["schedule"]).replace("-", "_")] * int(point["subscriptions"]) ** 0.5
+        row: Row = {**point, "evaluations": value, "first": value, "first_few": value, "deviation": 0.01}
+        rows.append({**row, "theorem_2": value})
+    return rows
+
+
+def test_a_schedule_that_is_no_better_than_p0_says_and_one_that_misses_its_bar_are_told() -> None:
+    figure = FIGURES["p0/figure-5"]
+    fine = {"naive": 30.0, "sequential": 10.0, "sequential_stopping": 10.0, "sub_order": 9.0, "adaptive": 7.5}
+    assert figure.verdict(schedules(figure, **fine, bound=7.0)).outcome == "partly"  # growth is held in the last step
+    checks = {check.what: check for check in figure.verdict(schedules(figure, **fine, bound=7.0)).checks}
+    assert checks["adaptive ÷ Sequential"].holds
+    assert checks["Sub-Order ≤ Sequential"].holds
+    slow = {**fine, "adaptive": 8.5, "sub_order": 10.1}
+    checks = {check.what: check for check in figure.verdict(schedules(figure, **slow, bound=8.1)).checks}
+    assert checks["adaptive ÷ Sequential"].holds is False
+    assert checks["adaptive ÷ Sequential"].ours.endswith("where the bound itself is 0.810 times")
+    assert checks["Sub-Order ≤ Sequential"].holds is False
+    assert checks["adaptive ÷ Sub-Order"].holds
+
+
+def test_recovery_is_counted_from_the_rows_that_stay_near() -> None:
+    learning = [150.0, 101.0, 140.0, 101.5, 101.0, 100.0]
+    rows = [{"first": 50 * at, "learning": value, "informed": 100.0} for at, value in enumerate(learning)]
+    assert until_recovered(rows) == 150
+    assert until_recovered(rows[:3]) is None

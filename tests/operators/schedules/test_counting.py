@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.operators.schedules.counting import bounds, evaluations, recovery
+from tamis.operators.schedules.counting import bounds, evaluations, printed, recovery
 from tamis.workloads.expensive_operators import Parameters, figure
 
 SMALL = [
@@ -35,6 +35,16 @@ def test_all_schedules_find_the_same_matches_and_as_many_as_the_table_says() -> 
 def test_the_same_parameters_give_the_same_counts() -> None:
     first, second = (evaluations("adaptive", SMALL[1], events=60) for _ in range(2))
     assert (first.evaluations == second.evaluations).all()
+
+
+@pytest.mark.parametrize("parameters", SMALL[:3], ids=["uniform", "zipf", "long"])
+def test_what_algorithm_1_returns_as_printed_is_more_than_it_evaluates_and_less_than_is_in_use(
+    parameters: Parameters,
+) -> None:
+    count = evaluations("sequential", parameters, events=40).mean
+    other = printed(parameters, events=40)
+    assert other.taken_up < count < other.returned < other.in_use <= parameters.predicates
+    assert other.taken_up >= bounds(parameters, events=40).theorem_2 * 0.5
 
 
 @pytest.mark.slow
