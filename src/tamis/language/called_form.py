@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tamis.errors import FilterTypeError
-from tamis.language.calls import Call, Called, Constraint, variables_of
+from tamis.errors import FilterTooComplex, FilterTypeError
+from tamis.language.calls import Call, Called, Constraint, inner_parts, sides_of, variables_of
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
 from tamis.language.pushed import All, Pushed, Some
@@ -65,6 +65,7 @@ def called_form(pushed: Pushed, schema: Schema, limits: Limits, text: str) -> Fi
     cases = separate_calls(pushed, schema, limits, text)
     for case in cases:
         _check_variables(case, text)
+    _check_sizes(cases, limits, text)
     while True:
         named = [Case(case.guard, name_variables(case.called)) for case in cases]
         if len(named) == 1:
@@ -106,6 +107,19 @@ def _check_variables(case: Case, text: str) -> None:
                     raise FilterTypeError(
                         f"{message}; use another name in one of them", text, *place_of_variable(name, text)
                     )
+
+
+def _check_sizes(cases: Sequence[Case], limits: Limits, text: str) -> None:
+    counts = [sum(bool(variables_of(leaf)) for leaf in case.called) for case in cases]
+    sides = (side for case in cases for leaf in case.called if isinstance(leaf, Constraint) for side in sides_of(leaf))
+    for found, most, what in (
+        (max(counts, default=0), limits.bound, "calls with variables and comparisons of these in one alternative"),
+        (sum(counts), limits.bound_in_all, "calls with variables and comparisons of these in all its alternatives"),
+        (max((len(list(inner_parts(side))) for side in sides), default=0), limits.arithmetic, "terms in a comparison"),
+    ):
+        if found > most:
+            message = f"the filter has {found:,} {what}, and at most {most:,} are taken"
+            raise FilterTooComplex(f"{message}; split it into several subscriptions", text, 0, len(text))
 
 
 def _binds(leaf: Called) -> bool:

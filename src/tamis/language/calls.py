@@ -102,8 +102,13 @@ def parts_of(leaf: Called) -> Iterator[Argument | Expression]:
     if isinstance(leaf, Call):
         yield from leaf.arguments
         return
-    for side in (leaf.left, *(leaf.right if isinstance(leaf.right, tuple) else (leaf.right,))):
+    for side in sides_of(leaf):
         yield from inner_parts(side)
+
+
+def sides_of(leaf: Constraint) -> tuple[Expression, ...]:
+    """Both sides of a constraint; on the right there may be several values."""
+    return (leaf.left, *(leaf.right if isinstance(leaf.right, tuple) else (leaf.right,)))
 
 
 def inner_parts(side: Expression) -> Iterator[Expression]:

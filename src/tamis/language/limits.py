@@ -19,6 +19,12 @@ class Limits:
     """Alternatives in the normal form."""
     literals: int = 50_000
     """Comparisons in the normal form, over all its alternatives."""
+    bound: int = 50
+    """Calls with variables, and comparisons of these, in one alternative; all of them look at each other."""
+    bound_in_all: int = 2_000
+    """The same over all alternatives."""
+    arithmetic: int = 100
+    """Numbers, variables and attributes in one side of a comparison of variables."""
     pattern: int = 1_000
     """Characters in a LIKE or RLIKE pattern."""
     pattern_memory: int = 1 << 20

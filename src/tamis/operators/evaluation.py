@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Lock
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,9 @@ from tamis.operators.answers import Binding
 from tamis.operators.caller import Caller, Job
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.constraints import Fields
+from tamis.operators.health import Tally
 from tamis.operators.inputs import Inputs
-from tamis.operators.joining import Substitutions, TooLargeError
+from tamis.operators.joining import MOST_STEPS, Substitutions, TooLargeError
 from tamis.operators.nodes import Nodes
 from tamis.operators.schedules import Asked, Live, Run
 from tamis.operators.siblings import Siblings
@@ -24,6 +25,7 @@ from tamis.schema import Schema
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
+_Found = TypeVar("_Found")
 
 SAMPLE = 16
 """Events of a batch whose whole course is shown to the schedule."""
@@ -36,13 +38,12 @@ class Evaluation:
         self, batch: pa.RecordBatch, schema: Schema, cases: Cases, nodes: Nodes, caller: Caller, stepping: Lock
     ) -> None:
         self.inputs = Inputs(batch, schema)
-        self.too_large = 0
-        """Cases given up because their joins grew too large."""
         self._cases = cases
         self._nodes = nodes
         self._caller = caller
         self._stepping = stepping
         self._bindings: dict[tuple[int, int], tuple[Binding, ...]] = {}
+        self._too_large: set[tuple[int, int, tuple[int, ...]]] = set()
         self._siblings = Siblings(cases, nodes)
 
     def run(self, live: Live | None) -> tuple[Int64s, Int64s]:
@@ -74,7 +75,7 @@ class Evaluation:
         events = np.concatenate([job.rows for job in jobs]).astype(np.int32)
         truths = np.concatenate([job.answers.truths for job in jobs])
         dismissed = self._keep(jobs)
-        idle = self._siblings.idle(numbers, events, truths, self.substitutions)
+        idle = self._siblings.idle(numbers, events, truths, self.satisfied)
         with self._stepping:
             if len(dismissed[0]):  # before the truths are told, which might make them match
                 run.dismiss(*dismissed)
@@ -132,17 +133,37 @@ class Evaluation:
         keep = np.ones(len(events), np.bool_)
         for place, (row, case) in enumerate(zip(events.tolist(), cases.tolist(), strict=True)):
             entry = self._cases.entry(case)
-            if entry.shape.binds and entry.join.joins:
-                keep[place] = self.substitutions(row, entry) is not None
+            if entry.shape.binds:
+                keep[place] = self.holds(row, entry)
         return events[keep], cases[keep]
+
+    def holds(self, row: int, entry: Entry) -> bool:
+        """Whether a case holds whose calls all hold for this event."""
+        return not entry.join.joins or self._tried(row, entry, entry.join.holds) is True
+
+    def satisfied(self, row: int, entry: Entry) -> bool:
+        """As `holds`, where it is not known yet whether each call's own constraints do."""
+        return self._tried(row, entry, entry.join.holds) is True
 
     def substitutions(self, row: int, entry: Entry) -> Substitutions | None:
         """What satisfies a case whose calls all hold for this event."""
-        bindings = [self._bindings.get((predicate, row), ()) for predicate in entry.wanted]
+        return self._tried(row, entry, entry.join.substitutions)
+
+    def _tried(
+        self, row: int, entry: Entry, join: Callable[[Sequence[Sequence[Binding]], Fields], _Found]
+    ) -> _Found | None:
+        """What a join says; None, and once a word about it, if it grows too large."""
+        key = (row, entry.subscription, entry.wanted)
+        if key in self._too_large:
+            return None
         try:
-            return entry.join.substitutions(bindings, self.fields(row))
+            return join([self._bindings.get((predicate, row), ()) for predicate in entry.wanted], self.fields(row))
         except TooLargeError:
-            self.too_large += 1
+            self._too_large.add(key)
+            message = f"bindings joined with others' come to more than {MOST_STEPS:,} combinations"
+            binding = (self._cases.predicates[predicate] for predicate in entry.wanted)
+            for name in {predicate.name for predicate in binding if predicate.variables}:
+                self._caller.health.add(name, Tally(too_large=1, last_failure=f"{name}: {message}"))
             return None
 
     def fields(self, row: int) -> Fields:

@@ -17,7 +17,7 @@ from tamis.operators.answers import Answer
 from tamis.operators.caller import Job
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.evaluation import Evaluation
-from tamis.operators.joining import Substitutions, plan
+from tamis.operators.joining import Substitutions, TooLargeError, plan
 from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.predicates import Predicate, variables_in_order
 from tamis.operators.schedules import Live
@@ -74,7 +74,8 @@ class CourseExplanation(Explanation):
         own = [(place, step) for place, step in enumerate(self.steps, 1) if step.concerned]
         others = len(self.steps) - len(own)
         besides = f", {others:,} of them for others only" if others else ""
-        lines.append(f"{len(self.steps):,} evaluations for {self.in_question:,} in question{besides}")
+        counted = f"{len(self.steps):,} evaluation{'s' * (len(self.steps) != 1)}"
+        lines.append(f"{counted} for {self.in_question:,} in question{besides}")
         lines += [f"  {place}. {step}" for place, step in own]
         return "\n".join(lines)
 
@@ -93,8 +94,8 @@ class Course:
         self.answers: dict[int, Answer] = {}
         self.jobs: list[tuple[Job, int]] = []
 
-    def run(self) -> None:
-        """Evaluates until everything is decided."""
+    def run(self, own: Sequence[int]) -> None:
+        """Evaluates until the subscription whose cases these are is decided."""
         calling = self._live[self._nodes.numbers(self._live) != NONE]
         left = {int(case) for case in calling}
         wanting: dict[int, list[int]] = {}
@@ -103,13 +104,20 @@ class Course:
                 wanting.setdefault(predicate, []).append(case)
         offsets = np.array([0, len(calling)], np.int64)
         run = self._evaluation.begin(Live(offsets, self._nodes.numbers(calling)))
-        while len(asked := run.ask()):
+        while self._is_open(own, left) and len(asked := run.ask()):
             for job in self._evaluation.step(run, asked):
                 number = job.predicates[0].number
                 self.answers[number] = job.answers[0]
                 gone = {case for case in wanting[number] if case in left and not self._stands(case, number)}
                 left -= gone
                 self.jobs.append((job, len(gone)))
+
+    def _is_open(self, own: Sequence[int], left: set[int]) -> bool:
+        """Whether some case has yet to be decided, and none holds."""
+        mine = [self._cases.entry(case) for case in own if case in left]
+        known = [all(predicate in self.answers for predicate in entry.wanted) for entry in mine]
+        held = (self._evaluation.satisfied(0, entry) for entry, told in zip(mine, known, strict=True) if told)
+        return not all(known) and not any(held)
 
     def _stands(self, case: int, predicate: int) -> bool:
         """Whether a case is still in question after what was said of a predicate."""
@@ -126,7 +134,7 @@ class Course:
         """Whether some binding of a call satisfies the constraints that it decides by itself."""
         own = [one for where, _, some in entry.shape.local if where == place for one in some]
         alone = plan([entry.shape.calls[place]], [fill_called(one, entry.values) for one in own], {})
-        return not own or alone.substitutions([answer.bindings], self._evaluation.fields(0)) is not None
+        return not own or alone.holds([answer.bindings], self._evaluation.fields(0))
 
     def explained(self, own: Sequence[int], values: Mapping[str, list[Any]]) -> CourseExplanation:
         """The course as it concerns one subscription, whose cases these are, on an event with these values."""
@@ -201,7 +209,7 @@ class Judging:
         filled = [fill_called(one, entry.values) for one in entry.shape.constraints]
         verdicts = [self._constraint(one, entry, calls) for one in filled]
         if entry.join.joins and all(one.state == "held" for one in verdicts) and self._all_true(entry):
-            together = self._evaluation.substitutions(0, entry) is not None
+            together = self._evaluation.satisfied(0, entry)
             verdicts.append(Verdict("one substitution for all", "held" if together else "failed", {}))
         return verdicts
 
@@ -212,7 +220,10 @@ class Judging:
             return Verdict(_written(one), "not asked", {})
         join = plan([calls[place] for place in used], [one], {name: name for name in names})
         bindings = [self._answers[entry.wanted[place]].bindings for place in used]
-        held = join.substitutions(bindings, self._evaluation.fields(0)) is not None
+        try:
+            held = join.holds(bindings, self._evaluation.fields(0))
+        except TooLargeError:
+            return Verdict(_written(one), "unknown", {})
         return Verdict(_written(one), "held" if held else "failed", {})
 
     def _all_true(self, entry: Entry) -> bool:

@@ -23,7 +23,8 @@ class Tally:
 
     `calls` of the function; `evaluations`: events it was asked about; of these, `held`, `unknown` for any reason, and
     among the unknown those by reason: `failures` (exceptions and returns that make no sense), `timeouts`, `suspended`,
-    `absent` (not called, for the event lacks what it reads). `seconds` is time spent in calls.
+    `absent` (not called, for the event lacks what it reads). `too_large`: its bindings made so many combinations with
+    others' that an alternative was given up. `seconds` is time spent in calls.
     """
 
     calls: int = 0
@@ -34,6 +35,7 @@ class Tally:
     timeouts: int = 0
     suspended: int = 0
     absent: int = 0
+    too_large: int = 0
     seconds: float = 0.0
     last_failure: str = ""
 
@@ -54,6 +56,7 @@ _COUNTS = (
     "timeouts",
     "suspended",
     "absent",
+    "too_large",
     "seconds",
 )
 

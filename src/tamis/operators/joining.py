@@ -20,14 +20,14 @@ from tamis.operators.values import Bindable, Key, key_of
 
 MOST_COUNTED = 10_000
 """Substitutions of one part that are counted before the count says *so many or more*."""
-MOST_STEPS = 1_000_000
-"""Bindings that a join may look at; one that needs more is given up, and its case is unknown."""
+MOST_STEPS = 200_000
+"""Bindings that a join may look at; one that has found nothing by then is given up, and its case does not hold."""
 
 Found: TypeAlias = Mapping[str, Bindable]
 
 
 class TooLargeError(Exception):
-    """A join that would look at more than `MOST_STEPS` bindings."""
+    """A join that found nothing among the `MOST_STEPS` bindings that it may look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +64,22 @@ class Join:
     def substitutions(self, bindings: Sequence[Sequence[Binding]], fields: Fields) -> Substitutions | None:
         """What satisfies the case, given the bindings of each of its calls; None if nothing does.
 
-        `TooLargeError` if that takes too long to find out.
+        `TooLargeError` if that takes too long to find out. Of more than can be looked at, those that were count.
         """
         first: dict[str, Bindable] = {}
         counts: list[int] = []
-        steps = _Steps()
         for part in self.parts:
             names = sorted({name for relation in part for name in relation.names if self.written.get(name)})
             names.sort(key=lambda name: self.written[name])
             seen: dict[tuple[Key, ...], Found] = {}
-            for found in _solutions(part, bindings, fields, steps):
-                seen.setdefault(tuple(key_of(found[name]) for name in names), found)
-                if len(seen) >= MOST_COUNTED:
-                    break
+            try:
+                for found in _solutions(part, bindings, fields):
+                    seen.setdefault(tuple(key_of(found[name]) for name in names), found)
+                    if len(seen) >= MOST_COUNTED:
+                        break
+            except TooLargeError:
+                if not seen:
+                    raise
             if not seen:
                 return None
             counts.append(len(seen))
@@ -84,32 +87,28 @@ class Join:
             first |= {self.written[name]: least[name] for name in names}
         return Substitutions(dict(sorted(first.items())), prod(counts))
 
-
-class _Steps:
-    def __init__(self) -> None:
-        self.left = MOST_STEPS
-
-    def take(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
-            raise TooLargeError
+    def holds(self, bindings: Sequence[Sequence[Binding]], fields: Fields) -> bool:
+        """Whether anything satisfies the case; `TooLargeError` as above."""
+        return all(next(_solutions(part, bindings, fields), None) is not None for part in self.parts)
 
 
-def _solutions(
-    part: Sequence[_Relation], bindings: Sequence[Sequence[Binding]], fields: Fields, steps: _Steps
-) -> Iterator[Found]:
+def _solutions(part: Sequence[_Relation], bindings: Sequence[Sequence[Binding]], fields: Fields) -> Iterator[Found]:
     """All substitutions of a part, in the order of its relations' bindings."""
     tables = [_table(relation, bindings[relation.call]) for relation in part]
+    left = MOST_STEPS
 
     def extend(depth: int, found: dict[str, Bindable]) -> Iterator[Found]:
+        nonlocal left
         if depth == len(part):
             yield dict(found)
             return
         relation = part[depth]
         key = tuple(key_of(found[relation.names[place]]) for place in relation.bound)
         fitting = tables[depth].get(key, ())
-        steps.take(len(fitting))
         for binding in fitting:
+            left -= 1
+            if left < 0:
+                raise TooLargeError
             wider = {**found, **{name: v for name, v in zip(relation.names, binding, strict=True) if name not in found}}
             if all(test(wider, fields) for test in relation.tests):
                 yield from extend(depth + 1, wider)

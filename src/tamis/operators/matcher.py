@@ -351,8 +351,9 @@ class OperatorMatcher:
             evaluation = Evaluation(batch, self._schema, self._cases, nodes, self._caller, self._stepping)
             live = np.concatenate([self._certain.array, self._always.array, guarded])
             course = Course(evaluation, self._cases, nodes, live, self._schema)
-            course.run()
-            return course.explained(self._roster.cases(id), event_values(batch, self._schema)[0])
+            own = self._roster.cases(id)
+            course.run(own)
+            return course.explained(own, event_values(batch, self._schema)[0])
 
 
 def _bindings(

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.operators.cases import Cases, Entry
-from tamis.operators.joining import Substitutions
 from tamis.operators.nodes import Nodes
 from tamis.operators.schedules import Live
 from tamis.operators.schedules.truth import FALSE, TRUE
@@ -39,7 +38,7 @@ class Siblings:
         predicates: Int32s,
         rows: Int32s,
         truths: npt.NDArray[np.int8],
-        substitutions: Callable[[int, Entry], Substitutions | None],
+        satisfied: Callable[[int, Entry], bool],
     ) -> tuple[Int32s, Int32s]:
         """Events and schedule's numbers of cases that need no more, after what was said of predicates on events."""
         events, idle = list[int](), list[int]()
@@ -47,7 +46,7 @@ class Siblings:
             for predicate, row, truth in zip(predicates.tolist(), rows.tolist(), truths.tolist(), strict=True):
                 for case in self._wanting(predicate, row, truth):
                     entry = self._cases.entry(case)
-                    if self._holds_first(case, entry, row, substitutions):
+                    if self._holds_first(case, entry, row, satisfied):
                         self._matched.add((row, entry.subscription))
                         others = [other for other in self._cases.siblings[entry.subscription] if other != case]
                         events += [row] * len(others)
@@ -61,13 +60,11 @@ class Siblings:
             self._truths[predicate, row] = truth
         return wanting
 
-    def _holds_first(
-        self, case: int, entry: Entry, row: int, substitutions: Callable[[int, Entry], Substitutions | None]
-    ) -> bool:
+    def _holds_first(self, case: int, entry: Entry, row: int, satisfied: Callable[[int, Entry], bool]) -> bool:
         """Whether a case holds, and is the first of its subscription that does."""
         if (self._live is not None and (row, case) not in self._live) or (row, entry.subscription) in self._matched:
             return False
         wanted = ((predicate, FALSE if negated else TRUE) for predicate, negated in entry.literals)
         if not all(self._truths.get((predicate, row)) == truth for predicate, truth in wanted):
             return False
-        return not entry.shape.binds or substitutions(row, entry) is not None
+        return not entry.shape.binds or satisfied(row, entry)

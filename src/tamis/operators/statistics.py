@@ -31,10 +31,11 @@ class OperatorStatistics:
     def __str__(self) -> str:
         cost = "cost not known yet" if self.cost is None else f"cost {self.cost:.4g}{' ms' * self.learned}"
         held = "" if self.selectivity is None else f", held {self.selectivity:.0%}"
-        failed = self.tally.failures + self.tally.timeouts
+        failed = self.tally.failures + self.tally.timeouts + self.tally.too_large
         wrong = f", {failed:,} failed (last: {self.tally.last_failure})" if failed else ""
         state = ", suspended" if self.suspended else ""
-        return f"{self.signature}: {cost}, {self.tally.evaluations:,} evaluations{held}{wrong}{state}"
+        asked = f"{self.tally.evaluations:,} evaluation{'s' * (self.tally.evaluations != 1)}"
+        return f"{self.signature}: {cost}, {asked}{held}{wrong}{state}"
 
 
 class OperatorTable(Sequence[OperatorStatistics]):

@@ -20,12 +20,17 @@ def name_variables(called: Sequence[Called], first: int = 0) -> tuple[Called, ..
     """
     ranks = _told_apart(called)
     numbers: Ranks = {}
-    left = [leaf for leaf in called if variables_of(leaf)]
-    while left:
-        chosen = min(left, key=lambda leaf: _choice(leaf, ranks, numbers))
-        left.remove(chosen)
-        for name in _ordered(chosen, ranks, numbers):
-            numbers.setdefault(name, len(numbers) + 1)
+    alike: dict[tuple[object, ...], list[Called]] = {}
+    for leaf in called:
+        if variables_of(leaf):
+            alike.setdefault(_look(leaf, ranks), []).append(leaf)
+    for look in sorted(alike):
+        left = alike[look]
+        while left:
+            chosen = min(left, key=lambda leaf: _choice(leaf, ranks, numbers))
+            left.remove(chosen)
+            for name in _ordered(chosen, ranks, numbers):
+                numbers.setdefault(name, len(numbers) + 1)
     named = [_renamed(leaf, {name: f"x{number + first}" for name, number in numbers.items()}) for leaf in called]
     return tuple(sorted({called_key(leaf): leaf for leaf in map(_settled, named)}.values(), key=called_key))
 
@@ -42,7 +47,7 @@ def _told_apart(called: Sequence[Called]) -> Ranks:
         found = {name: (ranks[name], *sorted(looks[name])) for name in names}
         order = {look: rank for rank, look in enumerate(sorted(set(found.values())))}
         refined = {name: order[found[name]] for name in names}
-        if len(order) == len(set(ranks.values())):
+        if len(order) in (len(set(ranks.values())), len(names)):
             return refined
         ranks = refined
 
@@ -56,7 +61,7 @@ def _look(leaf: Called, ranks: Mapping[str, int]) -> tuple[object, ...]:
 def _choice(leaf: Called, ranks: Ranks, numbers: Ranks) -> tuple[object, ...]:
     unnumbered = len(ranks) + 1
     known = {name: numbers.get(name, unnumbered) for name in variables_of(leaf)}
-    return (_look(leaf, ranks), _look(leaf, known), called_key(_settled(leaf)))
+    return (_look(leaf, known), called_key(_settled(leaf)))
 
 
 def _ordered(leaf: Called, ranks: Ranks, numbers: Ranks) -> tuple[str, ...]:
