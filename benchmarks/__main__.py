@@ -25,6 +25,7 @@ LINES = {
     "change": "change",
     "covering": "covering",
     "spark-overhead": "spark_overhead",
+    "spark-operators": "spark_operators",
     "spark-join": "spark_join",
     "streaming-latency": "streaming_latency",
     "json-lines": "json_lines",

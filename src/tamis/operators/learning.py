@@ -108,6 +108,7 @@ class Learned:
 
     def to_dict(self, predicates: Predicates) -> dict[str, Any]:
         """By the text of each predicate, with its operator's version."""
+        self.grow(len(predicates))
         return {
             _key(predicate): [round(float(count), 6) for count in self._counts[:, predicate.number]]
             for predicate in predicates

@@ -71,7 +71,8 @@ def _indexes(
     if isinstance(subscriptions, Subscribed):
         source = opened_source(subscriptions)
         if isinstance(source, Shards):
-            return [Index.open(source.path / name) for name in source.names], []
+            operators = None if source.crew is None else source.crew.unpacked()
+            return [Index.open(source.path / name, operators=operators) for name in source.names], []
         return [source.index() if isinstance(source, SubscriptionTable) else source], []
     if schema is None:
         raise PipelineError("subscriptions in the form of texts need the schema they are written for: schema=…")
@@ -96,7 +97,8 @@ def _look_back(level: Level, indexes: list[Index], history: DataFrame, folder: s
         finally:
             found.close()
         numbers = pc.index_in(totals["subscription"].combine_chunks(), level.names.ids.cast(pa.string()))
-        counts[np.asarray(numbers)] = np.asarray(totals["matches"])
+        known = numbers.is_valid()  # those that call operators are in no level
+        counts[np.asarray(numbers.drop_null())] = np.asarray(totals["matches"].filter(known))
     return History(events, counts)
 
 
