@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -92,12 +93,18 @@ def test_the_spark_of_a_page_runs(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real server, which knows lots."""
+    """The address of a real server, which knows lots, and offers the operator of the page on the service."""
     folder = tmp_path_factory.mktemp("server")
     (folder / "lots.yaml").write_text(LOTS, encoding="utf-8")
-    with Server(folder / "state", folder / "lots.yaml") as started:
-        started.wait_until_ready()
-        yield started.url
+    (module,) = [one for one in snippets(ROOT / "docs/service.md") if one.code.startswith("# wordy.py")]
+    (folder / "wordy.py").write_text(module.code, encoding="utf-8")
+    sys.path.append(str(folder))
+    try:
+        with Server(folder / "state", folder / "lots.yaml", "--operators", "wordy:words_in") as started:
+            started.wait_until_ready()
+            yield started.url
+    finally:
+        sys.path.remove(str(folder))
 
 
 @pytest.mark.spark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import tamis
@@ -41,6 +42,12 @@ def mob_pattern(image: bytes, people: int = tamis.Var) -> Any:
 def broken(lat: float, words: str = "nothing") -> bool:
     """Fails, and says too much."""
     raise ValueError(f"/secret/folder has {words}")
+
+
+@tamis.operator
+def odd(lat: float, far: float = tamis.Var, name: str = tamis.Var, at: datetime = tamis.Var) -> Any:
+    """Binds what JSON has no words for."""
+    return [(float("inf"), "half\ud800", datetime(2026, 5, 1, tzinfo=UTC))]
 
 
 ALL = [loc_in, mob_pattern, broken]

@@ -127,6 +127,16 @@ def test_a_filter_is_tried_on_the_newest_events_with_what_it_binds(city: Server)
     assert "bindings" not in tried["misses"][0]
 
 
+def test_what_json_has_no_words_for_is_bound_all_the_same(start: Callable[..., Server]) -> None:
+    server = start(Settings(operators=("tests.service.city:odd",)), CITY)
+    server.publish(shot(1)).raise_for_status()
+    text, plain = "odd(?far, ?name, ?at)", {"far": "inf", "name": "half?", "at": "2026-05-01T00:00:00+00:00"}
+    assert _post(server, "filters/try", filter=text)["events"][0]["bindings"] == plain
+    explained = _post(server, "filters/explain", filter=text, event=shot(1))
+    assert explained["bindings"] == plain
+    assert list(explained["steps"][0]["bindings"][0].values()) == list(plain.values())
+
+
 def test_an_event_with_a_picture_is_taken_and_one_that_is_no_base64_is_refused(city: Server) -> None:
     answer = city.publish([shot(3), shot(3) | {"image": "no picture!"}]).json()
     assert answer["accepted"] == 1

@@ -93,6 +93,8 @@ def city(browser: Browser, complaints: Complaints, tmp_path: Path) -> Iterator[P
     ):
         events = [shot(people, place, price=1.0) for people in (2, 57) for place in ("Bronx", "Queens")]
         http.post("/v1/events", json=events).raise_for_status()
+        # Where there is no cache of them yet, kernels are compiled now, and no page has to wait for that.
+        http.post("/v1/filters/explain", json={"filter": CROWD, "event": shot(5)}, timeout=300).raise_for_status()
         page = opened_page(browser, complaints, address, key)
         yield page
         page.context.close()

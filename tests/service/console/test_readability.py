@@ -33,6 +33,7 @@ def settle(page: Page, place: str) -> None:
     elif place == "#/" or "sub_" in place:
         page.locator(".match").first.wait_for()
     elif place == "#/operators":
+        page.locator("details.card").first.wait_for()
         for summary in page.locator("details.card > summary").all():
             summary.click()
         page.locator("details .facts").first.wait_for()

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.matching.matches import Matches
+from tamis.operators.written import json_bindings
 from tamis.pipeline.workers.lists import listed_by
 
 Form = Literal["map", "json"]
@@ -42,7 +43,7 @@ def binding_lists(matches: Matches, form: Form) -> pa.ListArray:
 
 def _written(variables: Any, form: Form) -> Any:
     if form == "json":
-        return json.dumps(variables, default=_text)
+        return json.dumps(json_bindings(variables))
     return [(name, _text(value)) for name, value in variables.items()]
 
 

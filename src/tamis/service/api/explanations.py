@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tamis.dialects.cloudevents_filters import read_filters
 from tamis.matching.explanation import Explanation, State, Verdict, explain
 from tamis.operators.explanation import CourseExplanation, Step, Truth
+from tamis.operators.written import json_bindings, json_value
 from tamis.schema import Schema
 from tamis.schema.timestamps import to_datetime
 from tamis.service.api.examining import ID, index_of
@@ -112,7 +113,7 @@ def _course(found: CourseExplanation, inside: bool) -> dict[str, Any]:
     return {
         "steps": [_step(step, inside) for step in found.steps],
         "in_question": found.in_question,
-        "bindings": None if found.variables is None else dict(found.variables),
+        "bindings": None if found.variables is None else json_bindings(found.variables),
         "substitutions": found.substitutions,
     }
 
@@ -121,7 +122,7 @@ def _step(step: Step, inside: bool) -> StepForm:
     return StepForm(
         predicate=step.predicate,
         truth=step.truth,
-        bindings=[dict(one) for one in step.bindings[:_SHOWN]],
+        bindings=[json_bindings(one) for one in step.bindings[:_SHOWN]],
         failure=step.failure if inside else kind_of_failure(step.failure),
         milliseconds=step.milliseconds,
         eliminated=step.eliminated,
@@ -151,7 +152,7 @@ def _shown(verdict: Verdict, schema: Schema) -> VerdictForm:
     known = schema.attributes
     moments = {name for name in verdict.values if name in known and known[name].domain.kind == "timestamp"}
     values = {
-        name: [to_datetime(value) for value in given] if name in moments else given
+        name: [to_datetime(value) for value in given] if name in moments else list(map(json_value, given))
         for name, given in verdict.values.items()
     }
     return VerdictForm(condition=verdict.condition, state=verdict.state, values=values)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from tamis.operators.written import json_bindings
 from tamis.service.api.access import Subscriber
 from tamis.service.api.examining import index_of, newest_first
 from tamis.service.api.explanations import EventForm, ExplanationForm, explained
@@ -126,7 +127,7 @@ def _tried(service: Service, text: str) -> TriedFilter:
     first = 0
     for start, matches in newest_first(index, checked.valid, calls=read.kind == "operator"):
         rows += [valid[start + place].as_py() for place in matches.to_arrow()["event"].to_pylist()]
-        bound |= {valid[start + one.event].as_py(): dict(one.variables) for one in matches.bindings()}
+        bound |= {valid[start + one.event].as_py(): json_bindings(one.variables) for one in matches.bindings()}
         first = valid[start].as_py() if start else 0
     others = set(range(first, len(recent))).difference(rows)
     return TriedFilter(
