@@ -11,6 +11,7 @@ import typer
 
 from tamis.cli.failures import CommandError
 from tamis.operators import Operator
+from tamis.operators.schedules import SCHEDULES
 
 OperatorsOption = Annotated[
     list[str] | None,
@@ -21,6 +22,12 @@ OperatorsOption = Annotated[
         "where the module is also looked for in this folder. May be given several times.",
         show_default=False,
     ),
+]
+
+
+ScheduleOption = Annotated[
+    str,
+    typer.Option("--schedule", metavar="NAME", help="The order of operators: " + ", ".join(SCHEDULES) + "."),
 ]
 
 
