@@ -151,6 +151,10 @@ class Index:
         plain = self._matcher.ids()
         return pa.concat_arrays([plain, pa.array(self._calling.ids(), plain.type)]) if self._calling else plain
 
+    def calling_ids(self) -> list[str]:
+        """The ids of those subscriptions that call operators."""
+        return self._calling.ids() if self._calling else []
+
     def __len__(self) -> int:
         return len(self._matcher) + (len(self._calling) if self._calling else 0)
 

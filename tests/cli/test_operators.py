@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tamis.cli import app
@@ -11,8 +12,14 @@ from tamis.errors import OperatorError
 from tamis.operators import registry
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal on which no line is broken."""
+    monkeypatch.setattr("tamis.cli.operators.out", Console(width=200, highlight=False))
+
+
 def test_operators_are_listed_with_what_they_take_and_cost() -> None:
-    found = CliRunner().invoke(app, ["operators", "tests.service.city:ALL"], env={"COLUMNS": "200"})
+    found = CliRunner().invoke(app, ["operators", "tests.service.city:ALL"])
     assert found.exit_code == 0
     lines = found.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["name", "loc_in", "mob_pattern", "broken"]
@@ -30,7 +37,7 @@ def test_one_that_cannot_be_loaded_is_listed_with_the_reason(monkeypatch: pytest
         ]
     )
     monkeypatch.setattr(registry, "entry_points", lambda **wanted: offered.select(**wanted))
-    found = CliRunner().invoke(app, ["operators"], env={"COLUMNS": "200"})
+    found = CliRunner().invoke(app, ["operators"])
     assert found.exit_code == 0
     assert "cannot be loaded from tests.service.nowhere:gone" in found.stdout
     assert "loc_in" in found.stdout

@@ -47,7 +47,13 @@ def analyze(
         index = compile(subscriptions, schema)
     level = one_level([index])
     history = History() if events is None else look_back(level, index.schema, events)
-    return analyze_level(level, index.schema, history, statistics, list(index.errors))
+    return analyze_level(level, index.schema, history, statistics, [*index.errors, *_left_out(index)])
+
+
+def _left_out(index: Index) -> list[tuple[str, TamisError]]:
+    """Subscriptions that nothing can be said of, each with the reason."""
+    reason = "it calls operators, and what these say is not known before an event comes: it is not analysed"
+    return [(id, FilterError(reason, index.text(id))) for id in index.calling_ids()]
 
 
 def analyze_level(

@@ -18,7 +18,8 @@ from tamis.cli.analyze_on_spark import analyze_on_spark
 from tamis.cli.dead_letters import DeadLetters, dead_letters
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.indexes import index_of
+from tamis.cli.indexes import Compiled, index_of
+from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import (
     BatchRowsOption,
     DeadLettersOption,
@@ -78,6 +79,7 @@ def analyze(
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark (needs the spark extra and Java 17+).")] = False,
     dead_letters_to: DeadLettersOption = None,
     refused_to: RefusedOption = None,
+    operators: OperatorsOption = None,
     ignore_unknown: IgnoreUnknownOption = False,
     batch_rows: BatchRowsOption = 10_000,
 ) -> None:
@@ -108,7 +110,7 @@ def analyze(
             raise CommandError("--spark counts dead letters and writes none: tamis validate does")
         found, refused, dead = analyze_on_spark(subscriptions, files, under, known, ignore_unknown=ignore_unknown)
     else:
-        found, refused, dead = _here(subscriptions, files, under, known, dead_letters_to, batch_rows)
+        found, refused, dead = _here(subscriptions, files, under, known, dead_letters_to, batch_rows, operators)
     report(refused, refused_to)
     if output is not None:
         write_table(found.subscriptions, output)
@@ -144,17 +146,25 @@ def _here(
     statistics: Statistics | None,
     dead_letters_to: Path | None,
     batch_rows: int,
+    operators: list[str] | None,
 ) -> tuple[Analysis, list[Refusal], int]:
     """In this process: the analysis, what was refused, and how many events were dead."""
-    compiled = index_of(subscriptions, schema)
+    compiled = index_of(subscriptions, schema, operators_of(operators))
     if not files.files:
         with err.status(f"looking at {len(compiled.index):,} subscriptions"):
-            return analysis_of(compiled.index, statistics=statistics), compiled.refused, 0
+            found = analysis_of(compiled.index, statistics=statistics)
+        return found, _refused(compiled, found), 0
     with dead_letters(dead_letters_to) as dead:
         history = _batches(files, compiled.index.schema, batch_rows, dead)
         found = analysis_of(compiled.index, events=history, statistics=statistics)
     remark(f"{found.events:,} events, {dead.events:,} dead letters")
-    return found, compiled.refused, dead.events
+    return found, _refused(compiled, found), dead.events
+
+
+def _refused(compiled: Compiled, found: Analysis) -> list[Refusal]:
+    """Those that were not compiled, and those that cannot be analysed."""
+    known = {refusal.id for refusal in compiled.refused}
+    return compiled.refused + [Refusal.of(id, error) for id, error in found.refused if id not in known]
 
 
 def _batches(files: EventFiles, schema: Schema, rows: int, dead: DeadLetters) -> Iterator[pa.RecordBatch]:

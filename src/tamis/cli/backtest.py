@@ -15,6 +15,7 @@ from rich.text import Text
 from tamis import pipeline
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import (
     EventsArgument,
     IgnoreUnknownOption,
@@ -51,6 +52,7 @@ def backtest(
     samples: Annotated[int, typer.Option("--samples", min=0, help="Events to keep of each subscription.")] = 3,
     top: Annotated[int, typer.Option("--top", min=1, help="How many subscriptions to show and to draw.")] = 8,
     refused_to: RefusedOption = None,
+    operators: OperatorsOption = None,
     ignore_unknown: IgnoreUnknownOption = False,
 ) -> None:
     """Find what subscriptions would have matched in the past, before switching them on.
@@ -74,7 +76,7 @@ def backtest(
     if output.exists():
         raise CommandError(f"{output} exists already; name a new folder with --output")
     files = EventFiles(events)
-    found = subscribers_of(subscriptions, schema_for(schema, subscriptions, files))
+    found = subscribers_of(subscriptions, schema_for(schema, subscriptions, files), operators_of(operators))
     if time is not None and time not in found.schema.attributes:
         raise CommandError(f"--time: the schema has no attribute {time}")
     report(found.refused, refused_to)

@@ -13,6 +13,7 @@ import tamis
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.indexes import compiled, is_index
+from tamis.cli.operators import OperatorsOption, ScheduleOption, operators_of
 from tamis.cli.options import RefusedOption, SubscriptionsArgument
 from tamis.cli.paths import format_of, require_writable
 from tamis.cli.refusals import report
@@ -56,6 +57,8 @@ def compile(
             show_default=False,
         ),
     ] = None,
+    operators: OperatorsOption = None,
+    schedule: ScheduleOption = "adaptive",
 ) -> None:
     """Compile subscriptions to an index on disk.
 
@@ -67,6 +70,7 @@ def compile(
       tamis compile subs.csv -s auctions.yaml -o auctions.index --refused bad.csv
       tamis compile subs.csv -s auctions.yaml -o auctions.index --sample events/
       tamis compile subs.csv -s auctions.yaml -o auctions.index --matcher tree --option factor=period
+      tamis compile subs.csv -s watch.yaml -o watch.index --operators loc_in,watch:mob_pattern
 
     \b
     [bold]Exit codes[/bold]
@@ -85,7 +89,8 @@ def compile(
         with err.status("looking at past events"):
             statistics = Statistics.from_events(EventFiles(sample, ignore_unknown=True).sample(shape, _SAMPLE))
     start = time.perf_counter()
-    result = compiled(subscriptions, shape, statistics, matcher, _options(option or []))
+    called = operators_of(operators)
+    result = compiled(subscriptions, shape, statistics, matcher, _options(option or []), called, schedule)
     with err.status(f"writing {output}"):
         result.index.save(output)
     remark(f"{len(result.index):,} subscriptions compiled to {output} in {time.perf_counter() - start:.1f} s")

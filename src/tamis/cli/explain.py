@@ -11,19 +11,22 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+import tamis
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import CommandError
 from tamis.cli.indexes import is_index, open_index
+from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import SchemaOption, SubscriptionsArgument
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.terminal import out
 from tamis.errors import SubscriptionError
 from tamis.matching.explanation import Explanation, Verdict
-from tamis.matching.explanation import explain as explanation_of
+from tamis.operators.explanation import CourseExplanation
 from tamis.schema import Schema
 from tamis.schema.checking import Checked
 
 _SIGNS = {"held": ("✔", "green"), "failed": ("✘", "red"), "absent": ("–", "yellow")}
+_SIGNS |= {"unknown": ("?", "yellow"), "not asked": ("·", "dim")}
 
 
 def explain(
@@ -39,16 +42,19 @@ def explain(
     row: Annotated[
         int, typer.Option("--row", min=1, metavar="N", help="Which line or row of the file, counted from 1.")
     ] = 1,
+    operators: OperatorsOption = None,
 ) -> None:
     """Explain why a subscription matches an event, or why it does not.
 
     Each condition of its normal form is shown with what the event has: it held, it failed, or the attribute is absent.
+    Of operators: what was evaluated until the subscription was decided, and in which order.
 
     \b
     [bold]Examples[/bold]
       tamis explain auctions.index s9 '{"price": 200.0, "title": "clock"}'
       tamis explain auctions.index s9 events.jsonl --row 17
       tamis explain subs.jsonl s9 events.parquet --row 17 -s auctions.yaml
+      tamis explain watch.index S2 shots.parquet --row 3 --operators watch:mob_pattern
 
     \b
     [bold]Exit codes[/bold]
@@ -56,15 +62,21 @@ def explain(
       2  not explained
     """
     if is_index(subscriptions):
-        index = open_index(subscriptions)
-        text, shape = index.text(id), index.schema
+        index = open_index(subscriptions, operators_of(operators))
+        text = index.text(id)
     elif schema is not None:
-        text, shape = _text(subscriptions, id), Schema.load(schema)
+        text = _text(subscriptions, id)
+        index = tamis.compile({id: text}, Schema.load(schema), operators=operators_of(operators))
+        for _, error in index.errors:
+            raise error
     else:
         raise CommandError("there is no schema: give one with --schema, or a folder that tamis compile wrote")
-    given = _event(event, row, shape)
+    given = _event(event, row, index.schema)
     out.print(Text.assemble((id, "bold"), ": ", text), soft_wrap=True)
-    _show(explanation_of(text, given, shape))
+    explanation = index.explain(given, id)
+    _show(explanation)
+    if isinstance(explanation, CourseExplanation):
+        out.print(explanation.course, style="dim", soft_wrap=True, markup=False, highlight=False)
 
 
 def _text(subscriptions: Path, id: str) -> str:

@@ -12,7 +12,7 @@ from tamis.cli.failures import CommandError
 from tamis.cli.refusals import Refusal
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.terminal import err, remark
-from tamis.engine import Index
+from tamis.engine import Index, Operators
 from tamis.matching.statistics import Statistics
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.schema import Schema
@@ -31,20 +31,22 @@ def is_index(path: Path) -> bool:
     return path.is_dir() and next(path.glob("*.parquet"), None) is None
 
 
-def open_index(path: Path) -> Index:
+def open_index(path: Path, operators: Operators | None = None) -> Index:
     """A saved index, or the newest version of a table of subscriptions."""
-    return SubscriptionTable(path).index() if SubscriptionTable.is_table(path) else Index.open(path)
+    return (
+        SubscriptionTable(path).index() if SubscriptionTable.is_table(path) else Index.open(path, operators=operators)
+    )
 
 
-def index_of(subscriptions: Path, schema: Schema | None) -> Compiled:
+def index_of(subscriptions: Path, schema: Schema | None, operators: Operators | None = None) -> Compiled:
     if is_index(subscriptions):
-        index = open_index(subscriptions)
+        index = open_index(subscriptions, operators)
         if schema is not None and schema != index.schema:
             raise CommandError(f"{subscriptions}: compiled for another schema; leave --schema out, or compile again")
         return Compiled(index, [])
     if schema is None:
         raise CommandError("there is no schema: give one with --schema, or a folder that tamis compile wrote")
-    return compiled(subscriptions, schema, None)
+    return compiled(subscriptions, schema, None, operators=operators)
 
 
 def compiled(
@@ -53,11 +55,15 @@ def compiled(
     statistics: Statistics | None,
     matcher: str = "columnar",
     options: Mapping[str, Any] | None = None,
+    operators: Operators | None = None,
+    schedule: str = "adaptive",
 ) -> Compiled:
     with err.status(f"reading {subscriptions}"):
         read = read_subscriptions(subscriptions)
     with err.status(f"compiling {len(read.table):,} subscriptions"):
-        index = tamis.compile(read.table, schema, matcher, statistics, options=options)
+        index = tamis.compile(
+            read.table, schema, matcher, statistics, options=options, operators=operators, schedule=schedule
+        )
     refused = read.refused + [Refusal.of(id, error) for id, error in index.errors]
     if not len(index):
         remark(f"{subscriptions}: no subscription could be taken")

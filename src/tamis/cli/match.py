@@ -14,6 +14,7 @@ from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.indexes import index_of
 from tamis.cli.match_on_spark import match_on_spark
+from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import (
     BatchRowsOption,
     DeadLettersOption,
@@ -51,6 +52,7 @@ def match(
         bool, typer.Option("--numbers", help="Give an event's position in the input (from 0), not its attributes.")
     ] = False,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark (needs the spark extra and Java 17+).")] = False,
+    operators: OperatorsOption = None,
     ignore_unknown: IgnoreUnknownOption = False,
     batch_rows: BatchRowsOption = 10_000,
 ) -> None:
@@ -65,6 +67,7 @@ def match(
       tamis match auctions.index events.parquet --dead-letters dead.jsonl
       zcat events.jsonl.gz | tamis match auctions.index - --arrays
       tamis match auctions.index events/ -o matches/ --spark
+      tamis match watch.index shots.parquet --operators watch:mob_pattern
 
     \b
     [bold]Exit codes[/bold]
@@ -83,6 +86,7 @@ def match(
             output,
             dead_letters_to,
             refused_to,
+            operators_of(operators),
             arrays=arrays,
             ignore_unknown=ignore_unknown,
         )
@@ -91,7 +95,7 @@ def match(
         if path is not None:
             format_of(path, FORMATS, "this output")
             require_writable(path)
-    compiled = index_of(subscriptions, schema_for(schema, subscriptions, files))
+    compiled = index_of(subscriptions, schema_for(schema, subscriptions, files), operators_of(operators))
     report(compiled.refused, refused_to)
     form = ResultForm(compiled.index.schema, arrays=arrays, numbers=numbers)
     with table_writer(output, form.schema) as writer, dead_letters(dead_letters_to) as dead:

@@ -16,6 +16,7 @@ from tamis.cli.refusals import report
 from tamis.cli.spark import spark_session, tasks_shown
 from tamis.cli.spark_events import checked_events, subscribers_of
 from tamis.cli.terminal import remark
+from tamis.engine import Operators
 from tamis.pipeline.session import require_spark
 from tamis.schema import Schema
 
@@ -32,6 +33,7 @@ def match_on_spark(
     output: Path,
     dead_letters_to: Path | None,
     refused_to: Path | None,
+    operators: Operators | None,
     *,
     arrays: bool,
     ignore_unknown: bool,
@@ -43,7 +45,7 @@ def match_on_spark(
         _form(path)
         if path.exists():
             raise CommandError(f"{path} exists already; Spark writes new folders only")
-    found = subscribers_of(subscriptions, schema)
+    found = subscribers_of(subscriptions, schema, operators)
     report(found.refused, refused_to)
     start = time.perf_counter()
     with spark_session() as session:

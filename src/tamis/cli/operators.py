@@ -12,6 +12,7 @@ from tamis.cli.terminal import out, remark
 from tamis.errors import OperatorError
 from tamis.operators import Operator, installed, installed_names
 from tamis.operators.naming import operators_named
+from tamis.operators.schedules import SCHEDULES
 
 OperatorsOption = Annotated[
     list[str] | None,
@@ -22,6 +23,12 @@ OperatorsOption = Annotated[
         "offer, or module:name, where the module is also looked for in this folder. May be given several times.",
         show_default=False,
     ),
+]
+
+
+ScheduleOption = Annotated[
+    str,
+    typer.Option("--schedule", metavar="NAME", help="The order of operators: " + ", ".join(SCHEDULES) + "."),
 ]
 
 

@@ -16,6 +16,7 @@ from tamis.cli.failures import CommandError
 from tamis.cli.indexes import index_of, is_index
 from tamis.cli.paths import STREAM, Format
 from tamis.cli.refusals import Refusal
+from tamis.engine import Operators
 from tamis.pipeline.indexes import opened_source
 from tamis.schema import Schema
 
@@ -32,10 +33,10 @@ class Subscribers:
     refused: list[Refusal]
 
 
-def subscribers_of(path: Path, schema: Schema | None) -> Subscribers:
+def subscribers_of(path: Path, schema: Schema | None, operators: Operators | None = None) -> Subscribers:
     """From a file of subscriptions, or from whatever compiled form a folder holds, shards included."""
-    if not is_index(path):
-        compiled = index_of(path, schema)
+    if not is_index(path) or operators is not None:
+        compiled = index_of(path, schema, operators)
         return Subscribers(compiled.index, compiled.index.schema, compiled.refused)
     source = opened_source(path)
     if schema is not None and schema != source.schema:

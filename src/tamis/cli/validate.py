@@ -10,13 +10,15 @@ import typer
 from tamis.cli.dead_letters import dead_letters
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED
+from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import BatchRowsOption, DeadLettersOption, IgnoreUnknownOption, RefusedOption
 from tamis.cli.paths import format_of, require_writable
 from tamis.cli.refusals import Refusal, report
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.tables import FORMATS
 from tamis.cli.terminal import err, progress_bar, remark
-from tamis.language.shapes import bind
+from tamis.language import Signatures, bind
+from tamis.operators.calling_part import resolved_all
 from tamis.schema import Schema
 
 
@@ -32,6 +34,7 @@ def validate(
     ] = None,
     dead_letters_to: DeadLettersOption = None,
     refused_to: RefusedOption = None,
+    operators: OperatorsOption = None,
     ignore_unknown: IgnoreUnknownOption = False,
     batch_rows: BatchRowsOption = 10_000,
 ) -> None:
@@ -57,16 +60,18 @@ def validate(
             require_writable(path)
     shape = Schema.load(schema)
     remark(f"schema: {len(shape.event_types)} event types, {len(shape.attributes) - 1} attributes")
-    refused = _refused(subscriptions, shape, refused_to) if subscriptions is not None else 0
+    called = resolved_all(operators_of(operators) or (), shape)
+    signatures = Signatures(each.signature for each in called.values())
+    refused = _refused(subscriptions, shape, refused_to, signatures) if subscriptions is not None else 0
     dead = _dead(EventFiles(events, ignore_unknown=ignore_unknown), shape, dead_letters_to, batch_rows) if events else 0
     if refused or dead:
         raise typer.Exit(PARTLY_REFUSED)
 
 
-def _refused(path: Path, schema: Schema, refused_to: Path | None) -> int:
+def _refused(path: Path, schema: Schema, refused_to: Path | None, operators: Signatures) -> int:
     read = read_subscriptions(path)
     with err.status(f"checking {len(read.table):,} subscriptions"):
-        bound = bind(read.table["filter"].combine_chunks(), schema)
+        bound = bind(read.table["filter"].combine_chunks(), schema, operators=operators)
     refused = read.refused + [Refusal.of(read.table["id"][row].as_py(), error) for row, error in bound.errors]
     report(refused, refused_to)
     remark(f"subscriptions: {len(read.table) - len(bound.errors):,} right, {len(refused):,} refused")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -148,18 +148,20 @@ class CallingPart:
             ) from error
         given = Registry([] if operators is None else operators)
         missing = [name for name in about["versions"] if name not in given]
-        part = cls.of([*given.values(), *_offered(missing)], schema, limits, schedule, matcher, None)
-        part._restore(saved["texts"], schema, limits)
+        offered = _offered(missing)
+        part = cls.of([*given.values(), *offered], schema, limits, schedule, matcher, None)
+        part._restore(saved["texts"], schema, limits, set(missing) - {operator.name for operator in offered})
         part._matcher.learn_again(saved["learned"])
         return part
 
-    def _restore(self, texts: Mapping[str, str], schema: Schema, limits: Limits) -> None:
+    def _restore(self, texts: Mapping[str, str], schema: Schema, limits: Limits, missing: Collection[str]) -> None:
         ids, listed = pa.array(list(texts), pa.large_string()), pa.array(list(texts.values()), pa.large_string())
         bound = bind(listed, schema, limits, self.signatures)
         if bound.errors:
             row, error = bound.errors[0]
-            message = f"subscription {ids[row]} cannot be restored: {error.message}"
-            raise OperatorError(f"{message}; hand its operators over: Index.open(path, operators=[...])")
+            lacking = f"there is no operator {', '.join(sorted(missing))} here"
+            reason = f"{lacking}; hand it over: Index.open(path, operators=[...])" if missing else error.message
+            raise OperatorError(f"subscription {ids[row]} cannot be restored: {reason}")
         self._matcher.add(Subscriptions(ids, listed, bound))
 
 

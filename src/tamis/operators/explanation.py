@@ -67,7 +67,12 @@ class CourseExplanation(Explanation):
     substitutions: int = 0
 
     def __str__(self) -> str:
-        lines = [Explanation.__str__(self)]
+        return f"{Explanation.__str__(self)}\n{self.course}"
+
+    @property
+    def course(self) -> str:
+        """What the variables are bound to, and what was evaluated."""
+        lines = []
         if self.variables:
             bound = ", ".join(f"?{name} = {value!r}" for name, value in self.variables.items())
             lines.append(f"with {bound}" + (f" (of {self.substitutions:,})" if self.substitutions > 1 else ""))

@@ -66,7 +66,7 @@ def test_an_extension_by_another_process_is_taken_over(server: Server) -> None:
     assert refresh(server.service) is False
     form = {**AUCTIONS, "attributes": {**AUCTIONS["attributes"], "colour": "string"}}
     server.service.store.schemas.add(form)
-    assert refresh(server.service) is True
+    refresh(server.service)  # unless what does so now and then came first
     assert "colour" in server.service.schema.attributes
     assert server.client.get("/v1/schema").json()["version"] == 2
 

@@ -75,7 +75,7 @@ def test_when_the_service_is_killed_the_process_and_its_children_go_at_once(pipe
             assert serving.stdout.readline() == "leaked\n"
         serving.kill()
         serving.wait()
-        assert soon(lambda: gone(process) and gone(child), 2.0)
+        assert soon(lambda: gone(process) and gone(child))
 
 
 def watching(grace: float, how: str) -> subprocess.Popen[str]:
