@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -15,7 +17,8 @@ from tamis.operators import registry
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal on which no line is broken."""
-    monkeypatch.setattr("tamis.cli.operators.out", Console(width=200, highlight=False))
+    module = import_module("tamis.cli.operators")  # the command in `tamis.cli` has the same name
+    monkeypatch.setattr(module, "out", Console(width=200, highlight=False))
 
 
 def test_operators_are_listed_with_what_they_take_and_cost() -> None:
