@@ -29,6 +29,10 @@ ALLOWANCE = 16  # places in subscriptions, and predicates, that a step may pay f
 SAMPLED, ENOUGH = 128, 16  # so many of a long list are looked at, and all if fewer than so many of them are undecided
 RATES_AGAIN = 4  # a revision after 4, 16, 64, … steps where what is known of the event changes the rates
 
+# What is known of a subscription beside `left` is in one cell of so many numbers, so that it takes one look at memory:
+# its price, its price for the best predicate, and that predicate. A subscription that is decided has prices of 0.
+CELL, BEST = 4, 2
+
 # What a lane remembers: lengths of the lists of wanted predicates, of what is told and of undecided subscriptions; how
 # many of those are undecided still; the topmost bucket; steps since the last revision, in all, and at which rates are
 # looked at again.
@@ -39,7 +43,7 @@ NUMBERS = 8
 @inlined_kernel
 def price_for(state: Any, here: int, predicate: int) -> Any:
     """What it is worth to decide a subscription by this predicate."""
-    return state.price[2 * here + (state.best[here] == predicate)]
+    return state.price[CELL * here + (state.best[CELL * here + BEST] == predicate)]
 
 
 @inlined_kernel
@@ -50,10 +54,9 @@ def promised(subscribers: Any, state: Any, base: int, predicate: int) -> Any:
     while True:
         total, seen = np.float32(0.0), 0
         for i in range(begin, begin + length, step):
-            here = base + subscribers.pool[i]
-            if undecided(state.left[here]):
-                total += price_for(state, here, predicate)
-                seen += 1
+            price = price_for(state, base + subscribers.pool[i], predicate)
+            total += price
+            seen += price > 0.0
         if step == 1 or seen >= ENOUGH:
             return total * np.float32(step)
         step = 1
@@ -74,9 +77,17 @@ def price(members: Any, state: Any, base: int, known: int, subscription: int) ->
             most, second, best = decides, most, t
         elif decides > second:
             second = decides
-    state.best[base + subscription] = best
-    state.price[2 * (base + subscription)] = np.float32(1.0) / most
-    state.price[2 * (base + subscription) + 1] = np.float32(1.0) / second if count > 1 else np.float32(np.inf)
+    cell = CELL * (base + subscription)
+    state.best[cell + BEST] = best
+    state.price[cell] = np.float32(1.0) / most
+    state.price[cell + 1] = np.float32(1.0) / second if count > 1 else np.float32(np.inf)
+
+
+@inlined_kernel
+def unprice(state: Any, here: int) -> None:
+    """A subscription that is decided is worth nothing."""
+    state.price[CELL * here] = np.float32(0.0)
+    state.price[CELL * here + 1] = np.float32(0.0)
 
 
 @inlined_kernel
@@ -204,7 +215,7 @@ def next_of(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int) -
 def dearer(members: Any, state: Any, base: int, known: int, lane: int, subscription: int) -> None:
     """A predicate of this subscription held: those that are open promise as much more as it is harder to decide."""
     here = base + subscription
-    before, second, best = state.price[2 * here], state.price[2 * here + 1], state.best[here]
+    before, second, best = state.price[CELL * here], state.price[CELL * here + 1], state.best[CELL * here + BEST]
     price(members, state, base, known, subscription)
     first = members.start[subscription]
     for i in range(first, first + members.length[subscription]):
@@ -243,12 +254,14 @@ def settle(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int, pr
             continue
         if value != TRUE:
             state.left[base + subscription] = DECIDED
+            unprice(state, base + subscription)
             decided += 1
         elif left == 1:
             state.left[base + subscription] = MATCHED
+            unprice(state, base + subscription)
             decided += 1
         else:
             state.left[base + subscription] = left - 1
-            if left == 2 or state.best[base + subscription] == predicate:
+            if left == 2 or state.best[CELL * (base + subscription) + BEST] == predicate:
                 dearer(members, state, base, known, lane, subscription)
     state.numbers[numbers + OPEN] -= decided

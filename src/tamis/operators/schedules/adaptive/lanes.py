@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.operators.schedules.adaptive.buckets import BUCKETS
-from tamis.operators.schedules.adaptive.kernels import NUMBERS, TOLD
+from tamis.operators.schedules.adaptive.kernels import CELL, NUMBERS, TOLD
 from tamis.operators.schedules.adaptive.kinds import Expectation
 from tamis.operators.schedules.adaptive.starting import (
     dismiss_each,
@@ -30,7 +30,8 @@ class Mind(NamedTuple):
     """States of events, a lane each (see kernels).
 
     Of a subscription: how many predicates are open, or what became of it; its price, two of them, the second being for
-    the predicate `best`, which decides it soonest; and a list of those undecided at the last revision. Of a predicate:
+    the predicate that decides it soonest, in a cell together with that (`price` and `best` are the same cells, as
+    floats and as integers); and a list of those undecided at the last revision. Of a predicate:
     what is known, how many wanted it at the last revision, its rate, what it promised when last looked at, and its
     place in the buckets; and a list of those wanted at the last revision. Of an event: what was told in which order,
     some numbers, and how likely it is of which kind (as a logarithm; `share` is scratch).
@@ -57,10 +58,11 @@ class Mind(NamedTuple):
     @classmethod
     def of(cls, graph: Graph, kinds: int, lanes: int) -> Mind:
         subscriptions, predicates = lanes * graph.size, lanes * graph.predicates
+        cells = np.zeros(CELL * subscriptions, np.float32)
         return cls(
             left=np.zeros(subscriptions, np.uint16),
-            price=np.zeros(2 * subscriptions, np.float32),
-            best=np.zeros(subscriptions, np.int32),
+            price=cells,
+            best=cells.view(np.int32),
             undecided=np.zeros(subscriptions, np.int32),
             truth=np.full(predicates, NOT_ASKED, np.int8),
             told=np.zeros(predicates, np.int32),
@@ -79,7 +81,7 @@ class Mind(NamedTuple):
 
     @staticmethod
     def bytes_each(graph: Graph) -> int:
-        return 18 * graph.size + 31 * graph.predicates + 4 * BUCKETS
+        return 22 * graph.size + 31 * graph.predicates + 4 * BUCKETS
 
 
 class AdaptiveLanes(Lanes):

@@ -7,6 +7,7 @@ from typing import Any
 from tamis.compiled import bare_kernel
 from tamis.operators.schedules.adaptive.buckets import BUCKETS
 from tamis.operators.schedules.adaptive.kernels import (
+    CELL,
     LISTED,
     NUMBERS,
     OPEN,
@@ -17,6 +18,7 @@ from tamis.operators.schedules.adaptive.kernels import (
     next_of,
     revise,
     settle,
+    unprice,
 )  # fmt: skip
 from tamis.operators.schedules.truth import DECIDED, NOT_ASKED
 from tamis.operators.schedules.walking.kernels import matched, undecided
@@ -57,10 +59,9 @@ def start_like(subscriptions: int, predicates: int, state: Any, other: Any, kind
     """The lane is as lane 0 of another state, whatever was in it."""
     for i in range(subscriptions):
         state.left[lane * subscriptions + i] = other.left[i]
-        state.price[2 * (lane * subscriptions + i)] = other.price[2 * i]
-        state.price[2 * (lane * subscriptions + i) + 1] = other.price[2 * i + 1]
-        state.best[lane * subscriptions + i] = other.best[i]
         state.undecided[lane * subscriptions + i] = other.undecided[i]
+    for i in range(CELL * subscriptions):
+        state.best[CELL * lane * subscriptions + i] = other.best[i]
     for i in range(predicates):
         state.truth[lane * predicates + i] = other.truth[i]
         state.live[lane * predicates + i] = other.live[i]
@@ -85,6 +86,7 @@ def clean(members: Any, subscribers: Any, state: Any, lane: int, some: Any, begi
     for i in range(begin, end):
         subscription = some[i]
         state.left[base + subscription] = DECIDED
+        unprice(state, base + subscription)
         first = members.start[subscription]
         for j in range(first, first + members.length[subscription]):
             state.live[known + members.pool[j]] = 0
@@ -128,6 +130,7 @@ def dismiss_each(members: Any, state: Any, lanes: Any, subscriptions: Any) -> No
         left = state.left[base + subscriptions[i]]
         if undecided(left):
             state.left[base + subscriptions[i]] = DECIDED
+            unprice(state, base + subscriptions[i])
             state.numbers[lanes[i] * NUMBERS + OPEN] -= 1
 
 
