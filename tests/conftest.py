@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 # The first example may compile a kernel, so no example has a deadline.
 settings.register_profile(
-    "default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "default",
+    max_examples=60,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 # In CI a failure must come back on the next run.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)

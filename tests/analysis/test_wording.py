@@ -15,7 +15,7 @@ from tests.routing.covering.small_worlds import SCHEMA, comparisons_of_two, cond
 
 
 @given(st.one_of(conditions(patterns=True), comparisons_of_two()))
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_the_facts_of_a_condition_together_say_what_it_says(text: str) -> None:
     level = one_level([tamis.compile({"it": text}, SCHEMA)])
     facts, distinct = facts_of(level.conjuncts, level.encoder, SCHEMA)

@@ -15,16 +15,16 @@ from tamis.schema import Schema
 from tamis.testing import events, filters, reference_matches, schemas, workloads, written_filters
 from tamis.testing.generated import Generated
 
-_GENERATE_ONLY = settings(max_examples=200, database=None, derandomize=True, phases=[Phase.generate])
+_GENERATE_ONLY = settings(max_examples=100, database=None, derandomize=True, phases=[Phase.generate])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(schema=schemas())
 def test_schemas_survive_their_dict_form(schema: Schema) -> None:
     assert Schema.from_dict(schema.to_dict()) == schema
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_filters_are_accepted_by_their_schema(data: st.DataObject) -> None:
     schema = data.draw(schemas())
@@ -34,7 +34,7 @@ def test_filters_are_accepted_by_their_schema(data: st.DataObject) -> None:
         normalise(tree, schema)
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_the_oracle_and_the_parser_agree_with_what_was_meant(data: st.DataObject) -> None:
     schema = data.draw(schemas())
@@ -46,7 +46,7 @@ def test_the_oracle_and_the_parser_agree_with_what_was_meant(data: st.DataObject
         assert holds(tree, values, schema, negated=True) == written.meaning(values, True)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_events_are_valid(data: st.DataObject) -> None:
     schema = data.draw(schemas())

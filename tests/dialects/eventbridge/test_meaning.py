@@ -154,7 +154,7 @@ def patterns(draw: st.DrawFn, names: tuple[str, ...] = tuple(TESTS), depth: int 
     return pattern
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(patterns(), st.lists(events(), min_size=5, max_size=12))
 def test_a_converted_pattern_matches_what_event_ruler_matches(
     pattern: dict[str, Any], some: list[dict[str, Any]]

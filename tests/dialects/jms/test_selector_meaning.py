@@ -103,14 +103,14 @@ def messages(draw: st.DrawFn) -> dict[str, Any]:
     return {name: draw(VALUES[kind]) for name, kind in KINDS.items() if draw(st.booleans())}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(TREES, st.lists(messages(), min_size=5, max_size=12))
 def test_a_converted_selector_selects_what_jms_selects(tree: Any, some: list[dict[str, Any]]) -> None:
     text = selector.text(tree)
     assert_agree(jms.convert(text, SCHEMA), SCHEMA, some, lambda message: selector.selects(tree, message), text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     arithmetic(),
     st.sampled_from(ORDER),

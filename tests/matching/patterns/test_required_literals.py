@@ -59,7 +59,7 @@ def test_patterns_that_ignore_case_require_lower_case_literals(pattern: str, lit
     assert required.lowered
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(regexes, searched_values)
 def test_a_value_that_matches_has_one_of_the_literals(pattern: str, value: str) -> None:
     required = required_literals(pattern)

@@ -69,7 +69,7 @@ def test_a_last_frame_cut_anywhere_is_taken_back_and_the_spool_goes_on(killed: P
         assert read_ids(folder) == numbered(0, 10)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_last_frame_with_any_bytes_wrong_is_taken_back(
     killed: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

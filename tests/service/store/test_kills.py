@@ -16,7 +16,7 @@ from tamis.service.store import Store
 from tests.service.store.made import recorded
 
 ROOT = Path(__file__).parents[3]
-KILLS = 12
+KILLS = 8
 
 
 def killed_after(url: str, lines: int, delay: float) -> list[list[str]]:
