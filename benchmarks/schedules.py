@@ -17,7 +17,7 @@ from tamis.workloads.expensive_operators import Parameters, expensive_operators,
 
 NAMES = ("naive", "sequential", "sub-order", "adaptive")
 TIMED_EVENTS = 16
-TOGETHER = 256  # events asked for in rounds
+TOGETHER = 64  # events asked for in rounds
 PLANNING_BARS = {"sub-order": 60.0, "adaptive": 10.0}  # seconds
 OVERHEAD_BAR = 2.0  # µs
 CHANGES = 1000

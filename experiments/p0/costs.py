@@ -33,7 +33,7 @@ def grid(scale: float) -> list[Point]:
 
 def draw(rows: Rows, picture: Picture) -> None:
     places = sorted({row["alpha"] for row in rows})
-    placed: list[Row] = [{**row, "place": places.index(row["alpha"])} for row in _spread(rows)]
+    placed: list[Row] = [{**row, "place": places.index(row["alpha"])} for row in _carried(rows)]
     axes = picture.subplots()
     curves(axes, placed, x="place", y="cost", series="schedule", styles=_styles())
     title = "What an event costs, where operators cost 1 to 100"
@@ -48,7 +48,7 @@ def _styles() -> dict[str, Style]:
 
 def table(rows: Rows) -> Table:
     names = {name: counted.NAMES[name] for name in (*counted.SCHEDULES, BOUND)}
-    found = pivot(_spread(rows), x="alpha", series="schedule", y="cost", names=names, form="{:,.0f}".format)
+    found = pivot(_carried(rows), x="alpha", series="schedule", y="cost", names=names, form="{:,.0f}".format)
     lines = [["uniform" if line[0] == "0.0" else line[0], *line[1:]] for line in found.lines]
     return Table(["popularity (α)", *found.header[1:]], lines)
 
@@ -88,6 +88,10 @@ def _why(rows: Rows) -> str:
         f"undecided. Adaptive costs {told} times what Sequential does (in brackets where costs are equal), from "
         "uniform popularity to the greatest α."
     )
+
+
+def _carried(rows: Rows) -> list[Row]:
+    return counted.carried_over(_spread(rows), "alpha", "cost", "first_cost")
 
 
 def _spread(rows: Rows) -> list[Row]:
