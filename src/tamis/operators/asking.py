@@ -56,7 +56,7 @@ def columns_of(predicates: Sequence[Predicate]) -> list[Any]:
     """The arguments of predicates of a kind, an array each, with a value a predicate; `Var` where variables stand."""
     formals = predicates[0].resolved.arguments
     columns: list[Any] = []
-    for place, values in enumerate(zip(*(predicate.given for predicate in predicates), strict=True)):
+    for place, values in enumerate(zip(*[predicate.given for predicate in predicates], strict=True)):
         kind = formals[min(place, len(formals) - 1)].parameter.kind
         columns.append(Var if values[0] is Var else _column(values, kind))
     return columns

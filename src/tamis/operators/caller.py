@@ -18,7 +18,7 @@ from tamis.operators.inputs import Inputs, Rows
 from tamis.operators.predicates import Predicate
 from tamis.operators.preparing import prepare
 from tamis.operators.schedules.truth import TRUE, UNKNOWN
-from tamis.operators.supervision import LATE, SUPERVISOR
+from tamis.operators.supervision import LATE, Calls, Course
 
 Places: TypeAlias = npt.NDArray[np.int64]
 """Among the rows of a job."""
@@ -34,6 +34,8 @@ class Job:
     """
 
     predicates: Sequence[Predicate]
+    numbers: npt.NDArray[np.int32]
+    """Of the predicate wanted on each row."""
     rows: Rows
     answers: Answers = field(init=False)
     seconds: float = 0.0
@@ -75,15 +77,16 @@ class Caller:
     def __init__(self, health: Health) -> None:
         self.health = health
 
-    def evaluate(self, jobs: Sequence[Job], inputs: Inputs) -> None:
-        """Fills in the answers of all jobs."""
+    def evaluate(self, jobs: Sequence[Job], inputs: Inputs) -> Course[None]:
+        """Fills in the answers of all jobs; a course, for the calls are made by whoever drives it."""
         tallies: dict[str, Tally] = {}
         steps: list[_Step] = []
         for job in jobs:
             steps += self._steps(job, inputs, tallies.setdefault(job.operator.name, Tally()))
         while steps:
             # A batch that fails is asked about again row by row, so that one bad row does not spoil the others.
-            steps = [more for step in self._run(steps, tallies) for more in self._single(step, inputs)]
+            failed = yield from self._run(steps, tallies)
+            steps = [more for step in failed for more in self._single(step, inputs)]
         for job in jobs:
             tally = tallies[job.operator.name]
             counts = np.bincount(job.answers.truths, minlength=UNKNOWN + 1)
@@ -121,14 +124,14 @@ class Caller:
     def _single(self, step: _Step, inputs: Inputs) -> list[_Step]:
         return [self._batch_step(step.job, step.places[k : k + 1], inputs) for k in range(len(step.places))]
 
-    def _run(self, steps: list[_Step], tallies: dict[str, Tally]) -> list[_Step]:
-        """Makes the calls; gives back the batches that failed as a whole."""
+    def _run(self, steps: list[_Step], tallies: dict[str, Tally]) -> Course[list[_Step]]:
+        """Has the calls made; gives back the batches that failed as a whole."""
         failed: list[_Step] = []
         limits = {step.job.operator.time_limit for step in steps}
         for limit in sorted(limits, key=lambda limit: limit or 0.0):
             left = [step for step in steps if step.job.operator.time_limit == limit]
             while left:
-                outcomes = _outcomes([step.call for step in left], limit)
+                outcomes = yield Calls([step.call for step in left], limit)
                 for step, outcome in zip(left, outcomes, strict=False):
                     if not self._take(step, outcome, tallies[step.job.operator.name]):
                         failed.append(step)
@@ -182,7 +185,3 @@ class Caller:
             job.answers.set(place, Answer(UNKNOWN, failure=failure))
         tally.failures += len(places)
         tally.last_failure = f"{job.predicate(int(places[0]))}: {failure}"
-
-
-def _outcomes(calls: list[Callable[[], Any]], limit: float | None) -> list[Any]:
-    return [call() for call in calls] if limit is None else SUPERVISOR.run(calls, limit)

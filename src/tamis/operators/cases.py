@@ -57,6 +57,9 @@ class Cases:
 
     def __init__(self, operators: Mapping[str, Resolved]) -> None:
         self.predicates = Predicates(operators)
+        limits = [resolved.operator.time_limit for resolved in operators.values()]
+        self.patience = min((limit for limit in limits if limit is not None), default=None)
+        """The shortest time limit, in seconds; None: no operator has one."""
         self.entries: list[Entry | None] = []
         self.checks: dict[int, LocalChecks] = {}
         """By predicate: what its own bindings decide."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from threading import Lock
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +16,22 @@ from tamis.operators.answers import Binding
 from tamis.operators.caller import Caller, Job
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.constraints import Fields
+from tamis.operators.growing import run_starts
 from tamis.operators.health import Tally
 from tamis.operators.inputs import Inputs
 from tamis.operators.joining import MOST_STEPS, Substitutions, TooLargeError
 from tamis.operators.nodes import Nodes
+from tamis.operators.predicates import APART
 from tamis.operators.schedules import Asked, Live, Run
 from tamis.operators.siblings import Siblings
+from tamis.operators.supervision import SUPERVISOR, Course
 from tamis.schema import Schema
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 _Found = TypeVar("_Found")
 
+_NONE = np.zeros(0, np.int32)
 SAMPLE = 16
 """Events of a batch whose whole course is shown to the schedule."""
 
@@ -48,13 +53,20 @@ class Evaluation:
 
     def run(self, live: Live | None) -> tuple[Int64s, Int64s]:
         """Events, ascending, and beside each a case that holds, among those that are live for it."""
+        return self.drive(self._run(live))
+
+    def drive(self, course: Course[_Found]) -> _Found:
+        """What a course of evaluations comes to, on a thread from which it can go on if a call hangs."""
+        return SUPERVISOR.drive(course, self._cases.patience)
+
+    def _run(self, live: Live | None) -> Course[tuple[Int64s, Int64s]]:
         run = self.begin(live)
         while True:
             with self._stepping:
                 asked = run.ask()
             if not len(asked):
                 break
-            self.step(run, asked)
+            yield from self.step(run, asked)
         with self._stepping:
             offsets, numbers = run.matches()
             self.evidence = run.evidence()
@@ -67,13 +79,13 @@ class Evaluation:
         with self._stepping:
             return self._nodes.schedule.begin(len(self.inputs), live, sample=SAMPLE)
 
-    def step(self, run: Run, asked: Asked) -> list[Job]:
+    def step(self, run: Run, asked: Asked) -> Course[list[Job]]:
         """Evaluates what is asked for and tells the run; gives what came of it."""
         jobs = list(self._jobs(*self._nodes.wanted(asked)))
-        self._caller.evaluate(jobs, self.inputs)
-        numbers = np.concatenate([_numbers(job) for job in jobs])
-        events = np.concatenate([job.rows for job in jobs]).astype(np.int32)
-        truths = np.concatenate([job.answers.truths for job in jobs])
+        yield from self._caller.evaluate(jobs, self.inputs)
+        numbers = _together([job.numbers for job in jobs])
+        events = _together([job.rows for job in jobs]).astype(np.int32)
+        truths = _together([job.answers.truths for job in jobs])
         dismissed = self._keep(jobs)
         idle = self._siblings.idle(numbers, events, truths, self.satisfied)
         with self._stepping:
@@ -89,25 +101,25 @@ class Evaluation:
     def _jobs(self, numbers: Int32s, events: Int32s) -> Iterator[Job]:
         """A job a predicate, whether its truth or its untruth is wanted; a job a kind of calls made together."""
         predicates = self._cases.predicates
+        kinds = predicates.kinds(numbers)
+        together = kinds != APART
+        if together.any():
+            order = np.lexsort((events, kinds))[len(numbers) - int(together.sum()) :]  # `APART` is below all kinds
+            for begin, end in _runs(kinds[order]):
+                some = order[begin:end]
+                wanted = numbers[some]
+                yield Job(predicates.listed(wanted.tolist()), wanted, events[some].astype(np.int64))
+            if together.all():
+                return
+            numbers, events = numbers[~together], events[~together]
         rows = events.astype(np.int64)
-        first = np.flatnonzero(np.diff(numbers, prepend=-1))
-        together: dict[object, list[int]] = {}
-        for number, begin, end in zip(
-            numbers[first].tolist(), first.tolist(), [*first[1:].tolist(), len(rows)], strict=True
-        ):
-            predicate = predicates[number]
-            if predicate.resolved.operator.together:
-                together.setdefault(predicate.kind, []).extend(range(begin, end))
-            else:
-                yield Job([predicate], rows[begin:end])
-        for places in together.values():
-            some = np.array(places)
-            some = some[np.argsort(rows[some], kind="stable")]
-            yield Job([predicates[number] for number in numbers[some].tolist()], rows[some])
+        for begin, end in _runs(numbers):
+            rows[begin:end].sort()
+            yield Job([predicates[int(numbers[begin])]], numbers[begin:end], rows[begin:end])
 
     def _keep(self, jobs: Sequence[Job]) -> tuple[Int32s, Int32s]:
         """Keeps the bindings; gives the pairs of event and schedule's number that these decide against."""
-        rows, numbers = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        rows, numbers = [_NONE], [_NONE]
         for job in jobs:
             for place, bindings in job.answers.bindings.items():
                 row, predicate = int(job.rows[place]), job.predicate(place).number
@@ -116,14 +128,14 @@ class Evaluation:
                 if checks:
                     numbers.append(self._nodes.numbers(checks.failing(bindings, self.fields(row))))
                     rows.append(np.full(len(numbers[-1]), row, np.int32))
-        return np.concatenate(rows), np.concatenate(numbers)
+        return _together(rows), _together(numbers)
 
     def _time(self, run: Run, jobs: Sequence[Job]) -> None:
         """Tells what calls took, of operators whose cost is learned."""
         for job in jobs:
             if job.called and job.operator.cost is None:
                 # Within a call nothing tells one predicate's time from another's.
-                numbers, counts = np.unique(_numbers(job)[job.asked], return_counts=True)
+                numbers, counts = np.unique(job.numbers[job.asked], return_counts=True)
                 costs = 1000 * job.seconds * counts / len(job.asked)
                 for nodes, there in self._nodes.both(numbers):
                     run.spent(nodes, counts[there], costs[there])
@@ -171,8 +183,11 @@ class Evaluation:
         return partial(self.inputs.field, row)
 
 
-def _numbers(job: Job) -> Int32s:
-    """The predicate wanted on each row of a job."""
-    if len(job.predicates) == 1:
-        return np.full(len(job.rows), job.predicates[0].number, np.int32)
-    return np.array([predicate.number for predicate in job.predicates], np.int32)
+def _runs(numbers: Int32s) -> Iterator[tuple[int, int]]:
+    """Where each run of equal numbers begins and ends."""
+    bounds = [*run_starts(numbers).tolist(), len(numbers)]
+    return pairwise(bounds)
+
+
+def _together(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -22,6 +22,7 @@ from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.predicates import Predicate, variables_in_order
 from tamis.operators.schedules import Live
 from tamis.operators.schedules.truth import FALSE, TRUE, UNKNOWN
+from tamis.operators.supervision import Course as Driven
 from tamis.operators.values import outside
 from tamis.schema import Schema
 
@@ -101,6 +102,9 @@ class Course:
 
     def run(self, own: Sequence[int]) -> None:
         """Evaluates until the subscription whose cases these are is decided."""
+        self._evaluation.drive(self._run(own))
+
+    def _run(self, own: Sequence[int]) -> Driven[None]:
         calling = self._live[self._nodes.numbers(self._live) != NONE]
         left = {int(case) for case in calling}
         wanting: dict[int, list[int]] = {}
@@ -110,7 +114,7 @@ class Course:
         offsets = np.array([0, len(calling)], np.int64)
         run = self._evaluation.begin(Live(offsets, self._nodes.numbers(calling)))
         while self._is_open(own, left) and len(asked := run.ask()):
-            for job in self._evaluation.step(run, asked):
+            for job in (yield from self._evaluation.step(run, asked)):
                 number = job.predicates[0].number
                 self.answers[number] = job.answers[0]
                 gone = {case for case in wanting[number] if case in left and not self._stands(case, number)}

@@ -15,6 +15,15 @@ def reaching(array: npt.NDArray[Any], place: int, empty: int) -> npt.NDArray[Any
     return np.concatenate([array, np.full(place + 1 + place // 2 - len(array), empty, array.dtype)])
 
 
+def run_starts(numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Where runs of equal numbers begin."""
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1])
+    return np.concatenate([_FIRST[: len(numbers)], changes + 1])
+
+
+_FIRST = np.zeros(1, np.int64)
+
+
 class NumberSet:
     """A set of numbers as an array, in no order; one comes or goes in constant time."""
 

@@ -39,6 +39,13 @@ class Tally:
     seconds: float = 0.0
     last_failure: str = ""
 
+    def include(self, other: Tally) -> None:
+        """Adds another one up."""
+        for name in _COUNTS:
+            if more := getattr(other, name):
+                setattr(self, name, getattr(self, name) + more)
+        self.last_failure = other.last_failure or self.last_failure
+
     def __add__(self, other: Tally) -> Tally:
         counts = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
         return Tally(**counts, last_failure=other.last_failure or self.last_failure)
@@ -81,8 +88,8 @@ class Health:
     def add(self, name: str, tally: Tally) -> None:
         """More of an operator."""
         with self._lock:
-            self.tallies[name] = self.tallies.get(name, Tally()) + tally
-            self._fresh[name] = self._fresh.get(name, Tally()) + tally
+            self.tallies.setdefault(name, Tally()).include(tally)
+            self._fresh.setdefault(name, Tally()).include(tally)
 
     def fresh(self) -> dict[str, Tally]:
         """What was added since this was last asked."""

@@ -111,23 +111,22 @@ class Nodes:
         return self._case_of[numbers]
 
     def wanted(self, asked: Asked) -> tuple[Int32s, Int32s]:
-        """Predicates, ascending, and beside each an event that is asked about; no pair comes twice."""
+        """Predicates, one after the other, and beside each an event that is asked about; no pair comes twice."""
         events, nodes = asked.pairs
         predicates = self._predicate_of[nodes]
-        order = np.lexsort((events, predicates))
-        events, predicates = events[order], predicates[order]
-        if self._negated[nodes].any():
+        if self._negated[nodes].any():  # what wants it true and what wants it false are asked about apart
+            order = np.lexsort((events, predicates))
+            events, predicates = events[order], predicates[order]
             new = np.ones(len(events), np.bool_)
-            new[1:] = (np.diff(events) != 0) | (np.diff(predicates) != 0)
+            new[1:] = (events[1:] != events[:-1]) | (predicates[1:] != predicates[:-1])
             events, predicates = events[new], predicates[new]
         return predicates, events
 
     def told(self, predicates: Int32s, events: Int32s, truths: Truths) -> Iterator[tuple[Int32s, Int32s, Truths]]:
         """What predicates' truths say of their nodes: events, nodes and truths beside each other."""
-        untruths = np.where(truths == UNKNOWN, UNKNOWN, 1 - truths).astype(np.int8)
         for nodes, there in self.both(predicates):
-            known = untruths if self._negated[nodes[0]] else truths
-            yield events[there], nodes, known[there]
+            known = np.where(truths == UNKNOWN, truths, 1 - truths) if self._negated[nodes[0]] else truths
+            yield (events, nodes, known) if len(nodes) == len(events) else (events[there], nodes, known[there])
 
     def both(self, predicates: Int32s) -> Iterator[tuple[Int32s, npt.NDArray[np.bool_]]]:
         """The nodes of predicates, of either sign, and which of the predicates have them."""

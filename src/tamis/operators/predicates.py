@@ -6,18 +6,23 @@ Two calls are one predicate iff operator, version and constants agree and their 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from tamis.language.calls import Argument, Call, Variable, part_key
 from tamis.language.printing import print_called
 from tamis.language.signatures import Parameter
 from tamis.operators.definition import Var
+from tamis.operators.growing import reaching
 from tamis.operators.resolution import Resolved
 from tamis.operators.values import outside
 
 Key: TypeAlias = tuple[Any, ...]
+APART = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,17 @@ class Predicates:
         self._operators = operators
         self._numbers: dict[Key, int] = {}
         self._predicates: list[Predicate] = []
+        self._kinds: dict[Key, int] = {}
+        self._kind_of = np.zeros(0, np.int32)
 
     def __len__(self) -> int:
         return len(self._predicates)
 
     def __getitem__(self, number: int) -> Predicate:
         return self._predicates[number]
+
+    def listed(self, numbers: Iterable[int]) -> list[Predicate]:
+        return list(map(self._predicates.__getitem__, numbers))
 
     def __iter__(self) -> Iterator[Predicate]:
         return iter(self._predicates)
@@ -70,8 +80,16 @@ class Predicates:
         known = self._numbers.get(key)
         if known is None:
             known = self._numbers[key] = len(self._predicates)
-            self._predicates.append(self._made(known, call, names))
+            predicate = self._made(known, call, names)
+            self._predicates.append(predicate)
+            self._kind_of = reaching(self._kind_of, known, APART)
+            if predicate.resolved.operator.together:
+                self._kind_of[known] = self._kinds.setdefault(predicate.kind, len(self._kinds))
         return known
+
+    def kinds(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Of each of these a number for its kind, if calls of a kind are made together; `APART` if they are not."""
+        return self._kind_of[numbers]
 
     def _made(self, number: int, call: Call, names: dict[str, int]) -> Predicate:
         resolved = self._operators[call.operator]

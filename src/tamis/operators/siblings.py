@@ -13,6 +13,7 @@ from tamis.operators.schedules import Live
 from tamis.operators.schedules.truth import FALSE, TRUE
 
 Int32s = npt.NDArray[np.int32]
+_NONE = np.zeros(0, np.int32)
 
 
 class Siblings:
@@ -42,15 +43,16 @@ class Siblings:
     ) -> tuple[Int32s, Int32s]:
         """Events and schedule's numbers of cases that need no more, after what was said of predicates on events."""
         events, idle = list[int](), list[int]()
-        if self._cases.alternative:
-            for predicate, row, truth in zip(predicates.tolist(), rows.tolist(), truths.tolist(), strict=True):
-                for case in self._wanting(predicate, row, truth):
-                    entry = self._cases.entry(case)
-                    if self._holds_first(case, entry, row, satisfied):
-                        self._matched.add((row, entry.subscription))
-                        others = [other for other in self._cases.siblings[entry.subscription] if other != case]
-                        events += [row] * len(others)
-                        idle += others
+        if not self._cases.alternative:
+            return _NONE, _NONE
+        for predicate, row, truth in zip(predicates.tolist(), rows.tolist(), truths.tolist(), strict=True):
+            for case in self._wanting(predicate, row, truth):
+                entry = self._cases.entry(case)
+                if self._holds_first(case, entry, row, satisfied):
+                    self._matched.add((row, entry.subscription))
+                    others = [other for other in self._cases.siblings[entry.subscription] if other != case]
+                    events += [row] * len(others)
+                    idle += others
         return np.array(events, np.int32), self._nodes.numbers(np.array(idle, np.int64))
 
     def _wanting(self, predicate: int, row: int, truth: int) -> Iterable[int]:

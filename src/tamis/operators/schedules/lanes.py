@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tamis.operators.schedules.problem import Integers, Offsets, Truths
 
-MEMORY = 64 << 20  # bytes that the lanes of a run may take together, if there is one at least
+MEMORY = 256 << 20  # bytes that the lanes of a run may take together, if there is one at least
 
 
 class Lanes(ABC):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tamis.operators.schedules.schedule import Schedule
 
 
+_FIRST = np.zeros(1, np.int64)
+
+
 @dataclass(frozen=True)
 class Live:
     """The subscriptions in question: event e's are `subscriptions[offsets[e] : offsets[e + 1]]`, none twice."""
@@ -147,5 +150,5 @@ class Run:
         lanes = np.flatnonzero(self._event_in >= 0)
         order = np.argsort(self._wants[lanes], kind="stable")
         wants = self._wants[lanes[order]]
-        first = np.flatnonzero(np.diff(wants, prepend=-1))
+        first = np.append(_FIRST[: len(wants)], np.flatnonzero(wants[1:] != wants[:-1]) + 1)
         return Asked(wants[first], np.append(first, len(wants)), self._event_in[lanes[order]])
