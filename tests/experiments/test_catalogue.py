@@ -151,7 +151,7 @@ def test_an_order_that_is_not_p2s_is_told_with_the_sizes_where_it_is_not() -> No
 
 def schedules(figure: Figure, **factors: float) -> list[Row]:
     """Rows as they would be if each schedule needed so many evaluations, times the root of the subscriptions."""
-    rows = []
+    rows: list[Row] = []
     for point in figure.grid(1):
         value = factors[str(point["schedule"]).replace("-", "_")] * int(point["subscriptions"]) ** 0.5
         row: Row = {**point, "evaluations": value, "first": value, "first_few": value, "deviation": 0.01}
