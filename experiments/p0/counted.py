@@ -157,7 +157,9 @@ def draw(
     for at, value, text in stars:
         quoted(axes, at, value, text, left=at == max(ticks))
     axes_of(axes, x=label, y="evaluations an event", title=title, log=log, ticks=ticks)
-    if "y" not in log:
+    if "y" in log:
+        axes.yaxis.set_minor_formatter(lambda value, _: f"{value:,.0f}" if f"{value:e}"[0] in "25" else "")
+    else:
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     legend_beside(axes, picture)

@@ -135,9 +135,9 @@ _WHY = (
     "What schedules can gain by knowing selectivities depends on how these differ. Where all are the same there is "
     "nothing to order chains by, and Sub-Order is left with the order of subscriptions: it is close to Sequential, and "
     "with Zipf popularity no better than Algorithm 1 to the letter, which has the luck of evaluating popular "
-    "predicates that it does not need. Adaptive is within some percent of the bound in every reading where popularity "
-    "is Zipf's. "
-    "So where it misses a fifth fewer than Sequential, that is not to be had: the bound itself is above 0.80."
+    "predicates that it does not need. Adaptive is within two percent of the bound in every reading where popularity "
+    "is Zipf's. So where it misses a fifth fewer than Sequential there, hardly anything is to be gained: at most of "
+    "these points the bound itself is above 0.80, and no schedule gets there; at the others it is just below."
 )
 
 
