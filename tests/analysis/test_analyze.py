@@ -201,3 +201,11 @@ def test_batches_are_a_history_too() -> None:
     found = tamis.analyze(TEXTS, SCHEMA, events=iter(batches))
     assert found.events == len(EVENTS)
     assert pc.sum(found.subscriptions["matches"]).as_py() > 0
+
+
+def test_bytes_are_there_or_not() -> None:
+    schema = tamis.Schema.from_dict({"attributes": {"image": "binary"}, "event_types": {"shot": {"image": "optional"}}})
+    texts = {"whatever": "image IS NULL OR image IS NOT NULL", "with": "image IS NOT NULL"}
+    found = tamis.analyze(texts, schema)
+    assert found.counts["always true"] == 1
+    assert found.counts["contradictory"] == 0

@@ -11,7 +11,7 @@ from tamis.cli.failures import CommandError
 from tamis.cli.indexes import is_index
 from tamis.cli.refusals import Refusal
 from tamis.cli.spark import spark_session, tasks_shown
-from tamis.cli.spark_events import checked_events, subscribers_of
+from tamis.cli.spark_events import checked_events, require_files, subscribers_of
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.terminal import remark
 from tamis.matching.statistics import Statistics
@@ -29,6 +29,7 @@ def analyze_on_spark(
 ) -> tuple[Analysis, list[Refusal], int]:
     """The analysis, what was refused, and how many events were dead."""
     require_spark()
+    require_files(files)
     if is_index(subscriptions):
         found = subscribers_of(subscriptions, schema)
         source, under, refused = found.source, found.schema, found.refused

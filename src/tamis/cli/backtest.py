@@ -26,7 +26,7 @@ from tamis.cli.options import (
 from tamis.cli.refusals import report
 from tamis.cli.schemas import schema_for
 from tamis.cli.spark import spark_session, tasks_shown
-from tamis.cli.spark_events import checked_events, subscribers_of
+from tamis.cli.spark_events import checked_events, require_files, subscribers_of
 from tamis.cli.tables import write_table
 from tamis.cli.terminal import out, remark
 from tamis.engine import Index
@@ -76,6 +76,7 @@ def backtest(
     if output.exists():
         raise CommandError(f"{output} exists already; name a new folder with --output")
     files = EventFiles(events)
+    require_files(files)
     found = subscribers_of(subscriptions, schema_for(schema, subscriptions, files), operators_of(operators))
     if time is not None and time not in found.schema.attributes:
         raise CommandError(f"--time: the schema has no attribute {time}")

@@ -14,7 +14,7 @@ from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.paths import Format, format_of
 from tamis.cli.refusals import report
 from tamis.cli.spark import spark_session, tasks_shown
-from tamis.cli.spark_events import checked_events, subscribers_of
+from tamis.cli.spark_events import checked_events, require_files, subscribers_of
 from tamis.cli.terminal import remark
 from tamis.engine import Operators
 from tamis.pipeline.session import require_spark
@@ -40,6 +40,7 @@ def match_on_spark(
 ) -> None:
     """Writes folders, as Spark does: JSON lines where the name ends so, Parquet otherwise."""
     require_spark()
+    require_files(files)
     dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
     for path in (output, dead_to):
         _form(path)

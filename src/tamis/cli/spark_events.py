@@ -44,6 +44,12 @@ def subscribers_of(path: Path, schema: Schema | None, operators: Operators | Non
     return Subscribers(source, source.schema, [])
 
 
+def require_files(files: EventFiles) -> None:
+    """Before Spark is started."""
+    if any(path == STREAM for path, _ in files.files):
+        raise CommandError("Spark cannot read standard input: write the events to a file first")
+
+
 def checked_events(
     session: SparkSession, files: EventFiles, schema: Schema, ignore_unknown: bool
 ) -> pipeline.Validated:
@@ -52,8 +58,6 @@ def checked_events(
 
     checked = []
     for path, form in files.files:
-        if path == STREAM:
-            raise CommandError("Spark cannot read standard input: write the events to a file first")
         if form is Format.PARQUET:
             rows = pipeline.read_parquet(session, path.absolute())
             valid, dead = pipeline.validate(rows, schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import islice
+from typing import cast
 
 from tamis.language.extents import END, START, Range, is_stepped
 from tamis.language.numbers import INT_MAX, INT_MIN
@@ -21,6 +22,8 @@ def some_values(part: Range, attribute: Attribute, count: int) -> list[Value]:
         return list(islice(_stepped(part, attribute), count))
     if attribute.domain.kind == "float":
         return list(_floats(part, count))
+    if attribute.domain.kind == "binary":  # filters ask for nothing but presence, so any bytes will do
+        return [cast("Value", b"")]
     return list(_strings(part, count))
 
 
