@@ -2,9 +2,9 @@
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Four processes on two cores: tests that wait for Spark, a disk or a browser leave a core free. See tests/conftest.py for
+# Three processes on two cores: tests that wait for Spark, a disk or a browser leave a core free. See tests/conftest.py for
 # what stays together.
-APART := --numprocesses 4 --dist loadgroup
+APART := --numprocesses 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java chromium demo test test-all check bench lock clean
