@@ -26,47 +26,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.language.joins import Edge, Signature
+from tamis.language.joins.signature import Column
+
+__all__ = ["ABSENT", "HIGHEST", "LOWEST", "Column", "Edge", "Interval", "JoinGroup", "Joins", "Residuals", "Signature"]
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 Codes: TypeAlias = npt.NDArray[np.int32]
-Column: TypeAlias = tuple[str, str]
-"""A table and one of its attributes."""
 
 ABSENT = -np.inf
 LOWEST = float(np.finfo(np.float64).min)
 HIGHEST = np.inf
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """Two tables, left before right in the schema, whose rows join where they agree on all of these attributes.
-
-    Attributes are in the schema's order; both tables list them under `join`.
-    """
-
-    left: str
-    right: str
-    attributes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The connected part of the join graph that a subscription is about.
-
-    Tables are in the schema's order, edges by their tables. Edges are closed under transitivity: where a.x = b.x and
-    b.x = c.x, there is an edge of a and c that has x. So cycles are common, and equal joins have equal signatures.
-    """
-
-    tables: tuple[str, ...]
-    edges: tuple[Edge, ...]
-
-    def between(self, left: str, right: str) -> tuple[str, ...]:
-        """What two of the tables join on, in either order; empty if they are not neighbours."""
-        return next((edge.attributes for edge in self.edges if {edge.left, edge.right} == {left, right}), ())
-
-    def neighbours(self, table: str) -> tuple[str, ...]:
-        """The tables that a table has an edge with, in the schema's order."""
-        return tuple(other for other in self.tables if other != table and self.between(table, other))
 
 
 @dataclass(frozen=True, slots=True)

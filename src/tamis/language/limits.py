@@ -19,6 +19,8 @@ class Limits:
     """Alternatives in the normal form."""
     literals: int = 50_000
     """Comparisons in the normal form, over all its alternatives."""
+    tables: int = 16
+    """Tables in a join."""
     pattern: int = 1_000
     """Characters in a LIKE or RLIKE pattern."""
     pattern_memory: int = 1 << 20
