@@ -68,20 +68,23 @@ def semijoined(
     notes: list[Note] = []
     for table in signature.tables:
         for key, row in new[table].items():
-            if old[table].get(key) != row:
+            if old[table].get(key) != row and (table, key) != (change.table, change.identity):
                 notes.append(Note(number, (Kept(table, key, row),)))
-    if change.identity in old[change.table] and change.identity not in new[change.table]:
-        notes.append(Note(number, (Forgotten(change.table, change.identity),)))
-    elif change.identity in old[change.table]:
-        # A row that has moved to another join key leaves the old one too.
-        notes.append(Note(number, (Forgotten(change.table, change.identity),)))
+    was, now = old[change.table].get(change.identity), new[change.table].get(change.identity)
+    kept = () if now is None else (Kept(change.table, change.identity, now),)
+    gone = () if was is None else (Forgotten(change.table, change.identity),)
+    attributes = signature.between(change.table, filtering[change.table])
+    if was is not None and now is not None and key_of(was, attributes) == key_of(now, attributes):
+        notes.append(Note(number, (*kept, *gone)))
+    else:
+        notes += [Note(number, parts) for parts in (kept, gone) if parts]
     for table in signature.tables:
         if filtering[table] != change.table or filtering[change.table] == table or change.before is None:
             continue
         attributes = signature.between(table, change.table)
-        gone = key_of(change.before, attributes)
+        lost = key_of(change.before, attributes)
         if change.identity in before[change.table] and not any(
-            key_of(row, attributes) == gone for row in after[change.table].values()
+            key_of(row, attributes) == lost for row in after[change.table].values()
         ):
             notes.append(Note(number, (Cut(table, change.before),)))
     return notes
