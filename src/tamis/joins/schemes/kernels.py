@@ -53,9 +53,7 @@ def accepted(messages: Any, m: int, low: Any, high: Any, filtering: Any, signatu
         return False
     if form[m] == _SKYLINE:
         while here < end:
-            if inside(low, high, s, held_column, numbers, here, held_wide) and inside(
-                low, high, s, held_column, numbers, here + held_wide, held_wide
-            ):
+            if _covered(low, high, s, held_column, numbers, here, held_wide):
                 return True
             here += 2 * held_wide
         return False
@@ -66,6 +64,15 @@ def accepted(messages: Any, m: int, low: Any, high: Any, filtering: Any, signatu
         if inside(low, high, s, held_column, numbers, here, held_wide):
             return False
         here += held_wide
+    return True
+
+
+@inlined_kernel
+def _covered(low: Any, high: Any, s: int, column: int, numbers: Any, here: int, wide: int) -> bool:
+    """Whether intervals reach down to the first so many numbers, and up to the next: to the northwest of the point."""
+    for k in range(wide):
+        if not (low[s, column + k] <= numbers[here + k] and numbers[here + wide + k] <= high[s, column + k]):
+            return False
     return True
 
 
@@ -84,7 +91,7 @@ def _selects_result(
     low: Any, high: Any, s: int, first_column: Any, considered: Any, table: Any, first_value: Any, values: Any,
     start: int, stop: int,
 ) -> bool:  # fmt: skip
-    """Whether all tuples of one of the results are selected. Tables ascend in a result: one begins where they do not."""
+    """Whether all tuples of a result are selected. Tables ascend in a result, so one begins where they do not."""
     whole = False
     for k in range(start, stop):
         if k > start and table[k] <= table[k - 1]:

@@ -32,7 +32,8 @@ class Form(IntEnum):
     """A semijoin's base tuples, and rows of the filter they join with, described by their considered values: for
     members of `group` that select one of the tuples, and hold one of the points."""
     SKYLINE = 3
-    """The same, described by ranges: all lower ends, then all upper ends. Held by an interval that holds both ends."""
+    """The same, described by points (x, y) of a skyline: all x, then all y. Covered is whose interval has its low end
+    at x or below and its high end at y or above; x may be more than y."""
     EXPOSED = 4
     """A tuple of the base that came into reach by a change of the filter. The description has the filter row's
     considered values, then those of its neighbours, any number of them: for members of `group` that select the tuple
@@ -65,10 +66,10 @@ class Messages:
 
     Message m comes of change `event[m]` of its batch, which has the number `sequence[m]` in the order of all changes of
     the server. Several messages of one change have the same: a client that has seen a higher one for a row's key
-    ignores its tuples. Its tuples are `first_tuple[m]` up to `first_tuple[m + 1]`; each has an operation, a table, a row number
-    in it (which names the row's content until the next batch), and `widths[table]` values from `first_value` on.
-    Its description is `numbers[first_number[m]:first_number[m + 1]]`. `group` is that of the semijoin, a signature in
-    JOINED and RESULTS, else -1. `subscription` is the address, -1 for everybody.
+    ignores its tuples. Its tuples are `first_tuple[m]` up to `first_tuple[m + 1]`; each has an operation, a table, a
+    row number in it (which names the row's content until the next batch), and `widths[table]` values from
+    `first_value` on. Its description is `numbers[first_number[m]:first_number[m + 1]]`. `group` is that of the
+    semijoin, a signature in JOINED and RESULTS, else -1. `subscription` is the address, -1 for everybody.
 
     An update of a row that keeps its join key is one message, the new tuple (INSERT) and the old one (DELETE), with one
     description for both; a client that accepts it keeps the new tuple if it selects it. One that changes the join key
