@@ -9,19 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.joins.kernels import BLOCK, LAST_ITEM, LEAST_ITEM, find, following, is_entry, preceding
-from tamis.joins.ordered import OrderedIndex
+from tamis.joins.kernels import BLOCK, LAST_ITEM, LEAST_ITEM, PLACES, find, following, is_entry, preceding
+from tamis.joins.ordered import OrderedIndex, entries_of
+from tamis.joins.ranges import Records
 
 Entry = tuple[int, float, int]
 
 
 def listed(index: OrderedIndex) -> list[Entry]:
-    return list(zip(*(column.tolist() for column in index.entries()), strict=True))
+    entries = index.entries()
+    return list(zip(*(entries[name].tolist() for name in ("key", "value", "number")), strict=True))
 
 
-def arrays(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def records(entries: list[Entry]) -> Records:
     keys, values, items = zip(*entries, strict=True) if entries else ((), (), ())
-    return np.array(keys, np.int64), np.array(values, np.float64), np.array(items, np.int64)
+    # What stands beside an entry follows from its item, so that a wrong pairing is seen.
+    item = np.array(items, np.int64)
+    return entries_of(np.array(keys), np.array(values), item, item * 7919 % 1009, item + 0.25, item + 0.5)
 
 
 def drawn(rng: np.random.Generator, count: int, keys: int) -> list[Entry]:
@@ -34,17 +38,17 @@ def drawn(rng: np.random.Generator, count: int, keys: int) -> list[Entry]:
 def test_what_comes_and_goes_stays_in_order(seed: int, keys: int, built: int) -> None:
     rng = np.random.default_rng(seed)
     entries = drawn(rng, 1500, keys)
-    index = OrderedIndex.of(*arrays(entries[:built]))
+    index = OrderedIndex.of(records(entries[:built]))
     expected = sorted(entries[:built])
     waiting = entries[built:]
     while waiting:
         coming, waiting = waiting[:100], waiting[100:]
-        index.insert(*arrays(coming))
+        index.insert(records(coming))
         for entry in coming:
             insort(expected, entry)
         going = [expected[k] for k in rng.permutation(len(expected))[: rng.integers(0, 140)]]
-        assert index.remove(*arrays(going)) == len(going)
-        assert index.remove(*arrays(going)) == 0
+        assert index.remove(records(going)) == len(going)
+        assert index.remove(records(going)) == 0
         expected = sorted(set(expected) - set(going))
         assert listed(index) == expected
         assert len(index) == len(expected)
@@ -55,7 +59,7 @@ def test_what_comes_and_goes_stays_in_order(seed: int, keys: int, built: int) ->
 def test_finding_is_bisection(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     entries = sorted(drawn(rng, count, 5))
-    o = OrderedIndex.of(*arrays(entries)).arrays
+    o = OrderedIndex.of(records(entries)).arrays
     for key, value in [(int(rng.integers(-1, 7)), float(rng.integers(-1, 13))) for _ in range(30)]:
         for item in (LEAST_ITEM, LAST_ITEM):
             place, offset = find(o, key, value, item)
@@ -69,33 +73,32 @@ def test_finding_is_bisection(seed: int, count: int) -> None:
                     assert is_entry(o, here) == (0 <= at < len(entries))
                     if not is_entry(o, here):
                         break
-                    block = o.order[here]
-                    assert (o.keys[block, there], o.values[block, there], o.items[block, there]) == entries[at]
+                    entry = o.entries[o.places[here].block, there]
+                    assert (entry.key, entry.value, entry.number) == entries[at]
                     here, there = move(o, here, there)
                     at += step
 
 
 @pytest.mark.parametrize("built", [0, 3 * BLOCK])
-def test_blocks_know_their_least_companion(built: int) -> None:
+def test_blocks_know_the_least_end(built: int) -> None:
     rng = np.random.default_rng(7)
     entries = drawn(rng, 6 * BLOCK, 3)
-    companions = rng.random((len(entries), 2))
-    index = OrderedIndex.of(*arrays(entries[:built]), companions[:built])
-    if not built:
-        index = OrderedIndex(companions=2)
-    index.insert(*arrays(entries[built:]), companions[built:])
-    index.remove(*arrays([entries[k] for k in rng.permutation(len(entries))[: 5 * BLOCK]]))
+    index = OrderedIndex.of(records(entries[:built]))
+    index.insert(records(entries[built:]))
+    index.remove(records([entries[k] for k in rng.permutation(len(entries))[: 5 * BLOCK]]))
     o = index.arrays
-    for block in o.order[: o.counters[0]]:
-        here = slice(0, o.length[block])
-        assert o.least[block] == o.companions[block, here, 0].min()
-        assert (o.companions[block, here] == companions[o.items[block, here]]).all()
+    for block in o.places["block"][: o.counters[PLACES]]:
+        here = o.entries[block, : o.heads[block].length]
+        assert o.heads[block].least == here["end"].min()
+        assert (here["end"] == here["number"] * 7919 % 1009).all()
+        assert (here["low"] == here["number"] + 0.25).all()
+        assert (here["high"] == here["number"] + 0.5).all()
 
 
 def test_blocks_that_empty_are_used_again() -> None:
     index = OrderedIndex()
     for start in range(0, 100 * BLOCK, BLOCK):
         entries = [(0, float(k), k) for k in range(start, start + BLOCK)]
-        index.insert(*arrays(entries))
-        index.remove(*arrays(entries))
-    assert len(index.arrays.order) == 16
+        index.insert(records(entries))
+        index.remove(records(entries))
+    assert len(index.arrays.heads) == 16

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tamis.joins.kernels import BLOCK, ENTRIES, IN_ORDER, SPARE, Ordered, insert_all, remove_all
-from tamis.joins.ranges import Floats, Integers
+from tamis.joins.kernels import BLOCK, BLOCK_HEAD, ENTRIES, ENTRY, PLACE, PLACES, SPARE, Ordered, insert_all, remove_all
+from tamis.joins.ranges import Integers, Records
 
 _FULL_AT_FIRST = BLOCK * 3 // 4
 
@@ -15,93 +15,86 @@ class OrderedIndex:
     """What a B-tree on (key, value) is elsewhere: two levels, blocks of entries and the order of the blocks.
 
     An entry is a key (a non-negative integer), a value (a float, infinities included), an item (a row or subscription
-    number) and `companions` more floats that scans need beside them. No two entries are alike in key, value and item.
-    Kernels change `arrays` in place; `reserve` makes room for them beforehand, and gives other arrays.
+    number), and three more floats that scans need beside them (`ENTRY`). No two entries are alike in key, value and
+    item. Kernels change `arrays` in place; `reserve` makes room for them beforehand, and gives other arrays.
     """
 
-    def __init__(self, companions: int = 0) -> None:
-        self.arrays = _empty(16, companions)
+    def __init__(self) -> None:
+        self.arrays = _empty(16)
 
     def __len__(self) -> int:
         return int(self.arrays.counters[ENTRIES])
 
     @classmethod
-    def of(cls, keys: Integers, values: Floats, items: Integers, companions: Floats | None = None) -> OrderedIndex:
+    def of(cls, entries: Records) -> OrderedIndex:
         """An index of many entries at once, in any order."""
-        if companions is None:
-            companions = np.empty((len(keys), 0))
-        index = cls(companions.shape[1])
-        count = len(keys)
+        index = cls()
+        count = len(entries)
         if count == 0:
             return index
-        order = np.lexsort((items, values, keys))
+        ordered = entries[np.lexsort((entries["number"], entries["value"], entries["key"]))]
         blocks = -(-count // _FULL_AT_FIRST)
-        index.arrays = o = _empty(blocks + blocks // 4 + 16, companions.shape[1])
+        index.arrays = o = _empty(blocks + blocks // 4 + 16)
         position = np.arange(count)
-        block, offset = position // _FULL_AT_FIRST, position % _FULL_AT_FIRST
-        o.keys[block, offset] = keys[order]
-        o.values[block, offset] = values[order]
-        o.items[block, offset] = items[order]
-        o.companions[block, offset] = companions[order]
+        o.entries[position // _FULL_AT_FIRST, position % _FULL_AT_FIRST] = ordered
         starts = np.arange(blocks) * _FULL_AT_FIRST
-        o.length[:blocks] = np.minimum(_FULL_AT_FIRST, count - starts)
-        if companions.shape[1]:
-            o.least[:blocks] = np.minimum.reduceat(companions[order, 0], starts)
-        o.order[:blocks] = np.arange(blocks)
-        for first, entries in ((o.first_key, o.keys), (o.first_value, o.values), (o.first_item, o.items)):
-            first[:blocks] = entries[:blocks, 0]
-        o.spare[: len(o.order) - blocks] = np.arange(len(o.order) - 1, blocks - 1, -1)
-        o.counters[:] = blocks, len(o.order) - blocks, count
+        o.heads["length"][:blocks] = np.minimum(_FULL_AT_FIRST, count - starts)
+        o.heads["least"][:blocks] = np.minimum.reduceat(ordered["end"], starts)
+        o.places["block"][:blocks] = np.arange(blocks)
+        for name in ("key", "value", "number"):
+            o.places[name][:blocks] = ordered[name][starts]
+        spare = len(o.heads) - blocks
+        o.heads["spare"][:spare] = np.arange(len(o.heads) - 1, blocks - 1, -1)
+        o.counters[:] = blocks, spare, count
         return index
 
-    def insert(self, keys: Integers, values: Floats, items: Integers, companions: Floats | None = None) -> None:
-        if companions is None:
-            companions = np.empty((len(keys), 0))
+    def insert(self, entries: Records) -> None:
         done = 0
-        while done < len(keys):
+        while done < len(entries):
             self.reserve(1)
-            done += insert_all(self.arrays, keys[done:], values[done:], items[done:], companions[done:])
+            done += insert_all(self.arrays, entries[done:])
 
-    def remove(self, keys: Integers, values: Floats, items: Integers) -> int:
-        """Takes entries out, and gives how many of them were there."""
-        return int(remove_all(self.arrays, keys, values, items))
+    def remove(self, entries: Records) -> int:
+        """Takes entries out, by key, value and item, and gives how many of them were there."""
+        return int(remove_all(self.arrays, entries))
 
     def reserve(self, blocks: int) -> None:
         """Room for so many blocks more: one for each insertion is always enough."""
         o = self.arrays
         if o.counters[SPARE] >= blocks:
             return
-        old = len(o.order)
-        new = _empty(old + max(old // 2, blocks), o.companions.shape[2])
-        for name in Ordered._fields[:-2]:
-            getattr(new, name)[:old] = getattr(o, name)
-        spare = int(o.counters[SPARE])
-        added = len(new.order) - old
-        new.spare[:added] = np.arange(len(new.order) - 1, old - 1, -1)
-        new.spare[added : added + spare] = o.spare[:spare]
-        new.counters[:] = o.counters[IN_ORDER], added + spare, o.counters[ENTRIES]
+        old = len(o.heads)
+        new = _empty(old + max(old // 2, blocks))
+        new.entries[:old], new.heads[:old], new.places[:old] = o.entries, o.heads, o.places
+        spare, added = int(o.counters[SPARE]), len(new.heads) - old
+        new.heads["spare"][:added] = np.arange(len(new.heads) - 1, old - 1, -1)
+        new.heads["spare"][added : added + spare] = o.heads["spare"][:spare]
+        new.counters[:] = o.counters[PLACES], added + spare, o.counters[ENTRIES]
         self.arrays = new
 
-    def entries(self) -> tuple[Integers, Floats, Integers]:
-        """All keys, values and items in order: for tests, and to build anew."""
+    def entries(self) -> Records:
+        """All entries in order: for tests, and to build anew."""
         o = self.arrays
-        blocks = o.order[: o.counters[IN_ORDER]]
-        there = np.arange(BLOCK) < o.length[blocks, None]
-        return o.keys[blocks][there], o.values[blocks][there], o.items[blocks][there]
+        blocks = o.places["block"][: o.counters[PLACES]]
+        there = np.arange(BLOCK) < o.heads["length"][blocks, None]
+        return o.entries[blocks][there].view(np.recarray)
 
 
-def _empty(blocks: int, companions: int) -> Ordered:
-    def integers(*shape: int) -> Integers:
-        return np.zeros(shape, np.int64)
+def entries_of(
+    key: npt.ArrayLike, value: npt.ArrayLike, item: Integers, end: npt.ArrayLike = 0.0, low: npt.ArrayLike = 0.0,
+    high: npt.ArrayLike = 0.0,
+) -> Records:  # fmt: skip
+    """Entries by their parts."""
+    entries = np.recarray(len(item), ENTRY)
+    for name, part in (("key", key), ("value", value), ("number", item), ("end", end), ("low", low), ("high", high)):
+        entries[name] = part
+    return entries
 
-    def floats(*shape: int) -> npt.NDArray[np.float64]:
-        return np.zeros(shape, np.float64)
 
-    spare = np.zeros(blocks, np.int64)
-    spare[: blocks - 1] = np.arange(blocks - 1, 0, -1)
+def _empty(blocks: int) -> Ordered:
+    heads = np.zeros(blocks, BLOCK_HEAD).view(np.recarray)
+    heads["spare"][: blocks - 1] = np.arange(blocks - 1, 0, -1)
     return Ordered(
-        keys=integers(blocks, BLOCK), values=floats(blocks, BLOCK), items=integers(blocks, BLOCK),
-        companions=floats(blocks, BLOCK, companions), least=np.full(blocks, np.inf), length=integers(blocks),
-        order=integers(blocks), first_key=integers(blocks), first_value=floats(blocks), first_item=integers(blocks),
-        spare=spare, counters=np.array([1, blocks - 1, 0], np.int64),
+        np.zeros((blocks, BLOCK), ENTRY).view(np.recarray), heads, np.zeros(blocks, PLACE).view(np.recarray),
+        np.array([1, blocks - 1, 0], np.int64),
     )  # fmt: skip

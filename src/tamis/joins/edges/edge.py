@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.joins.edges.kernels import GAPS_FULL, INDEX_FULL, ONLY_FOLLOW, OUTBOX_FULL, Members, run
-from tamis.joins.ordered import OrderedIndex
+from tamis.joins.ordered import OrderedIndex, entries_of
 from tamis.joins.ranges import LEFT, RIGHT, Integers, Ranges, Shape
 from tamis.joins.semijoins.kernels import Side
 from tamis.joins.sending import Outbox
 from tamis.joins.skylines import GapStore
-from tamis.joins.skylines.kernels import NO_GAP, Scratch
+from tamis.joins.skylines.kernels import NO_GAP, ROW, Scratch
 from tamis.joins.stabbing import StabbingIndex
+from tamis.joins.stabbing.kernels import FOUND
 from tamis.joins.tables import Changes, TableRows
 
 
@@ -27,7 +28,7 @@ class EdgeState:
         self._shape = shape
         self._tables = shape.edges[edge]
         self._rows = tuple(rows[table] for table in self._tables)
-        self._entries = [OrderedIndex(companions=1), OrderedIndex(companions=1)]
+        self._entries = [OrderedIndex(), OrderedIndex()]
         self.stabbing = [StabbingIndex(), StabbingIndex()]  # by the side of the base
         self._gaps = [GapStore(), GapStore()]
         self._one_sided = [0, 0]
@@ -55,11 +56,11 @@ class EdgeState:
         rows, entries = self._rows[side], self._entries[side]
         keys = rows.keys[self.number][numbers]
         numbers, keys = numbers[keys >= 0], keys[keys >= 0]
-        none = np.full((len(numbers), 1), float(NO_GAP))
+        loaded = entries_of(keys, rows.values[numbers, 0], numbers, float(NO_GAP))
         if len(entries):
-            entries.insert(keys, rows.values[numbers, 0], numbers, none)
+            entries.insert(loaded)
         else:
-            self._entries[side] = OrderedIndex.of(keys, rows.values[numbers, 0], numbers, none)
+            self._entries[side] = OrderedIndex.of(loaded)
 
     def run(self, out: Outbox, how: int, changes: Changes, members: Members, start: int, stop: int) -> None:
         """Writes what changes mean into the outbox, and follows them."""
@@ -76,7 +77,7 @@ class EdgeState:
                     gaps.grow()
             elif missing == INDEX_FULL:
                 for entries in self._entries:
-                    entries.reserve(len(entries.arrays.order) // 2)
+                    entries.reserve(len(entries.arrays.heads) // 2)
 
     def follow(self, changes: Changes, members: Members, start: int, stop: int) -> None:
         """Only follows changes, of which others have told."""
@@ -99,10 +100,7 @@ class EdgeState:
 
 def _scratch(members: int, rows: int) -> Scratch:
     members, rows = members + 16, rows + 16
-    return Scratch(
-        found=np.zeros(members, np.int64), low=np.zeros(members), high=np.zeros(members), points=np.zeros(rows),
-        rows=np.zeros(rows, np.int64), marks=np.zeros(rows, np.int64), none=np.full(1, float(NO_GAP)),
-    )  # fmt: skip
+    return Scratch(np.zeros(members, FOUND).view(np.recarray), np.zeros(rows), np.zeros(rows, ROW).view(np.recarray))
 
 
 _NOWHERE = Outbox(1)

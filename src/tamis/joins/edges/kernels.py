@@ -56,10 +56,9 @@ def run(
         missing = 0
         if left.entries.counters[SPARE] == 0 or right.entries.counters[SPARE] == 0:
             missing = INDEX_FULL
-        elif table[event] == left.table:
-            missing = _change(out, how, event, left, right, members, old[event], new[event], scratch)
-        elif table[event] == right.table:
-            missing = _change(out, how, event, right, left, members, old[event], new[event], scratch)
+        elif table[event] == left.table or table[event] == right.table:
+            own, other = (left, right) if table[event] == left.table else (right, left)
+            missing = _change(out, how, event, own, other, members, old[event], new[event], scratch)
         if missing:
             take_back(out, sent, tuples, numbers)
             return event, missing
@@ -75,46 +74,42 @@ def _change(
     if old != NONE and own.keys[old] < 0:
         old = NONE
     done = True
-    if how < ENUM_SJ:
-        if new != NONE and old != NONE and own.keys[new] == own.keys[old]:
-            done = describe(out, how, event, own, other, new, old, scratch)
-        else:
-            if new != NONE:
-                done = describe(out, how, event, own, other, new, NONE, scratch)
-            if old != NONE:
-                done = describe(out, how, event, own, other, NONE, old, scratch) and done
-        if new != NONE:
+    both = new != NONE and old != NONE and own.keys[new] == own.keys[old]
+    for step in range(1 if both else 2):
+        # An update that keeps its join key is one piece of news; else what comes is one, and what goes another.
+        comes = new if both or step == 0 else NONE
+        goes = old if both or step == 1 else NONE
+        if comes == NONE and goes == NONE:
+            continue
+        if how < ENUM_SJ:
+            done = describe(out, how, event, own, other, comes, goes, scratch) and done
+        elif how == ENUM_SJ:
+            tell_affected(out, event, own, other, comes, goes, scratch)
+    if new != NONE:
+        if how < ENUM_SJ:
             expose(out, event, own, other, new, scratch)
-        if old != NONE and other.one_sided > 0:
-            drop(out, event, own, other, new, old, scratch)
-    elif how == ENUM_SJ:
-        if new != NONE and old != NONE and own.keys[new] == own.keys[old]:
-            tell_affected(out, event, own, other, new, old, scratch)
-        else:
-            if new != NONE:
-                tell_affected(out, event, own, other, new, NONE, scratch)
-            if old != NONE:
-                tell_affected(out, event, own, other, NONE, old, scratch)
-        if new != NONE:
+        elif how == ENUM_SJ:
             tell_exposed(out, event, own, other, new, scratch)
-        if old != NONE and other.one_sided > 0:
+    if old != NONE and other.one_sided > 0:
+        if how < ENUM_SJ:
+            drop(out, event, own, other, new, old, scratch)
+        elif how == ENUM_SJ:
             tell_dropped(out, event, own, other, new, old, members.filtering, scratch)
-    elif how == ENUM_J:
-        if new != NONE:
-            _tell_results(out, event, own, other, new, _INSERT, members, scratch)
-        if old != NONE:
-            _tell_results(out, event, own, other, old, _DELETE, members, scratch)
-    elif how != ONLY_FOLLOW:
-        if new != NONE:
-            _send_results(out, event, own, other, new, _INSERT, members, how == REF_J_PLUS, scratch)
-        if old != NONE:
-            _send_results(out, event, own, other, old, _DELETE, members, how == REF_J_PLUS, scratch)
+    if how > ENUM_SJ:
+        for step in range(2):
+            row, operation = (new, _INSERT) if step == 0 else (old, _DELETE)
+            if row == NONE:
+                continue
+            if how == ENUM_J:
+                _tell_results(out, event, own, other, row, operation, members, scratch)
+            elif how != ONLY_FOLLOW:
+                _send_results(out, event, own, other, row, operation, members, how == REF_J_PLUS, scratch)
     if not done:
         return GAPS_FULL
     if out.counters[FULL]:
         return OUTBOX_FULL
     if new != NONE:
-        insert(own.entries, own.keys[new], own.values[new, 0], new, scratch.none)
+        insert(own.entries, own.keys[new], own.values[new, 0], new, float(NO_GAP), 0.0, 0.0)
     if old != NONE:
         _take_out(own, other, old)
     return 0
@@ -124,7 +119,7 @@ def _change(
 def _take_out(own: Any, other: Any, old: int) -> None:
     key, value = own.keys[old], own.values[old, 0]
     place, offset = find(own.entries, key, value, old)
-    gap = int(own.entries.companions[own.entries.order[place], offset, 0])
+    gap = int(own.entries.entries[own.entries.places[place].block, offset].end)
     if gap != NO_GAP:
         forget_gap(other.gaps, gap)
     remove(own.entries, key, value, old)
@@ -147,22 +142,20 @@ def _tell_results(
 ) -> None:
     """Enum-J: to every member of the edge's signature its new or old results."""
     rows = rows_of_key(other.entries, own.keys[row], scratch.points, scratch.rows)
-    count = reaching(
-        own.stabbing, scratch.points, rows, own.values[row, 0], np.nan, scratch.found, scratch.low, scratch.high
-    )
+    count = reaching(own.stabbing, scratch.points, rows, own.values[row, 0], np.nan, scratch.found)
     first, width = members.first_column[own.table], own.values.shape[1]
     joined, joined_width = members.first_column[other.table], other.values.shape[1]
     for k in range(count):
-        member = scratch.found[k]
+        member = scratch.found[k].number
         if not inside(members.low, members.high, member, first, own.values[row], 0, width):
             continue
         sent, tuples, numbers = out.counters[SENT], out.counters[TUPLES], out.counters[NUMBERS]
         begin(out, event, _RESULTS, members.signature, member)
         here = 0
-        while here < rows and scratch.points[here] < scratch.low[k]:
+        while here < rows and scratch.points[here] < scratch.found[k].low:
             here += 1
-        while here < rows and scratch.points[here] <= scratch.high[k]:
-            candidate = scratch.rows[here]
+        while here < rows and scratch.points[here] <= scratch.found[k].high:
+            candidate = scratch.rows[here].number
             if inside(members.low, members.high, member, joined, other.values[candidate], 0, joined_width):
                 _put_result(out, operation, own, row, other, candidate)
             here += 1
@@ -178,9 +171,9 @@ def _send_results(
     rows = rows_of_key(other.entries, own.keys[row], scratch.points, scratch.rows)
     if wanted_only:
         base = own.values[row, 0]
-        count = reaching(own.stabbing, scratch.points, rows, base, np.nan, scratch.found, scratch.low, scratch.high)
-        mark(scratch.points, rows, scratch.low, scratch.high, count, scratch.marks)
+        count = reaching(own.stabbing, scratch.points, rows, base, np.nan, scratch.found)
+        mark(scratch.points, scratch.rows, rows, scratch.found, count)
     for k in range(rows):
-        if not wanted_only or scratch.marks[k] > 0:
+        if not wanted_only or scratch.rows[k].mark > 0:
             begin(out, event, _JOINED, members.signature, _EVERYBODY)
-            _put_result(out, operation, own, row, other, scratch.rows[k])
+            _put_result(out, operation, own, row, other, scratch.rows[k].number)

@@ -9,7 +9,6 @@ import numpy as np
 from tamis.joins.ranges import Floats, Integers, Mask
 from tamis.joins.schemes.messages import Messages, Operation
 from tamis.joins.sending import Outbox
-from tamis.joins.sending.kernels import NUMBERS, SENT, TUPLES
 
 
 def collected(
@@ -20,14 +19,15 @@ def collected(
     `values` are those of the tables' rows; `sequence` the number of the first change. With `one_to_each` all that goes
     to one address because of one change is one message.
     """
-    parts = [_Part(outbox) for outbox in outboxes if len(outbox)] or [_Part(outboxes[0])]
+    parts = [outbox.filled() for outbox in outboxes if len(outbox)] or [outboxes[0].filled()]
     event, form, group, subscription = (
         np.concatenate([part.messages[name] for part in parts]) for name in ("event", "form", "group", "subscription")
     )
     operation, table, row = (
         np.concatenate([part.tuples[name] for part in parts]) for name in ("operation", "table", "row")
     )
-    first_tuple, first_number = _chained([p.first_tuple for p in parts]), _chained([p.first_number for p in parts])
+    first_tuple = _chained([np.append(part.messages["first_tuple"], len(part.tuples)) for part in parts])
+    first_number = _chained([np.append(part.messages["first_number"], len(part.numbers)) for part in parts])
     numbers = np.concatenate([part.numbers for part in parts])
     if one_to_each or len(parts) > 1:
         keys = (np.arange(len(event)), subscription, event) if one_to_each else (np.arange(len(event)), event)
@@ -50,19 +50,6 @@ def collected(
         first_tuple=first_tuple, operation=operation, table=table, row=row, first_value=first_value, values=chosen,
         first_number=first_number, numbers=numbers,
     )  # fmt: skip
-
-
-class _Part:
-    """What is used of an outbox."""
-
-    def __init__(self, outbox: Outbox) -> None:
-        out = outbox.arrays
-        sent, tuples, numbers = (int(out.counters[which]) for which in (SENT, TUPLES, NUMBERS))
-        self.messages = {name: getattr(out, name)[:sent] for name in ("event", "form", "group", "subscription")}
-        self.tuples = {name: getattr(out, name)[:tuples] for name in ("operation", "table", "row")}
-        self.first_tuple = np.append(out.first_tuple[:sent], tuples)
-        self.first_number = np.append(out.first_number[:sent], numbers)
-        self.numbers = out.numbers[:numbers]
 
 
 def _chained(firsts: Sequence[Integers]) -> Integers:

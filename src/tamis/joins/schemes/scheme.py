@@ -51,20 +51,18 @@ class RelSel(Scheme):
     def change(self, changes: Changes) -> Messages:
         sequence = self.state.begin(changes)
         out = Outbox(max(1, 2 * len(changes)))
-        there, arrays = len(changes), out.arrays
+        messages, tuples, there = out.arrays.messages, out.arrays.tuples, len(changes)
         comes, goes = changes.new >= 0, changes.old >= 0
-        arrays.event[:there] = np.arange(there)
-        arrays.form[:there], arrays.group[:there], arrays.subscription[:there] = Form.SELECTED, -1, EVERYBODY
-        tuples = comes.astype(np.int64) + goes
-        first = np.concatenate([[0], np.cumsum(tuples)])
-        arrays.first_tuple[:there] = first[:-1]
+        first = np.concatenate([[0], np.cumsum(comes.astype(np.int64) + goes)])
+        messages["event"][:there], messages["first_tuple"][:there] = np.arange(there), first[:-1]
+        messages["form"], messages["group"], messages["subscription"] = Form.SELECTED, -1, EVERYBODY
         for mask, rows, place, operation in (
             (comes, changes.new, first[:-1], Operation.INSERT),
             (goes, changes.old, first[1:] - 1, Operation.DELETE),
         ):
-            arrays.operation[place[mask]] = operation
-            arrays.table[place[mask]], arrays.row[place[mask]] = changes.table[mask], rows[mask]
-        arrays.counters[SENT], arrays.counters[TUPLES] = there, first[-1]
+            tuples["operation"][place[mask]] = operation
+            tuples["table"][place[mask]], tuples["row"][place[mask]] = changes.table[mask], rows[mask]
+        out.arrays.counters[SENT], out.arrays.counters[TUPLES] = there, first[-1]
         for edge in self.state.edges:
             edge.follow(changes, self.state.members(), 0, len(changes))
         return collected([out], [rows.values for rows in self.state.rows], sequence)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.joins.kernels import IN_ORDER, LEAST_ITEM, Ordered, find, following, is_entry, preceding
+from tamis.joins.kernels import LEAST_ITEM, PLACES, Ordered, find, following, is_entry, preceding
 from tamis.joins.ranges import Floats, Integers
 from tamis.joins.sending.kernels import NUMBERS, SENT, TUPLES, begin, put_number, put_tuple, take_back
 from tamis.joins.skylines.kernels import Gaps, cluster_based, joining_tuples, minimum_area, values_of_key
@@ -96,8 +96,8 @@ def _neighbours_without(o: Any, key: int, value: float, row: int) -> tuple[float
 
 @inlined_kernel
 def _value(o: Any, key: int, place: int, offset: int) -> float:
-    if is_entry(o, place) and o.keys[o.order[place], offset] == key:
-        return float(o.values[o.order[place], offset])
+    if is_entry(o, place) and o.entries[o.places[place].block, offset].key == key:
+        return float(o.entries[o.places[place].block, offset].value)
     return np.nan
 
 
@@ -106,13 +106,13 @@ def rows_of_key(o: Any, key: int, points: Any, rows: Any) -> int:
     """A key's rows with their values, ascending; how many."""
     count = 0
     place, offset = find(o, key, -np.inf, LEAST_ITEM)
-    while place < o.counters[IN_ORDER]:
-        block = o.order[place]
-        for k in range(offset, o.length[block]):
-            if o.keys[block, k] != key:
+    while place < o.counters[PLACES]:
+        block = o.places[place].block
+        for k in range(offset, o.heads[block].length):
+            if o.entries[block, k].key != key:
                 return count
-            points[count] = o.values[block, k]
-            rows[count] = o.items[block, k]
+            points[count] = o.entries[block, k].value
+            rows[count].number = o.entries[block, k].number
             count += 1
         place += 1
         offset = 0
@@ -120,24 +120,24 @@ def rows_of_key(o: Any, key: int, points: Any, rows: Any) -> int:
 
 
 @bare_kernel
-def mark(points: Any, rows: int, low: Any, high: Any, members: int, marks: Any) -> None:
-    """`marks[k] > 0` where one of the intervals holds point k: how often it does."""
-    for k in range(rows + 1):
-        marks[k] = 0
+def mark(points: Any, rows: Any, count: int, found: Any, members: int) -> None:
+    """`rows[k].mark` of so many rows: how many members' intervals hold point k."""
+    for k in range(count + 1):
+        rows[k].mark = 0
     for k in range(members):
-        start = first_from(points, 0, rows, low[k])
-        stop = first_above(points, start, rows, high[k])
-        marks[start] += 1
-        marks[stop] -= 1
-    for k in range(1, rows):
-        marks[k] += marks[k - 1]
+        start = first_from(points, 0, count, found[k].low)
+        stop = first_above(points, start, count, found[k].high)
+        rows[start].mark += 1
+        rows[stop].mark -= 1
+    for k in range(1, count):
+        rows[k].mark += rows[k - 1].mark
 
 
 @inlined_kernel
 def joins_any(o: Any, key: int) -> bool:
     """Whether a key has rows."""
     place, offset = find(o, key, -np.inf, LEAST_ITEM)
-    return is_entry(o, place) and o.keys[o.order[place], offset] == key
+    return is_entry(o, place) and o.entries[o.places[place].block, offset].key == key
 
 
 @inlined_kernel
@@ -160,15 +160,15 @@ def expose(out: Any, event: int, own: Any, other: Any, new: int, scratch: Any) -
     below, above = _neighbours(own.entries, key, value)
     if above == value or not joins_any(other.entries, key):
         return
-    count = between(other.stabbing, below, above, value, scratch.found, scratch.low, scratch.high, len(scratch.found))
+    count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
     if count == 0:
         return
     rows = rows_of_key(other.entries, key, scratch.points, scratch.rows)
-    mark(scratch.points, rows, scratch.low, scratch.high, count, scratch.marks)
+    mark(scratch.points, scratch.rows, rows, scratch.found, count)
     for k in range(rows):
-        if scratch.marks[k] > 0:
+        if scratch.rows[k].mark > 0:
             begin(out, event, _EXPOSED, other.group, _EVERYBODY)
-            put_tuple(out, _INSERT, other.table, scratch.rows[k])
+            put_tuple(out, _INSERT, other.table, scratch.rows[k].number)
             _put_neighbours(out, value, below, above)
 
 
@@ -193,7 +193,7 @@ def drop(out: Any, event: int, own: Any, other: Any, new: int, old: int, scratch
     below, above = _left_alone(own, new, old)
     if below == value or above == value or not joins_any(other.entries, key):
         return
-    if between(other.stabbing, below, above, value, scratch.found, scratch.low, scratch.high, 1) > 0:
+    if between(other.stabbing, below, above, value, scratch.found, 1) > 0:
         begin(out, event, _DROPPED, other.group, _EVERYBODY)
         put_tuple(out, _DROP, other.table, old)
         _put_neighbours(out, value, below, above)
@@ -206,9 +206,9 @@ def tell_affected(out: Any, event: int, own: Any, other: Any, new: int, old: int
     count = values_of_key(other.entries, own.keys[row], scratch.points)
     base = own.values[row, 0]
     alternative = own.values[old, 0] if new != NONE and old != NONE else np.nan
-    count = reaching(own.stabbing, scratch.points, count, base, alternative, scratch.found, scratch.low, scratch.high)
+    count = reaching(own.stabbing, scratch.points, count, base, alternative, scratch.found)
     for k in range(count):
-        begin(out, event, _SEMIJOINS, own.group, scratch.found[k])
+        begin(out, event, _SEMIJOINS, own.group, scratch.found[k].number)
         if new != NONE:
             put_tuple(out, _INSERT, own.table, new)
         if old != NONE:
@@ -222,17 +222,17 @@ def tell_exposed(out: Any, event: int, own: Any, other: Any, new: int, scratch: 
     below, above = _neighbours(own.entries, key, value)
     if above == value or not joins_any(other.entries, key):
         return
-    count = between(other.stabbing, below, above, value, scratch.found, scratch.low, scratch.high, len(scratch.found))
+    count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
     if count == 0:
         return
     rows = rows_of_key(other.entries, key, scratch.points, scratch.rows)
     for k in range(count):
-        start = first_from(scratch.points, 0, rows, scratch.low[k])
-        stop = first_above(scratch.points, start, rows, scratch.high[k])
+        start = first_from(scratch.points, 0, rows, scratch.found[k].low)
+        stop = first_above(scratch.points, start, rows, scratch.found[k].high)
         if start < stop:
-            begin(out, event, _SEMIJOINS, other.group, scratch.found[k])
+            begin(out, event, _SEMIJOINS, other.group, scratch.found[k].number)
             for here in range(start, stop):
-                put_tuple(out, _INSERT, other.table, scratch.rows[here])
+                put_tuple(out, _INSERT, other.table, scratch.rows[here].number)
 
 
 @bare_kernel
@@ -242,14 +242,14 @@ def tell_dropped(out: Any, event: int, own: Any, other: Any, new: int, old: int,
     below, above = _left_alone(own, new, old)
     if below == value or above == value or not joins_any(other.entries, key):
         return
-    count = between(other.stabbing, below, above, value, scratch.found, scratch.low, scratch.high, len(scratch.found))
+    count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
     if count == 0:
         return
     rows = rows_of_key(other.entries, key, scratch.points, scratch.rows)
     for k in range(count):
-        member = scratch.found[k]
-        start = first_from(scratch.points, 0, rows, scratch.low[k])
-        holds = start < rows and scratch.points[start] <= scratch.high[k]
+        member = scratch.found[k].number
+        start = first_from(scratch.points, 0, rows, scratch.found[k].low)
+        holds = start < rows and scratch.points[start] <= scratch.found[k].high
         if holds and filtering[member, own.table] != filtering[member, other.table]:
             begin(out, event, _SEMIJOINS, other.group, member)
             put_tuple(out, _DROP, other.table, old)

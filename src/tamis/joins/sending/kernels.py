@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tamis.compiled import inlined_kernel
-from tamis.joins.ranges import Floats, Integers
+from tamis.joins.ranges import Floats, Integers, Records
 
 SENT, TUPLES, NUMBERS, FULL = range(4)
 
 
+MESSAGE = np.dtype([(name, "i8") for name in ("event", "form", "group", "subscription", "first_tuple", "first_number")])
+TUPLE = np.dtype([(name, "i8") for name in ("operation", "table", "row")])
+
+
 class Sending(NamedTuple):
-    """The arrays of an outbox, for kernels: those of `Messages`, with room at the end.
+    """The arrays of an outbox, for kernels: what `Messages` has, with room at the end.
 
     `counters` says how much of each is used, and in FULL whether something did not fit. Who writes finishes a change
     first and looks then: what was written of a change that does not fit is taken back as a whole.
     """
 
-    event: Integers
-    form: Integers
-    group: Integers
-    subscription: Integers
-    first_tuple: Integers
-    first_number: Integers
-    operation: Integers
-    table: Integers
-    row: Integers
+    messages: Records
+    tuples: Records
     numbers: Floats
     counters: Integers
 
@@ -34,27 +33,27 @@ class Sending(NamedTuple):
 def begin(out: Any, event: int, form: int, group: int, subscription: int) -> None:
     """A new message: what is put in from now on is its own."""
     here = out.counters[SENT]
-    if here >= len(out.event):
+    if here >= len(out.messages):
         out.counters[FULL] = 1
         return
-    out.event[here] = event
-    out.form[here] = form
-    out.group[here] = group
-    out.subscription[here] = subscription
-    out.first_tuple[here] = out.counters[TUPLES]
-    out.first_number[here] = out.counters[NUMBERS]
+    out.messages[here].event = event
+    out.messages[here].form = form
+    out.messages[here].group = group
+    out.messages[here].subscription = subscription
+    out.messages[here].first_tuple = out.counters[TUPLES]
+    out.messages[here].first_number = out.counters[NUMBERS]
     out.counters[SENT] = here + 1
 
 
 @inlined_kernel
 def put_tuple(out: Any, operation: int, table: int, row: int) -> None:
     here = out.counters[TUPLES]
-    if here >= len(out.row):
+    if here >= len(out.tuples):
         out.counters[FULL] = 1
         return
-    out.operation[here] = operation
-    out.table[here] = table
-    out.row[here] = row
+    out.tuples[here].operation = operation
+    out.tuples[here].table = table
+    out.tuples[here].row = row
     out.counters[TUPLES] = here + 1
 
 

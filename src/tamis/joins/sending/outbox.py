@@ -1,13 +1,10 @@
-"""An outbox: what kernels write, and the messages it comes to."""
+"""An outbox: what kernels write, until it is collected."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from tamis.joins.ranges import Floats, Integers
-from tamis.joins.sending.kernels import FULL, NUMBERS, SENT, TUPLES, Sending
+from tamis.joins.sending.kernels import FULL, MESSAGE, NUMBERS, SENT, TUPLE, TUPLES, Sending
 
 
 class Outbox:
@@ -27,47 +24,23 @@ class Outbox:
 
     def grow(self) -> None:
         old = self.arrays
-        self.arrays = new = _arrays(2 * len(old.event), 2 * len(old.row), 2 * len(old.numbers))
-        for name in Sending._fields[:-1]:
-            before = getattr(old, name)
-            getattr(new, name)[: len(before)] = before
+        self.arrays = new = _arrays(2 * len(old.messages), 2 * len(old.tuples), 2 * len(old.numbers))
+        new.messages[: len(old.messages)] = old.messages
+        new.tuples[: len(old.tuples)] = old.tuples
+        new.numbers[: len(old.numbers)] = old.numbers
         new.counters[:] = old.counters
         new.counters[FULL] = 0
 
-    def ends(self) -> tuple[Integers, Integers]:
-        """`first_tuple` and `first_number` with one entry more, for the end."""
+    def filled(self) -> Sending:
+        """What is used of it."""
         out = self.arrays
-        sent = int(out.counters[SENT])
-        return (
-            np.append(out.first_tuple[:sent], out.counters[TUPLES]),
-            np.append(out.first_number[:sent], out.counters[NUMBERS]),
-        )
-
-
-def values_of(table: Integers, row: Integers, values: Sequence[Floats]) -> tuple[Integers, Floats]:
-    """The selection attributes of tuples one after the other, and where each begins; `values` by table, rows first."""
-    widths = np.array([columns.shape[1] for columns in values], np.int64)
-    first = np.concatenate([[0], np.cumsum(widths[table])]).astype(np.int64)
-    if len(values) and (widths == widths[0]).all():
-        # One width: a matrix, filled table by table.
-        wide = np.empty((len(table), widths[0]))
-        for number, columns in enumerate(values):
-            here = table == number
-            wide[here] = columns[row[here]]
-        return first, wide.reshape(-1)
-    flat = np.empty(first[-1])
-    for number, columns in enumerate(values):
-        here = np.flatnonzero(table == number)
-        flat[first[here][:, None] + np.arange(widths[number])] = columns[row[here]]
-    return first, flat
+        sent, tuples, numbers = (int(out.counters[which]) for which in (SENT, TUPLES, NUMBERS))
+        messages, part = out.messages[:sent].view(np.recarray), out.tuples[:tuples].view(np.recarray)
+        return Sending(messages, part, out.numbers[:numbers], out.counters)
 
 
 def _arrays(messages: int, tuples: int, numbers: int) -> Sending:
-    def integers(count: int) -> Integers:
-        return np.zeros(count, np.int64)
-
     return Sending(
-        event=integers(messages), form=integers(messages), group=integers(messages), subscription=integers(messages),
-        first_tuple=integers(messages), first_number=integers(messages), operation=integers(tuples),
-        table=integers(tuples), row=integers(tuples), numbers=np.zeros(numbers), counters=integers(4),
+        np.zeros(messages, MESSAGE).view(np.recarray), np.zeros(tuples, TUPLE).view(np.recarray), np.zeros(numbers),
+        np.zeros(4, np.int64),
     )  # fmt: skip

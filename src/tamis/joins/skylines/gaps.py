@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.ranges import Integers
-from tamis.joins.skylines.kernels import MISSING, SPARE_GAPS, Gaps
+from tamis.joins.skylines.kernels import GAP, MISSING, SPARE_GAPS, Gaps
 
 
 class GapStore:
@@ -21,27 +20,22 @@ class GapStore:
     def grow(self) -> None:
         """Twice the gaps if none is spare, room for the intervals that did not fit, and none for those not used."""
         old = self.arrays
-        gaps, spare, used = len(old.upper), int(old.counters[SPARE_GAPS]), int(old.length.sum())
+        gaps, spare, length = len(old.gaps), int(old.counters[SPARE_GAPS]), old.gaps["length"]
+        used = int(length.sum())
         more = gaps if spare == 0 else 0
         new = _arrays(gaps + more, max(len(old.low), 2 * (used + int(old.counters[MISSING]))))
-        for name in ("upper", "version", "length"):
-            getattr(new, name)[:gaps] = getattr(old, name)
-        starts = np.concatenate([[0], np.cumsum(old.length)]).astype(np.int64)
-        new.start[:gaps] = starts[:-1]
-        moved = np.repeat(old.start - starts[:-1], old.length) + np.arange(used)
+        new.gaps[:gaps] = old.gaps
+        starts = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+        new.gaps["start"][:gaps] = starts[:-1]
+        moved = np.repeat(old.gaps["start"] - starts[:-1], length) + np.arange(used)
         new.low[:used], new.high[:used] = old.low[moved], old.high[moved]
-        new.spare[:more] = np.arange(gaps + more - 1, gaps - 1, -1)
-        new.spare[more : more + spare] = old.spare[:spare]
+        new.gaps["spare"][:more] = np.arange(gaps + more - 1, gaps - 1, -1)
+        new.gaps["spare"][more : more + spare] = old.gaps["spare"][:spare]
         new.counters[:] = more + spare, used, 0
         self.arrays = new
 
 
 def _arrays(gaps: int, intervals: int) -> Gaps:
-    def integers(count: int) -> Integers:
-        return np.zeros(count, np.int64)
-
-    return Gaps(
-        upper=np.zeros(gaps), version=integers(gaps), start=integers(gaps), length=integers(gaps),
-        low=np.zeros(intervals), high=np.zeros(intervals), spare=np.arange(gaps - 1, -1, -1, dtype=np.int64),
-        counters=np.array([gaps, 0, 0], np.int64),
-    )  # fmt: skip
+    records = np.zeros(gaps, GAP).view(np.recarray)
+    records["spare"] = np.arange(gaps - 1, -1, -1)
+    return Gaps(records, np.zeros(intervals), np.zeros(intervals), np.array([gaps, 0, 0], np.int64))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.ordered import OrderedIndex
-from tamis.joins.ranges import Floats, Integers
-from tamis.joins.stabbing.kernels import CLUSTERS, JOURNAL, WRITTEN, Stabbing, partition
+from tamis.joins.ordered import OrderedIndex, entries_of
+from tamis.joins.ranges import Floats, Integers, Records
+from tamis.joins.stabbing.kernels import CLUSTER, CLUSTERS, JOURNAL, WRITTEN, Stabbing, partition
 
 _SLACK = 16
 
@@ -27,8 +27,8 @@ class StabbingIndex:
         self._cluster: Integers = np.empty(0, np.int64)  # of each number; -1: not a member
         self._count: Integers = np.empty(0, np.int64)  # of members, by cluster
         self._free: list[int] = []
-        self._anchors = self._lowest = self._highest = np.empty(0)
-        self._clusters: Integers = np.empty(0, np.int64)
+        self._anchors = np.empty(0)
+        self._clusters: Records = np.recarray(0, CLUSTER)
         self._counters: Integers = np.zeros(2, np.int64)
         self._journal = np.zeros((JOURNAL, 5))
         self._written = 0
@@ -44,7 +44,7 @@ class StabbingIndex:
 
     def cluster_of(self, number: int) -> float:
         """The anchor of a member's cluster."""
-        position = np.flatnonzero(self.arrays.clusters[: self.clusters] == self._cluster[number])
+        position = np.flatnonzero(self.arrays.clusters["there"][: self.clusters] == self._cluster[number])
         return float(self.arrays.anchors[position[0]])
 
     def add(self, numbers: Integers, filters: tuple[Floats, Floats], bases: tuple[Floats, Floats]) -> None:
@@ -74,8 +74,8 @@ class StabbingIndex:
             return
         self._note(numbers, 0.0)
         clusters = self._cluster[numbers]
-        self._by_low.remove(clusters, self._filter_low[numbers], numbers)
-        self._by_high.remove(clusters, -self._filter_high[numbers], numbers)
+        self._by_low.remove(entries_of(clusters, self._filter_low[numbers], numbers))
+        self._by_high.remove(entries_of(clusters, -self._filter_high[numbers], numbers))
         self._cluster[numbers] = -1
         self._members -= len(numbers)
         np.subtract.at(self._count, clusters, 1)
@@ -89,12 +89,12 @@ class StabbingIndex:
         count = self.clusters
         position = int(np.searchsorted(self._anchors[:count], low))
         if position < count and self._anchors[position] <= high:
-            cluster = int(self._clusters[position])
+            cluster = int(self._clusters["there"][position])
         else:
             cluster = self._found(position, high)
         self._count[cluster] += 1
-        self._lowest[cluster] = min(self._lowest[cluster], low)
-        self._highest[cluster] = max(self._highest[cluster], high)
+        lowest, highest = self._clusters["lowest"], self._clusters["highest"]
+        lowest[cluster], highest[cluster] = min(lowest[cluster], low), max(highest[cluster], high)
         return cluster
 
     def _found(self, position: int, anchor: float) -> int:
@@ -103,34 +103,38 @@ class StabbingIndex:
         if count == len(self._anchors):
             more = count + _SLACK
             self._anchors = np.concatenate([self._anchors, np.zeros(more)])
-            self._clusters = np.concatenate([self._clusters, np.zeros(more, np.int64)])
+            self._clusters = np.concatenate([self._clusters, np.zeros(more, CLUSTER)]).view(np.recarray)
             self._free += range(len(self._count) + more - 1, len(self._count) - 1, -1)
             self._count = np.concatenate([self._count, np.zeros(more, np.int64)])
-            self._lowest = np.concatenate([self._lowest, np.zeros(more)])
-            self._highest = np.concatenate([self._highest, np.zeros(more)])
         cluster = self._free.pop()
+        there = self._clusters["there"]
         self._anchors[position + 1 : count + 1] = self._anchors[position:count]
-        self._clusters[position + 1 : count + 1] = self._clusters[position:count]
-        self._anchors[position], self._clusters[position] = anchor, cluster
-        self._count[cluster], self._lowest[cluster], self._highest[cluster] = 0, np.inf, -np.inf
+        there[position + 1 : count + 1] = there[position:count]
+        self._anchors[position], there[position], self._count[cluster] = anchor, cluster, 0
+        self._clusters["lowest"][cluster], self._clusters["highest"][cluster] = np.inf, -np.inf
         self._counters[CLUSTERS] = count + 1
         self._expose()
         return cluster
 
     def _dissolve(self, cluster: int) -> None:
         count = self.clusters
-        position = int(np.flatnonzero(self._clusters[:count] == cluster)[0])
+        there = self._clusters["there"]
+        position = int(np.flatnonzero(there[:count] == cluster)[0])
         self._anchors[position : count - 1] = self._anchors[position + 1 : count]
-        self._clusters[position : count - 1] = self._clusters[position + 1 : count]
+        there[position : count - 1] = there[position + 1 : count]
         self._counters[CLUSTERS] = count - 1
         self._free.append(cluster)
 
     def _enter(self, numbers: Integers) -> None:
+        low, high = self._entries(numbers)
+        self._by_low.insert(low)
+        self._by_high.insert(high)
+        self._expose()
+
+    def _entries(self, numbers: Integers) -> tuple[Records, Records]:
         bases = self._base_low[numbers], self._base_high[numbers]
         low, high, clusters = self._filter_low[numbers], self._filter_high[numbers], self._cluster[numbers]
-        self._by_low.insert(clusters, low, numbers, np.column_stack((high, *bases)))
-        self._by_high.insert(clusters, -high, numbers, np.column_stack((low, *bases)))
-        self._expose()
+        return entries_of(clusters, low, numbers, high, *bases), entries_of(clusters, -high, numbers, low, *bases)
 
     def _repartition_if_due(self, changes: int) -> None:
         self._changes += changes
@@ -147,23 +151,21 @@ class StabbingIndex:
         self._cluster[numbers] = clusters
         room = count + _SLACK
         self._anchors = np.concatenate([anchors[:count], np.zeros(_SLACK)])
-        self._clusters = np.arange(room, dtype=np.int64)
+        self._clusters = np.recarray(room, CLUSTER)
+        self._clusters["there"] = np.arange(room)
+        self._clusters["lowest"], self._clusters["highest"] = np.inf, -np.inf
+        np.minimum.at(self._clusters["lowest"], clusters, low)
+        np.maximum.at(self._clusters["highest"], clusters, high)
         self._count = np.bincount(clusters, minlength=room).astype(np.int64)
         self._free = list(range(room - 1, count - 1, -1))
-        self._lowest, self._highest = np.full(room, np.inf), np.full(room, -np.inf)
-        np.minimum.at(self._lowest, clusters, low)
-        np.maximum.at(self._highest, clusters, high)
-        bases = self._base_low[numbers], self._base_high[numbers]
-        self._by_low = OrderedIndex.of(clusters, low, numbers, np.column_stack((high, *bases)))
-        self._by_high = OrderedIndex.of(clusters, -high, numbers, np.column_stack((low, *bases)))
+        self._by_low, self._by_high = (OrderedIndex.of(entries) for entries in self._entries(numbers))
         self._counters = np.array([count, self._written], np.int64)
         self._expose()
 
     def _expose(self) -> None:
         self._counters[WRITTEN] = self._written
         self.arrays = Stabbing(
-            self._anchors, self._clusters, self._lowest, self._highest, self._by_low.arrays, self._by_high.arrays,
-            self._journal, self._counters,
+            self._anchors, self._clusters, self._by_low.arrays, self._by_high.arrays, self._journal, self._counters
         )  # fmt: skip
 
     def _note(self, numbers: Integers, added: float) -> None:
