@@ -30,13 +30,18 @@ class Shape:
 
     The semijoins of one form are a group. Group `2 * e + side` has the table on that side of edge e as its base, whose
     rows it keeps where they join a selected row of the other table, the filter.
+
+    A signature is the edges along which a subscription joins: `signatures[k]`, ascending; by default each edge alone.
     """
 
     widths: tuple[int, ...]
     edges: tuple[tuple[int, int], ...]
     considered: tuple[int, ...] = ()
+    signatures: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
+        if not self.signatures:
+            object.__setattr__(self, "signatures", tuple((edge,) for edge in range(len(self.edges))))
         if not self.considered:
             object.__setattr__(self, "considered", (1,) * len(self.widths))
         if not all(1 <= some <= width for some, width in zip(self.considered, self.widths, strict=True)):
@@ -49,6 +54,10 @@ class Shape:
     @property
     def groups(self) -> int:
         return 2 * len(self.edges)
+
+    def tables_of(self, signature: int) -> tuple[int, ...]:
+        """The tables that a signature joins, ascending."""
+        return tuple(sorted({table for edge in self.signatures[signature] for table in self.edges[edge]}))
 
     def base(self, group: int) -> int:
         return self.edges[group // 2][group % 2]

@@ -7,7 +7,7 @@ import numpy as np
 from tamis.joins.edges.kernels import GAPS_FULL, INDEX_FULL, ONLY_FOLLOW, OUTBOX_FULL, Members, run
 from tamis.joins.ordered import OrderedIndex, entries_of
 from tamis.joins.ranges import LEFT, RIGHT, Integers, Ranges, Shape
-from tamis.joins.semijoins.kernels import Side
+from tamis.joins.semijoins.kernels import Side, rows_of_key
 from tamis.joins.sending import Outbox
 from tamis.joins.skylines import GapStore
 from tamis.joins.skylines.kernels import NO_GAP, ROW, Scratch
@@ -78,6 +78,14 @@ class EdgeState:
             elif missing == INDEX_FULL:
                 for entries in self._entries:
                     entries.reserve(len(entries.arrays.heads) // 2)
+
+    def rows_with(self, table: int, key: int) -> Integers:
+        """The rows of one of the tables that have a join key, by their first selection attribute."""
+        side = self._tables.index(table)
+        self._make_room(0)
+        count = rows_of_key(self._entries[side].arrays, key, self._scratch.points, self._scratch.rows)
+        numbers: Integers = self._scratch.rows["number"][:count].copy()
+        return numbers
 
     def follow(self, changes: Changes, members: Members, start: int, stop: int) -> None:
         """Only follows changes, of which others have told."""

@@ -69,9 +69,13 @@ def accepted(messages: Any, m: int, low: Any, high: Any, filtering: Any, signatu
 
 @inlined_kernel
 def _covered(low: Any, high: Any, s: int, column: int, numbers: Any, here: int, wide: int) -> bool:
-    """Whether intervals reach down to the first so many numbers, and up to the next: to the northwest of the point."""
+    """Whether intervals reach down to the first so many numbers, and up to the next: to the northwest of the point.
+
+    An empty interval reaches nothing, though its ends may lie there.
+    """
     for k in range(wide):
-        if not (low[s, column + k] <= numbers[here + k] and numbers[here + wide + k] <= high[s, column + k]):
+        start, stop = low[s, column + k], high[s, column + k]
+        if not (start <= numbers[here + k] and numbers[here + wide + k] <= stop and start <= stop):
             return False
     return True
 

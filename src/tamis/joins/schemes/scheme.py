@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.joins.edges.kernels import ENUM_J, ENUM_SJ, REF_J, REF_J_PLUS
-from tamis.joins.ranges import Integers, Ranges, Shape
+from tamis.joins.ranges import NOT_THERE, Integers, Ranges, Shape
 from tamis.joins.schemes.collecting import collected
 from tamis.joins.schemes.messages import EVERYBODY, Form, Messages, Operation
+from tamis.joins.schemes.results import write_results
 from tamis.joins.semijoins.kernels import CLU, CLU_PLUS, SUB, TUP
 from tamis.joins.sending import Outbox
 from tamis.joins.sending.kernels import SENT, TUPLES
@@ -87,8 +88,9 @@ class _ByEdges(Scheme):
         return collected(self._outboxes, values, sequence, one_to_each=self.one_to_each)
 
     def _signature(self, edge: int) -> int:
-        """The signature of an edge alone, where its subscriptions have no other."""
-        return 0
+        """The signature of an edge alone."""
+        signatures = self.state.shape.signatures
+        return signatures.index((edge,)) if (edge,) in signatures else NOT_THERE
 
 
 class EnumSJ(_ByEdges):
@@ -125,19 +127,35 @@ class RefSJCluPlus(_ByEdges):
     name, how = "ref-sj-clu+", CLU_PLUS
 
 
-class EnumJ(_ByEdges):
+class _ByResults(_ByEdges):
+    """Schemes that send join results. Two tables are joined by their edge's kernel, more of them result by result."""
+
+    def change(self, changes: Changes) -> Messages:
+        if all(len(edges) == 1 for edges in self.state.shape.signatures):
+            return super().change(changes)
+        sequence = self.state.begin(changes)
+        out = Outbox()
+        for event in range(len(changes)):
+            write_results(out, self.state, changes, event, self.how)
+            for edge in self.state.edges:
+                edge.follow(changes, self.state.members(), event, event + 1)
+        values = [rows.values for rows in self.state.rows]
+        return collected([out], values, sequence, one_to_each=self.one_to_each)
+
+
+class EnumJ(_ByResults):
     """Join results, told to each subscription (§2.3)."""
 
     name, how, one_to_each = "enum-j", ENUM_J, True
 
 
-class RefJ(_ByEdges):
+class RefJ(_ByResults):
     """Join results without selections, to whoever selects them (§2.3)."""
 
     name, how = "ref-j", REF_J
 
 
-class RefJPlus(_ByEdges):
+class RefJPlus(_ByResults):
     """Those join results that somebody selects (§2.3)."""
 
     name, how = "ref-j+", REF_J_PLUS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.joins.ranges import Integers
 from tamis.joins.sending.kernels import FULL, MESSAGE, NUMBERS, SENT, TUPLE, TUPLES, Sending
 
 
@@ -30,6 +31,24 @@ class Outbox:
         new.numbers[: len(old.numbers)] = old.numbers
         new.counters[:] = old.counters
         new.counters[FULL] = 0
+
+    def write(self, event: int, form: int, group: int, subscription: int) -> None:
+        """A new message, from Python; what is written after it is its own."""
+        while self.arrays.counters[SENT] == len(self.arrays.messages):
+            self.grow()
+        out = self.arrays
+        sent, tuples, numbers = (int(out.counters[which]) for which in (SENT, TUPLES, NUMBERS))
+        out.messages[sent] = (event, form, group, subscription, tuples, numbers)
+        out.counters[SENT] = sent + 1
+
+    def write_tuples(self, operation: int, tables: Integers, rows: Integers) -> None:
+        while self.arrays.counters[TUPLES] + len(rows) > len(self.arrays.tuples):
+            self.grow()
+        out = self.arrays
+        start = int(out.counters[TUPLES])
+        part = out.tuples[start : start + len(rows)]
+        part["operation"], part["table"], part["row"] = operation, tables, rows
+        out.counters[TUPLES] = start + len(rows)
 
     def filled(self) -> Sending:
         """What is used of it."""
