@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tamis.joins.holding import Holding
 from tamis.joins.naive import Identity, Result, Values
@@ -55,12 +56,15 @@ class Whole:
     wanted: bool = True
 
 
+Part: TypeAlias = Kept | Forgotten | Cut | Whole
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """A message as its receiver reads it. `sequence` is the number of the change that it comes of."""
 
     sequence: int
-    parts: tuple[Kept | Forgotten | Cut | Whole, ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,8 @@ class JoinClient:
     def apply(self, notes: Iterable[Note]) -> Delta:
         """Takes messages in, and says what they changed."""
         for note in notes:
-            for part in note.parts:
+            # What is new first: then a row that is replaced is never missed by its partners.
+            for part in sorted(note.parts, key=lambda part: not isinstance(part, Kept)):
                 self._apply(note.sequence, part)
         return self._delta()
 
@@ -143,7 +148,7 @@ class JoinClient:
     def _empty(self) -> Holding:
         return Holding(self.signature, self._filtering, self._add, self._remove)
 
-    def _apply(self, sequence: int, part: Kept | Forgotten | Cut | Whole) -> None:
+    def _apply(self, sequence: int, part: Part) -> None:
         match part:
             case Kept(table, identity, row, wanted):
                 self._holding.put(sequence, table, identity, row if wanted else None, self._passes(table, row))

@@ -19,7 +19,7 @@ def collected(
     `values` are those of the tables' rows; `sequence` the number of the first change. With `one_to_each` all that goes
     to one address because of one change is one message.
     """
-    parts = [outbox.filled() for outbox in outboxes if len(outbox)] or [outboxes[0].filled()]
+    parts = [outbox.filled() for outbox in outboxes if len(outbox)] or [Outbox(1).filled()]
     event, form, group, subscription = (
         np.concatenate([part.messages[name] for part in parts]) for name in ("event", "form", "group", "subscription")
     )
