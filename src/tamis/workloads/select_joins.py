@@ -57,7 +57,7 @@ class SelectJoins:
                 " AND ",
                 parts[3],
                 "",
-            )  # fmt: skip
+            )
         )
 
 
@@ -72,9 +72,11 @@ def select_joins(
     every seed, dealt to the keys at random: a few keys with many rows carry most of the joins, and where they lie would
     otherwise decide everything.
     """
-    rng = np.random.default_rng(seed)
+    # Tables and events have draws of their own: they are the same for any number of subscriptions.
+    rng = np.random.default_rng([seed, 0])
     a_low, a_high = _ranges(rng, subscriptions, (30_000, 70_000), 10_000, (20_000, 5_000))
     c_low, c_high = _ranges(rng, subscriptions, (15_000, 85_000), 6_000, (6_000, 5_000))
+    rng = np.random.default_rng([seed, 1])
     counts = rng.permutation(_counts(s_rows))
     middles = 50_000 + 10_000 * rng.permutation(_normal_quantiles(JOINING_KEYS))
     s_keys = np.repeat(rng.permutation(KEYS)[:JOINING_KEYS], counts)
