@@ -81,5 +81,5 @@ WHY = (
 
 FIGURE = Figure(
     "p3/figure-5", "server time against the number of subscriptions", CLAIM, SIZES,
-    version=1, alone=True, grid=grid, run=measured, draw=draw, table=table, verdict=verdict, shared="p3/schemes",
+    version=1, alone=True, grid=grid, run=measured, draw=draw, table=table, verdict=verdict,
 )  # fmt: skip
