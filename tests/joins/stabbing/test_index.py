@@ -19,7 +19,7 @@ class Members:
 
     def __init__(self, rng: np.random.Generator, count: int) -> None:
         low = rng.integers(0, 60, (count, 2)).astype(float)
-        high = low + rng.integers(-1, 20, (count, 2))
+        high = low + rng.integers(-1, 20, (count, 2)).astype(float)
         open_low, open_high = rng.random((count, 2)) < 0.05, rng.random((count, 2)) < 0.05
         low[open_low], high[open_high] = -np.inf, np.inf
         self.low, self.high = low, high

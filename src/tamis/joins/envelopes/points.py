@@ -11,7 +11,7 @@ from tamis.joins.stabbing.kernels import partition
 
 def envelope_of(points: Floats, centre: Floats) -> Floats:
     """Sky(points, centre) of Definition 2: the points with no other in the box between them and the centre."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         distance = np.nan_to_num(np.abs(points - centre), nan=0.0).sum(axis=1)
     kept = np.empty(len(points), np.int64)
     count = envelope(points, np.argsort(distance, kind="stable"), centre, kept)
