@@ -28,7 +28,11 @@ TRIANGLE: tuple[Shape, Signatures] = (
     Shape((1, 1, 1), ((0, 1), (1, 2), (0, 2)), signatures=((0, 1, 2), (0, 1, 2), (2,))),
     [((0, 1, 2), {0: 0, 1: 1, 2: 2}), ((0, 1, 2), {0: 2, 1: 0, 2: 2}), ((2,), {0: 2, 2: 2})],
 )
-SHAPES = {"binary": BINARY, "wide": WIDE, "chain": CHAIN, "triangle": TRIANGLE}
+ENVELOPES: tuple[Shape, Signatures] = (
+    Shape((2, 2, 1), ((0, 1), (1, 2)), considered=(2, 2, 1), signatures=((0,), (0, 1), (0, 1))),
+    [((0,), {0: 0, 1: 0}), ((0, 1), {0: 0, 1: 0, 2: 1}), ((0, 1), {0: 0, 1: 1, 2: 1})],
+)
+SHAPES = {"binary": BINARY, "wide": WIDE, "chain": CHAIN, "triangle": TRIANGLE, "envelopes": ENVELOPES}
 SEMIJOINS = [name for name in SCHEMES if "sj" in name]
 BY_RESULTS = [name for name in SCHEMES if name.endswith(("-j", "-j+"))]
 

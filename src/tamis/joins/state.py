@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -29,8 +31,14 @@ class JoinState:
 
     @property
     def subscriptions(self) -> Ranges:
-        """By number; numbers that are free have empty intervals and no tables."""
-        return self._ranges.take(np.arange(self._used))
+        """By number; numbers that are free have empty intervals and no tables. To be read at once: it changes."""
+        return Ranges(*(part[: self._used] for part in self._ranges.arrays))
+
+    def know(self, signatures: tuple[tuple[int, ...], ...]) -> None:
+        """More signatures over the same edges, after those there are."""
+        if signatures[: len(self.shape.signatures)] != self.shape.signatures:
+            raise ValueError("signatures keep their numbers: new ones come after those there are")
+        self.shape = replace(self.shape, signatures=signatures)
 
     def subscribe(self, ranges: Ranges) -> Integers:
         """Takes subscriptions in and gives their numbers."""
@@ -50,7 +58,9 @@ class JoinState:
         return numbers
 
     def unsubscribe(self, numbers: npt.ArrayLike) -> None:
+        """Lets subscriptions go; numbers that nobody has are passed over."""
         numbers = np.unique(np.asarray(numbers, np.int64))
+        numbers = numbers[self._ranges.signature[numbers] != NOT_THERE]
         ranges = self._ranges.take(numbers)
         for edge in self.edges:
             edge.remove(numbers, ranges)
@@ -68,11 +78,6 @@ class JoinState:
     def members(self, signature: int = NOT_THERE) -> Members:
         """The subscriptions for kernels; `signature` that of an edge alone."""
         return Members(self._ranges.low, self._ranges.high, self._ranges.filtering, self.shape.first_column, signature)
-
-    def signatures_of(self, table: int) -> Integers:
-        """The signatures of those who have a table."""
-        used = self.subscriptions
-        return np.unique(used.signature[used.filtering[:, table] != NOT_THERE])
 
     def begin(self, changes: Changes) -> int:
         """Ends the life of rows that went before; gives the sequence number of the first change."""

@@ -12,7 +12,7 @@ from tamis.joins.sending import Outbox
 from tamis.joins.skylines import GapStore
 from tamis.joins.skylines.kernels import NO_GAP, ROW, Scratch
 from tamis.joins.stabbing import StabbingIndex
-from tamis.joins.stabbing.kernels import FOUND
+from tamis.joins.stabbing.kernels import FOUND, WRITTEN
 from tamis.joins.tables import Changes, TableRows
 
 
@@ -86,6 +86,10 @@ class EdgeState:
         count = rows_of_key(self._entries[side].arrays, key, self._scratch.points, self._scratch.rows)
         numbers: Integers = self._scratch.rows["number"][:count].copy()
         return numbers
+
+    def version(self, side: int) -> int:
+        """How often the members of a group have changed, by the side of its base."""
+        return int(self.stabbing[side].arrays.counters[WRITTEN])
 
     def follow(self, changes: Changes, members: Members, start: int, stop: int) -> None:
         """Only follows changes, of which others have told."""

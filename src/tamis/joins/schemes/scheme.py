@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.joins.edges.kernels import ENUM_J, ENUM_SJ, REF_J, REF_J_PLUS
+from tamis.joins.envelopes.writing import EnvelopeWriter
 from tamis.joins.ranges import NOT_THERE, Integers, Ranges, Shape
 from tamis.joins.schemes.collecting import collected
 from tamis.joins.schemes.messages import EVERYBODY, Form, Messages, Operation
@@ -78,14 +80,27 @@ class _ByEdges(Scheme):
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
         self._outboxes = [Outbox() for _ in shape.edges]
+        self._envelopes = EnvelopeWriter(self.state, self.how)
 
     def change(self, changes: Changes) -> Messages:
         sequence = self.state.begin(changes)
+        if self.how <= ENUM_SJ and max(self.state.shape.considered) > 1:
+            return self._one_by_one(changes, sequence, self._envelopes.write)
         for edge, out in zip(self.state.edges, self._outboxes, strict=True):
             out.clear()
             edge.run(out, self.how, changes, self.state.members(self._signature(edge.number)), 0, len(changes))
         values = [rows.values for rows in self.state.rows]
         return collected(self._outboxes, values, sequence, one_to_each=self.one_to_each)
+
+    def _one_by_one(self, changes: Changes, sequence: int, write: Callable[[Outbox, Changes, int], None]) -> Messages:
+        """For what looks at several edges or many subscriptions at a time: each change is written, then followed."""
+        out = Outbox()
+        for event in range(len(changes)):
+            write(out, changes, event)
+            for edge in self.state.edges:
+                edge.follow(changes, self.state.members(), event, event + 1)
+        values = [rows.values for rows in self.state.rows]
+        return collected([out], values, sequence, one_to_each=self.one_to_each)
 
     def _signature(self, edge: int) -> int:
         """The signature of an edge alone."""
@@ -133,14 +148,10 @@ class _ByResults(_ByEdges):
     def change(self, changes: Changes) -> Messages:
         if all(len(edges) == 1 for edges in self.state.shape.signatures):
             return super().change(changes)
-        sequence = self.state.begin(changes)
-        out = Outbox()
-        for event in range(len(changes)):
-            write_results(out, self.state, changes, event, self.how)
-            for edge in self.state.edges:
-                edge.follow(changes, self.state.members(), event, event + 1)
-        values = [rows.values for rows in self.state.rows]
-        return collected([out], values, sequence, one_to_each=self.one_to_each)
+        return self._one_by_one(changes, self.state.begin(changes), self._write)
+
+    def _write(self, out: Outbox, changes: Changes, event: int) -> None:
+        write_results(out, self.state, changes, event, self.how)
 
 
 class EnumJ(_ByResults):

@@ -16,7 +16,7 @@ from tamis.joins.kernels import LEAST_ITEM, PLACES, Ordered, find, following, is
 from tamis.joins.ranges import Floats, Integers
 from tamis.joins.sending.kernels import NUMBERS, SENT, TUPLES, begin, put_number, put_tuple, take_back
 from tamis.joins.skylines.kernels import Gaps, cluster_based, joining_tuples, minimum_area, values_of_key
-from tamis.joins.stabbing.kernels import Stabbing, between, first_above, first_from, reaching
+from tamis.joins.stabbing.kernels import Stabbing, between, first_above, first_from, maybe_between, reaching
 
 TUP, CLU, CLU_PLUS, SUB = range(4)
 _POINTS, _SKYLINE, _EXPOSED, _DROPPED, _SEMIJOINS = 2, 3, 4, 5, 6
@@ -158,7 +158,7 @@ def expose(out: Any, event: int, own: Any, other: Any, new: int, scratch: Any) -
     """
     key, value = own.keys[new], own.values[new, 0]
     below, above = _neighbours(own.entries, key, value)
-    if above == value or not joins_any(other.entries, key):
+    if above == value or not maybe_between(other.stabbing, below, above) or not joins_any(other.entries, key):
         return
     count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
     if count == 0:
@@ -191,7 +191,9 @@ def drop(out: Any, event: int, own: Any, other: Any, new: int, old: int, scratch
     """Tells whose only row of a key an old row was that their rows of the other table join nothing any more."""
     key, value = own.keys[old], own.values[old, 0]
     below, above = _left_alone(own, new, old)
-    if below == value or above == value or not joins_any(other.entries, key):
+    if below == value or above == value or not maybe_between(other.stabbing, below, above):
+        return
+    if not joins_any(other.entries, key):
         return
     if between(other.stabbing, below, above, value, scratch.found, 1) > 0:
         begin(out, event, _DROPPED, other.group, _EVERYBODY)
@@ -220,7 +222,7 @@ def tell_exposed(out: Any, event: int, own: Any, other: Any, new: int, scratch: 
     """Enum-SJ: a message to every member that a new row brings rows of the other table into reach of, with these."""
     key, value = own.keys[new], own.values[new, 0]
     below, above = _neighbours(own.entries, key, value)
-    if above == value or not joins_any(other.entries, key):
+    if above == value or not maybe_between(other.stabbing, below, above) or not joins_any(other.entries, key):
         return
     count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
     if count == 0:
@@ -240,7 +242,9 @@ def tell_dropped(out: Any, event: int, own: Any, other: Any, new: int, old: int,
     """Enum-SJ: a message to every one-sided member whose only row of a key an old row was, if it holds rows for it."""
     key, value = own.keys[old], own.values[old, 0]
     below, above = _left_alone(own, new, old)
-    if below == value or above == value or not joins_any(other.entries, key):
+    if below == value or above == value or not maybe_between(other.stabbing, below, above):
+        return
+    if not joins_any(other.entries, key):
         return
     count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
     if count == 0:

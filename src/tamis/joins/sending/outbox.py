@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.ranges import Integers
+from tamis.joins.ranges import Floats, Integers
 from tamis.joins.sending.kernels import FULL, MESSAGE, NUMBERS, SENT, TUPLE, TUPLES, Sending
 
 
@@ -49,6 +49,14 @@ class Outbox:
         part = out.tuples[start : start + len(rows)]
         part["operation"], part["table"], part["row"] = operation, tables, rows
         out.counters[TUPLES] = start + len(rows)
+
+    def write_numbers(self, numbers: Floats) -> None:
+        while self.arrays.counters[NUMBERS] + len(numbers) > len(self.arrays.numbers):
+            self.grow()
+        out = self.arrays
+        start = int(out.counters[NUMBERS])
+        out.numbers[start : start + len(numbers)] = numbers
+        out.counters[NUMBERS] = start + len(numbers)
 
     def filled(self) -> Sending:
         """What is used of it."""

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.joins.kernels import LEAST_ITEM, PLACES, find, following, is_entry, preceding
+from tamis.joins.kernels import LEAST_ITEM, PLACES, find, is_entry, preceding
 from tamis.joins.ranges import Floats, Integers, Records
 from tamis.joins.sending.kernels import put_number
-from tamis.joins.stabbing.kernels import CLUSTERS, JOURNAL, WRITTEN, between, first_above, first_from, reaching
+from tamis.joins.stabbing.kernels import CLUSTERS, JOURNAL, WRITTEN, between, first_from, reaching, soon_above
 
 SPARE_GAPS, END, MISSING = range(3)
 NO_GAP = -1
@@ -122,7 +122,7 @@ def cluster_based(
             elif np.isnan(run_first):
                 run_first = upper
             run_last = last = upper
-            k = first_above(st.anchors, k, anchors, upper)
+            k = soon_above(st.anchors, k, anchors, upper)
             continue
         lower, below, beside = np.nan, -1, 0
         before, at = preceding(o, place, offset)
@@ -152,7 +152,7 @@ def cluster_based(
         else:
             put_number(out, upper)
         run_last = last = upper
-        k = first_above(st.anchors, k, anchors, upper)
+        k = soon_above(st.anchors, k, anchors, upper)
     if merging and not np.isnan(run_first):
         put_number(out, run_last)
         put_number(out, run_first)
@@ -162,13 +162,14 @@ def cluster_based(
 @inlined_kernel
 def _leap(o: Any, place: int, offset: int, key: int, value: float) -> tuple[int, int]:
     """The key's first row at or above a value, from a row at or below it on; past the key's rows if there is none."""
-    for _ in range(STRIDE):
-        if place >= o.counters[PLACES]:
+    if place >= o.counters[PLACES]:
+        return place, offset
+    block = o.places[place].block
+    stop = min(offset + STRIDE, o.heads[block].length)
+    while offset < stop:
+        if o.entries[block, offset].value >= value or o.entries[block, offset].key != key:
             return place, offset
-        block = o.places[place].block
-        if o.entries[block, offset].key != key or o.entries[block, offset].value >= value:
-            return place, offset
-        place, offset = following(o, place, offset)
+        offset += 1
     return find(o, key, value, LEAST_ITEM)
 
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from tamis.joins.ordered import OrderedIndex, entries_of
 from tamis.joins.ranges import Floats, Integers, Records
-from tamis.joins.stabbing.kernels import CLUSTER, CLUSTERS, JOURNAL, WRITTEN, Stabbing, partition
+from tamis.joins.stabbing.kernels import AHEAD, CLUSTER, CLUSTERS, JOURNAL, WRITTEN, Stabbing, partition
 
 _SLACK = 16
+_BOUNDS = 4096
 
 
 class StabbingIndex:
@@ -64,6 +65,7 @@ class StabbingIndex:
             return
         for number in numbers.tolist():
             self._cluster[number] = self._cluster_for(self._filter_low[number], self._filter_high[number])
+            self._look_ahead(self._filter_low[number], self._filter_high[number])
         self._enter(numbers)
         self._repartition_if_due(len(numbers))
 
@@ -96,6 +98,14 @@ class StabbingIndex:
         lowest, highest = self._clusters["lowest"], self._clusters["highest"]
         lowest[cluster], highest[cluster] = min(lowest[cluster], low), max(highest[cluster], high)
         return cluster
+
+    def _look_ahead(self, low: float, high: float) -> None:
+        """One more member ends at `high`: for all bounds that it lies above. What is taken away is not noticed."""
+        bounds, least = self._ahead["bound"], self._ahead["least"]
+        stop = int(np.searchsorted(bounds, low, side="right"))
+        # Ends ascend with the bounds, so those above `high` are the last ones.
+        start = int(np.searchsorted(least[:stop], high))
+        least[start:stop] = high
 
     def _found(self, position: int, anchor: float) -> int:
         """A new cluster, with its anchor at a position among the others."""
@@ -159,13 +169,15 @@ class StabbingIndex:
         self._count = np.bincount(clusters, minlength=room).astype(np.int64)
         self._free = list(range(room - 1, count - 1, -1))
         self._by_low, self._by_high = (OrderedIndex.of(entries) for entries in self._entries(numbers))
+        self._ahead = _ahead(low, high)
         self._counters = np.array([count, self._written], np.int64)
         self._expose()
 
     def _expose(self) -> None:
         self._counters[WRITTEN] = self._written
         self.arrays = Stabbing(
-            self._anchors, self._clusters, self._by_low.arrays, self._by_high.arrays, self._journal, self._counters
+            self._anchors, self._clusters, self._by_low.arrays, self._by_high.arrays, self._ahead, self._journal,
+            self._counters,
         )  # fmt: skip
 
     def _note(self, numbers: Integers, added: float) -> None:
@@ -184,3 +196,18 @@ class StabbingIndex:
         self._cluster = np.concatenate([self._cluster, np.full(more, -1, np.int64)])
         for name in ("_filter_low", "_filter_high", "_base_low", "_base_high"):
             setattr(self, name, np.concatenate([getattr(self, name), np.zeros(more)]))
+
+
+def _ahead(low: Floats, high: Floats) -> Records:
+    """Bounds that cut the members into parts of about one size, by their low ends."""
+    order = np.argsort(low, kind="stable")
+    starts = np.linspace(0, len(low), min(_BOUNDS, len(low)) + 1, dtype=np.int64)[:-1]
+    ahead = np.recarray(max(1, len(starts)), AHEAD)
+    ahead["bound"], ahead["least"] = -np.inf, np.inf
+    if len(starts):
+        least = np.minimum.accumulate(high[order][::-1])[::-1]
+        # Several members may have one low end: the first of them stands for all.
+        bounds = low[order][starts]
+        ahead["bound"], ahead["least"] = bounds, least[np.searchsorted(low[order], bounds)]
+        ahead["bound"][0] = -np.inf
+    return ahead

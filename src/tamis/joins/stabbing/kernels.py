@@ -12,6 +12,7 @@ from tamis.joins.ranges import Floats, Integers, Records
 
 CLUSTERS, WRITTEN = range(2)
 CLUSTER = np.dtype([("there", "i8"), ("lowest", "f8"), ("highest", "f8")])
+AHEAD = np.dtype([("bound", "f8"), ("least", "f8")])
 FOUND = np.dtype([("number", "i8"), ("low", "f8"), ("high", "f8")])
 JOURNAL = 4096  # changes remembered; who is further behind looks at everything again
 
@@ -25,6 +26,9 @@ class Stabbing(NamedTuple):
     its filter interval, its number; beside them the high end, and the base interval. `by_high` is the same from the
     other end: minus the high end, beside it the low end and the base interval.
 
+    `ahead[k].least` is no more than the high end of any member whose low end is `ahead[k].bound` or above, for
+    ascending bounds the first of which is minus infinity: a glance that tells most gaps to be too narrow for anybody.
+
     The last changes stand in `journal`, at their number modulo its length: the filter interval, the base interval, and
     1 for a member added, 0 for one removed. `counters[WRITTEN]` numbers the next.
     """
@@ -33,6 +37,7 @@ class Stabbing(NamedTuple):
     clusters: Records
     by_low: Ordered
     by_high: Ordered
+    ahead: Records
     journal: Floats
     counters: Integers
 
@@ -67,6 +72,17 @@ def first_above(numbers: Any, start: int, stop: int, bound: float) -> int:
 
 
 @inlined_kernel
+def soon_above(numbers: Any, start: int, stop: int, bound: float) -> int:
+    """The same where it is likely to be near the start."""
+    near = min(start + 8, stop)
+    while start < near:
+        if numbers[start] > bound:
+            return start
+        start += 1
+    return first_above(numbers, start, stop, bound)
+
+
+@inlined_kernel
 def first_from(numbers: Any, start: int, stop: int, bound: float) -> int:
     """The first position from start on whose number is the bound or above."""
     while start < stop:
@@ -76,6 +92,19 @@ def first_from(numbers: Any, start: int, stop: int, bound: float) -> int:
         else:
             stop = middle
     return start
+
+
+@inlined_kernel
+def maybe_between(st: Any, below: float, above: float) -> bool:
+    """False if no member's filter interval lies strictly between two values (NaN: no bound there)."""
+    low, high = 0, len(st.ahead)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if st.ahead[middle].bound <= below:
+            low = middle
+        else:
+            high = middle
+    return not (st.ahead[low].least >= above)
 
 
 @bare_kernel
