@@ -32,7 +32,7 @@ class JoinState:
     @property
     def subscriptions(self) -> Ranges:
         """By number; numbers that are free have empty intervals and no tables. To be read at once: it changes."""
-        return Ranges(*(part[: self._used] for part in self._ranges.arrays))
+        return self._ranges.take(slice(self._used))
 
     def know(self, signatures: tuple[tuple[int, ...], ...]) -> None:
         """More signatures over the same edges, after those there are."""
