@@ -133,7 +133,7 @@ class Ranges:
         """What kernels take, in their order."""
         return self.low, self.high, self.filtering, self.signature
 
-    def take(self, numbers: Sequence[int] | Integers | Mask) -> Ranges:
+    def take(self, numbers: Sequence[int] | Integers | Mask | slice) -> Ranges:
         return Ranges(self.low[numbers], self.high[numbers], self.filtering[numbers], self.signature[numbers])
 
     def members(self, shape: Shape, group: int) -> Mask:

@@ -32,7 +32,7 @@ class JoinState:
     @property
     def subscriptions(self) -> Ranges:
         """By number; numbers that are free have empty intervals and no tables. To be read at once: it changes."""
-        return Ranges(*(part[: self._used] for part in self._ranges.arrays))
+        return self._ranges.take(slice(self._used))
 
     def know(self, signatures: tuple[tuple[int, ...], ...]) -> None:
         """More signatures over the same edges, after those there are."""
@@ -59,14 +59,14 @@ class JoinState:
 
     def unsubscribe(self, numbers: npt.ArrayLike) -> None:
         """Lets subscriptions go; numbers that nobody has are passed over."""
-        numbers = np.unique(np.asarray(numbers, np.int64))
-        numbers = numbers[self._ranges.signature[numbers] != NOT_THERE]
-        ranges = self._ranges.take(numbers)
+        named = np.unique(np.asarray(numbers, np.int64))
+        going: Integers = named[self._ranges.signature[named] != NOT_THERE]
+        ranges = self._ranges.take(going)
         for edge in self.edges:
-            edge.remove(numbers, ranges)
-        for mine, nobody in zip(self._ranges.arrays, _nobody(self.shape, len(numbers)).arrays, strict=True):
-            mine[numbers] = nobody
-        self._free = np.concatenate([self._free, numbers])
+            edge.remove(going, ranges)
+        for mine, nobody in zip(self._ranges.arrays, _nobody(self.shape, len(going)).arrays, strict=True):
+            mine[going] = nobody
+        self._free = np.concatenate([self._free, going])
 
     def load(self, table: int, values: npt.ArrayLike, keys: npt.ArrayLike) -> Integers:
         """Rows that are there from the beginning: nobody is told. Gives their numbers."""
