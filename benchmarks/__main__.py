@@ -30,6 +30,7 @@ LINES = {
     "streaming-latency": "streaming_latency",
     "json-lines": "json_lines",
     "schedules": "schedules",
+    "joins": "joins",
     "service-throughput": "service_throughput",
     "service-latency": "service_latency",
     "service-kills": "service_kills",

@@ -19,6 +19,7 @@ _ROOMS = (
     "matching",
     "routing",
     "operators",
+    "joins",
     "analysis",
 )  # those with kernels; each may use those before it
 

@@ -7,16 +7,19 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError
+from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
+from tamis.joins.client import Delta
+from tamis.joins.server import JoinServer
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
 from tamis.language.cutting import is_proper
+from tamis.language.joins import are_joins
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
 from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
@@ -64,6 +67,14 @@ Operators: TypeAlias = Iterable[Operator | str]
 """Operators themselves, or the names of operators that installed packages offer."""
 
 
+@dataclass(frozen=True, slots=True)
+class JoinChanges:
+    """What a batch of events did to joins: how the content of each affected one changed, and the events refused."""
+
+    by_subscription: dict[str, Delta]
+    refused: list[Violation]
+
+
 class Index:
     """Subscriptions compiled for matching under one schema.
 
@@ -73,7 +84,12 @@ class Index:
     """
 
     def __init__(
-        self, schema: Schema, matcher: Matcher, limits: Limits = DEFAULT_LIMITS, calling: CallingPart | None = None
+        self,
+        schema: Schema,
+        matcher: Matcher,
+        limits: Limits = DEFAULT_LIMITS,
+        calling: CallingPart | None = None,
+        joins: JoinServer | None = None,
     ) -> None:
         self.schema = schema
         self.errors: list[tuple[str, FilterError]] = []
@@ -81,7 +97,13 @@ class Index:
         self._limits = limits
         self._calling = calling  # those subscriptions that call operators; None where there are no operators to call
         self._operators = NO_OPERATORS if calling is None else calling.signatures
+        self._joins = JoinServer(schema, limits=limits) if joins is None else joins
         self.version = 0
+
+    @property
+    def joins(self) -> JoinServer:
+        """The tables, and those subscriptions that join them."""
+        return self._joins
 
     @property
     def matcher(self) -> Matcher:
@@ -99,18 +121,24 @@ class Index:
         found = self._matcher.match(batch)
         return found.and_also(*self._calling.match(batch)) if self._calling else found
 
+    def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> JoinChanges:
+        """Makes the changes of tables that events ask for, and says how the content of joins changed."""
+        applied = self._joins.apply(events)
+        return JoinChanges(self._joins.notifications(applied), applied.refused)
+
     def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added."""
         ids = _ids(subscriptions)
         for id in ids.to_pylist():
             if id in self:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
-        new = _bound(ids, subscriptions, self.schema, self._limits, self._operators)
+        subscriptions, joins = _separated(ids, subscriptions, self.schema)
+        new = _bound(_ids(subscriptions), subscriptions, self.schema, self._limits, self._operators)
         self._matcher.add(plain_part(new))
         if self._calling is not None:
             self._calling.add(new)
+        refused = [*_refused(new), *self._joins.add(joins)]
         self.version += 1
-        refused = _refused(new)
         self.errors += refused
         return refused
 
@@ -120,6 +148,9 @@ class Index:
         for id in given:
             if id not in self:
                 raise SubscriptionError(f"there is no subscription {id!r}")
+        if joined := [id for id in given if id in self._joins]:
+            self._joins.remove(joined)
+            given = [id for id in given if id not in joined]
         if self._calling:
             self._calling.remove([id for id in given if id in self._calling])
         self._matcher.remove([id for id in given if id in self._matcher] if self._calling is not None else given)
@@ -131,6 +162,8 @@ class Index:
         Of a subscription that calls operators also what was evaluated, in which order, and what that decided.
         """
         text = self.text(id)
+        if id in self._joins:
+            raise SubscriptionError(f"{id!r} joins tables, so that no single event decides; ask index.joins.content")
         if self._calling and id in self._calling:
             return self._calling.explain(self.schema.to_arrow([event]), id)
         return explain(text, event, self.schema, self._limits)
@@ -144,22 +177,25 @@ class Index:
         """A subscription's filter as it was written."""
         if id not in self:
             raise SubscriptionError(f"there is no subscription {id!r}")
+        if id in self._joins:
+            return self._joins.text(id)
         return self._calling.text(id) if self._calling and id in self._calling else self._matcher.text(id)
 
     def ids(self) -> pa.Array:
         """The ids of all subscriptions, in no particular order."""
         plain = self._matcher.ids()
-        return pa.concat_arrays([plain, pa.array(self._calling.ids(), plain.type)]) if self._calling else plain
+        others = [*(self._calling.ids() if self._calling else ()), *self._joins.ids()]
+        return pa.concat_arrays([plain, pa.array(others, plain.type)]) if others else plain
 
     def calling_ids(self) -> list[str]:
         """The ids of those subscriptions that call operators."""
         return self._calling.ids() if self._calling else []
 
     def __len__(self) -> int:
-        return len(self._matcher) + (len(self._calling) if self._calling else 0)
+        return len(self._matcher) + (len(self._calling) if self._calling else 0) + len(self._joins)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._matcher or (self._calling is not None and id in self._calling)
+        return id in self._matcher or (self._calling is not None and id in self._calling) or id in self._joins
 
     def __repr__(self) -> str:
         return f"<Index of {len(self)} subscriptions, {self._matcher.name}>"
@@ -169,6 +205,8 @@ class Index:
         folder = Path(path)
         if folder.exists():
             raise IndexFileError(f"{folder} exists already; save to a new folder")
+        if len(self._joins):
+            raise IndexFileError("an index with joins is not saved yet: its tables live in memory only")
         temporary = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -215,6 +253,8 @@ def compile(
 ) -> Index:
     """Compiles `{id: filter}`, or an Arrow table with string columns `id` and `filter`, into an index.
 
+    A text that begins with SELECT is a join of the schema's tables and goes to `index.joins`.
+
     A filter that is refused does not stop the others: it is reported in `index.errors` under its id. `options` are the
     matcher's own, if it has any; they are saved with the index. `matcher` is one of `MATCHERS`, or "auto" for the one
     that is fastest by all that was measured; `index.matcher.name` tells which that is. Filters may call the
@@ -232,12 +272,35 @@ def compile(
         given["options"] = kind.options.from_dict(options)
     calling = None if operators is None else CallingPart.of(operators, schema, limits, schedule, matcher, statistics)
     signatures = NO_OPERATORS if calling is None else calling.signatures
+    subscriptions, joins = _separated(_ids(subscriptions), subscriptions, schema)
     new = _bound(_ids(subscriptions), subscriptions, schema, limits, signatures)
     index = Index(schema, kind.build(plain_part(new), schema, statistics, **given), limits, calling)
     if calling is not None:
         calling.add(new)
-    index.errors = _refused(new)
+    index.errors = [*_refused(new), *index.joins.add(joins)]
     return index
+
+
+def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Texts, dict[str, str]]:
+    """The filters, and the joins, of which there are none where there are no tables."""
+    if not schema.tables:
+        return subscriptions, {}
+    if not isinstance(subscriptions, Mapping):
+        texts = _column(subscriptions, "filter")
+    elif (texts := _strings(subscriptions.values())) is None:
+        texts = _strings(_texts_only(subscriptions.values()))
+    found = are_joins(texts)
+    if not found.any():
+        return subscriptions, {}
+    mask = pa.array(found)
+    joins = dict(zip(ids.filter(mask).to_pylist(), pc.filter(texts, mask).to_pylist(), strict=True))
+    if isinstance(subscriptions, Mapping):
+        return {id: text for id, text in subscriptions.items() if id not in joins}, joins
+    return pa.table({"id": ids, "filter": texts}).filter(pa.array(~found)), joins
+
+
+def _texts_only(given: Iterable[object]) -> Iterable[object]:
+    return (text if is_proper(text) else None for text in given)
 
 
 def _bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits, operators: Signatures) -> Subscriptions:
@@ -245,7 +308,7 @@ def _bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits, 
         texts = _column(subscriptions, "filter")
     elif (texts := _strings(subscriptions.values())) is None:
         # What Arrow cannot hold is no filter either: `bind` says why.
-        proper = _strings(text if is_proper(text) else None for text in subscriptions.values())
+        proper = _strings(_texts_only(subscriptions.values()))
         return Subscriptions(ids, proper, bind(list(subscriptions.values()), schema, limits, operators))
     return Subscriptions(ids, texts, bind(texts, schema, limits, operators))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Rule = Literal["R1", "R2", "R3", "domain", "form"]
+Rule = Literal["R1", "R2", "R3", "domain", "form", "table"]
 
 _SHOWN_VIOLATIONS = 5
 _SHOWN_TEXT = 100
@@ -39,7 +39,8 @@ class Violation:
     """One way in which one event breaks its schema.
 
     R1, R2 and R3 are Le Subscribe's consistency rules; `domain`: a value that its attribute's domain does not have;
-    `form`: something that is no event at all, in which case `attribute` is empty or names the part at fault.
+    `form`: something that is no event at all, in which case `attribute` is empty or names the part at fault; `table`:
+    a change that the table it is for cannot take.
     """
 
     event: int

@@ -17,7 +17,7 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import Between, Like, Not, OneOf, Order, Present, Slot, equals
 from tamis.language.shapes import Bound
-from tamis.language.templates import TEMPLATES, Template, TemplateCache
+from tamis.language.templates import TEMPLATES, Template, TemplateCache, make_template
 from tests.language.auction import SCHEMA
 from tests.language.test_meaning import rows_of
 
@@ -198,34 +198,25 @@ def test_texts_with_equal_hashes_but_different_shapes_stay_apart() -> None:
 
 def test_a_shape_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    cache = TemplateCache()
-    monkeypatch.setattr("tamis.language.shapes.TEMPLATES", cache)
-    from tamis.language import templates
-
-    original = templates.make_template
 
     def counted(text: str, *rest: Any) -> Template | None:
         made.append(text)
-        return original(text, *rest)
+        return make_template(text, *rest)
 
-    monkeypatch.setattr(templates, "make_template", counted)
+    monkeypatch.setattr("tamis.language.shapes.TEMPLATES", TemplateCache(counted))
     bind([f"bids = {row} AND sold" for row in range(1_000)], SCHEMA)
     bind(["bids = 7 AND sold"], SCHEMA)
     assert made == ["bids = 0 AND sold"]
 
 
 def test_many_rare_shapes_are_parsed_by_their_few_terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.language import templates
-
     made: list[str] = []
-    original = templates.make_template
 
     def counted(text: str, *rest: Any) -> Template | None:
         made.append(text)
-        return original(text, *rest)
+        return make_template(text, *rest)
 
-    monkeypatch.setattr("tamis.language.shapes.TEMPLATES", TemplateCache())
-    monkeypatch.setattr(templates, "make_template", counted)
+    monkeypatch.setattr("tamis.language.shapes.TEMPLATES", TemplateCache(counted))
     terms = [
         "bids = 1",
         "quantity BETWEEN 2 AND 5",
@@ -245,7 +236,7 @@ def test_many_rare_shapes_are_parsed_by_their_few_terms(monkeypatch: pytest.Monk
 
 
 def test_the_cache_of_shapes_is_bounded() -> None:
-    cache = TemplateCache(size=3, longest=20)
+    cache = TemplateCache(make_template, size=3, longest=20)
     for number in range(10):
         cache.template(f"shape {number}", "sold", list, SCHEMA, DEFAULT_LIMITS)
     cache.template("x" * 21, "sold", list, SCHEMA, DEFAULT_LIMITS)
@@ -287,7 +278,7 @@ def test_many_texts_of_few_shapes_cost_microseconds_each() -> None:
 
 
 def test_a_value_that_is_refused_does_not_spoil_its_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.language.shapes.TEMPLATES", TemplateCache())
+    monkeypatch.setattr("tamis.language.shapes.TEMPLATES", TemplateCache(make_template))
     for bad, good in [
         ("price > 1e999", "price > 1e9"),
         ("period = 'XX'", "period = 'XVI'"),

@@ -25,6 +25,8 @@ class Limits:
     """The same over all alternatives."""
     arithmetic: int = 100
     """Numbers, variables and attributes in one side of a comparison of variables."""
+    tables: int = 16
+    """Tables in a join."""
     pattern: int = 1_000
     """Characters in a LIKE or RLIKE pattern."""
     pattern_memory: int = 1 << 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -41,7 +41,7 @@ def parse(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS, operators:
 def check(text: str, schema: Schema, comparisons: Comparisons, operators: Signatures = NO_OPERATORS) -> Tree:
     """As `parse`, with leaves of the given making."""
     calling = Calling(text, schema, operators, comparisons)
-    checker = _Checker(text, schema, comparisons, calling)
+    checker = Checker(text, schema, comparisons, calling)
     expression = read(text, comparisons.limits, operators)
     try:
         if operators:
@@ -51,7 +51,7 @@ def check(text: str, schema: Schema, comparisons: Comparisons, operators: Signat
         raise FilterTooComplex("the filter is nested too deeply; take parentheses off", text, 0, len(text)) from None
 
 
-class _Checker:
+class Checker:
     """Turns sqlglot's expressions into leaves and connectives, or says what is wrong with them."""
 
     def __init__(self, text: str, schema: Schema, comparisons: Comparisons, calling: Calling) -> None:
@@ -64,7 +64,7 @@ class _Checker:
     def condition(self, node: exp.Expr) -> Tree:
         match node:
             case exp.And() | exp.Or():
-                items = tuple(self.condition(item) for item in _chain(node))
+                items = tuple(self.condition(item) for item in chain(node))
                 return And(items) if isinstance(node, exp.And) else Or(items)
             case exp.Paren():
                 return self.condition(node.this)
@@ -217,10 +217,14 @@ class _Checker:
             raise self.error(FilterSyntaxError, message, node)
         if not isinstance(node, exp.Column | exp.Dot):
             raise self.no_attribute(node)
-        name = ".".join(part.name for part in node.parts)
+        return self.named(".".join(part.name for part in node.parts), node)
+
+    def named(self, name: str, node: exp.Expr) -> Attribute:
+        """The attribute that a name in the text stands for."""
         attribute = self.schema.attributes.get(name)
         if attribute is None:
-            raise self.error(FilterTypeError, f"there is no attribute {name}; {_suggestion(name, self.schema)}", node)
+            remedy = suggestion(name, self.schema.attributes, "the schema")
+            raise self.error(FilterTypeError, f"there is no attribute {name}; {remedy}", node)
         return attribute
 
     def no_attribute(self, node: exp.Expr) -> FilterError:
@@ -245,7 +249,7 @@ class _Checker:
         return kind(message, self.text, *span(node))
 
 
-def _chain(node: exp.Expr) -> Iterable[exp.Expr]:
+def chain(node: exp.Expr) -> Iterable[exp.Expr]:
     """The operands of a run of one connective, which sqlglot nests to the left however long it is."""
     kind, items = type(node), []
     while type(node) is kind:
@@ -259,9 +263,10 @@ def _described(attribute: Attribute) -> str:
     return domain.kind if domain.name == domain.kind or not domain.name else f"{domain.kind} ({domain.name})"
 
 
-def _suggestion(name: str, schema: Schema) -> str:
-    lowered = {known.lower(): known for known in schema.attributes}
+def suggestion(name: str, known: Collection[str], owner: str) -> str:
+    """What a name that `owner` does not have may have been meant to be."""
+    lowered = {one.lower(): one for one in known}
     close = get_close_matches(name.lower(), lowered, 1)
     if close:
         return f"did you mean {lowered[close[0]]}?"
-    return "the schema has " + ", ".join(list(schema.attributes)[:8]) + (", ..." if len(schema.attributes) > 8 else "")
+    return f"{owner} has " + ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")

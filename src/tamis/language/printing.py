@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Protocol
 
 from tamis.language.called_form import CalledFilter
 from tamis.language.calls import Argument, Arithmetic, Call, Called, Expression, Field, Moment, Variable
@@ -25,14 +27,21 @@ from tamis.language.predicates import (
 )
 from tamis.language.rewrites.separate_calls import Case
 from tamis.language.timestamps import EARLIEST, LATEST, write_timestamp
-from tamis.schema import Schema
+from tamis.schema import Attribute
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _EXACT = 1 << 53
 _BINDS = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
-def print_filter(filter: Filter | CalledFilter, schema: Schema) -> str:
+class Typed(Protocol):
+    """What printing has to know of a schema: the attributes by the names that they are printed under."""
+
+    @property
+    def attributes(self) -> Mapping[str, Attribute]: ...
+
+
+def print_filter(filter: Filter | CalledFilter, schema: Typed) -> str:
     """The filter's canonical text: equal filters have equal texts, and its normal form is the filter again."""
     if isinstance(filter, CalledFilter):
         return _either([_case(case, schema) for case in filter.cases]) or "FALSE"
@@ -51,7 +60,7 @@ def _either(texts: list[str]) -> str:
     return " OR ".join(f"({text})" if " AND " in text else text for text in texts)
 
 
-def _case(case: Case, schema: Schema) -> str:
+def _case(case: Case, schema: Typed) -> str:
     guard = _either([_all_of([print_literal(one, schema) for one in conjunct]) for conjunct in case.guard])
     guards = [] if guard == "TRUE" and case.called else [f"({guard})" if len(case.guard) > 1 else guard]
     return _all_of([*guards, *map(print_called, case.called)])
@@ -73,7 +82,7 @@ def _part(part: Argument | Expression) -> str:
         case Variable(name):
             return f"?{name}"
         case Field(attribute):
-            return _name(attribute)
+            return print_name(attribute)
         case Moment(microseconds):
             return f"?{microseconds.number}" if isinstance(microseconds, Slot) else _moment(microseconds)
         case Arithmetic(operator, left, right):
@@ -88,7 +97,7 @@ def _in_parentheses(side: Expression, least: int) -> str:
     return f"({_part(side)})" if lesser else _part(side)
 
 
-def print_literal(literal: Literal, schema: Schema) -> str:
+def print_literal(literal: Literal, schema: Typed) -> str:
     """One literal, so that it can stand between ANDs."""
     negated = isinstance(literal, Not)
     leaf = literal.leaf if isinstance(literal, Not) else literal
@@ -96,27 +105,27 @@ def print_literal(literal: Literal, schema: Schema) -> str:
     match leaf:
         case Versus(left, operator, right):
             if operator == "=" and negated:
-                return f"{_name(left)} != {_name(right)}"
-            return f"{no}{_name(left)} {operator} {_name(right)}"
+                return f"{print_name(left)} != {print_name(right)}"
+            return f"{no}{print_name(left)} {operator} {print_name(right)}"
         case Between():
             return _between(leaf, negated, schema)
         case OneOf(attribute, values):
             listed = ", ".join(_value(value, attribute, schema) for value in values)
-            return f"{_name(attribute)} {no}IN ({listed})"
+            return f"{print_name(attribute)} {no}IN ({listed})"
         case Order(attribute, operator, value):
-            return f"{no}{_name(attribute)} {operator} {_value(value, attribute, schema)}"
+            return f"{no}{print_name(attribute)} {operator} {_value(value, attribute, schema)}"
         case Like(attribute, pattern, ignore_case):
-            return f"{_name(attribute)} {no}{'ILIKE' if ignore_case else 'LIKE'} {_quoted(pattern)}"
+            return f"{print_name(attribute)} {no}{'ILIKE' if ignore_case else 'LIKE'} {_quoted(pattern)}"
         case RLike(attribute, pattern):
-            return f"{_name(attribute)} {no}RLIKE {_quoted(pattern)}"
+            return f"{print_name(attribute)} {no}RLIKE {_quoted(pattern)}"
         case Present(attribute):
-            return f"{_name(attribute)} IS {'NULL' if negated else 'NOT NULL'}"
+            return f"{print_name(attribute)} IS {'NULL' if negated else 'NOT NULL'}"
         case Never():
             return _never(leaf, negated)
 
 
-def _between(leaf: Between, negated: bool, schema: Schema) -> str:
-    name, no = _name(leaf.attribute), "NOT " if negated else ""
+def _between(leaf: Between, negated: bool, schema: Typed) -> str:
+    name, no = print_name(leaf.attribute), "NOT " if negated else ""
     low = None if leaf.low is None else _value(leaf.low, leaf.attribute, schema)
     high = None if leaf.high is None else _value(leaf.high, leaf.attribute, schema)
     if leaf.is_equality:
@@ -138,11 +147,11 @@ def _between(leaf: Between, negated: bool, schema: Schema) -> str:
 
 def _never(leaf: Leaf, negated: bool) -> str:
     assert isinstance(leaf, Never)
-    name = _name(leaf.attribute)
+    name = print_name(leaf.attribute)
     return f"{name} IS NOT NULL" if negated else f"{name} IS NULL AND {name} IS NOT NULL"
 
 
-def _value(value: Operand, attribute: str, schema: Schema) -> str:
+def _value(value: Operand, attribute: str, schema: Typed) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and schema.attributes[attribute].domain.kind == "timestamp":
         return _moment(int(value))  # type: ignore[arg-type]
@@ -169,7 +178,8 @@ def _quoted(text: str | Slot) -> str:
     return f"?{text.number}" if isinstance(text, Slot) else "'" + text.replace("'", "''") + "'"
 
 
-def _name(attribute: str) -> str:
+def print_name(attribute: str) -> str:
+    """A name, in quotes where it would not be read as one."""
     if _PLAIN.fullmatch(attribute) and not any(part.upper() in WORDS for part in attribute.split(".")):
         return attribute
     return '"' + attribute.replace('"', '""') + '"'

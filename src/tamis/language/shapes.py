@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
+from tamis.language.batches import chunks, kept, read_columns
 from tamis.language.called_form import CalledFilter, bound_form
-from tamis.language.columns import Column, read_column
-from tamis.language.cutting import Cutting, as_strings, is_proper
+from tamis.language.columns import Column
+from tamis.language.cutting import Cutting, is_proper
 from tamis.language.few import cut_one, read_value
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
@@ -24,8 +25,6 @@ from tamis.language.terms import terms_of
 from tamis.schema import Schema
 
 _NO_TEXT = "a filter is a text, and this is {}; write TRUE for a filter that every event passes"
-_LARGEST = 1 << 30
-_FEW = 16
 # So many shapes of fewer than so many texts are worth looking at term by term.
 _MANY, _RARE = 64, 8
 _STRING = partial(pa.array, type=pa.string())
@@ -84,7 +83,7 @@ def bind(
     """The normal forms of all texts. One that is no filter over the schema is among the errors and stops no other."""
     bound = Bound(len(texts), limits=limits)
     first = 0
-    for chunk in _chunks(texts):
+    for chunk in chunks(texts):
         _Binding(bound, first, schema, limits, operators).bind(chunk)
         first += len(chunk)
     bound.errors.sort(key=lambda error: error[0])
@@ -133,10 +132,10 @@ class _Binding:
             if len(block.template.conjuncts) != 1:
                 fits[owners[block.rows]] = False
         for block in inner.blocks:
-            kept = fits[owners[block.rows]]
-            if kept.any():
-                columns = tuple(_kept(column, kept) for column in block.columns)
-                self.bound.terms.append(Block(rows[owners[block.rows[kept]]] + self.first, block.template, columns))
+            sound = fits[owners[block.rows]]
+            if sound.any():
+                columns = tuple(kept(column, sound) for column in block.columns)
+                self.bound.terms.append(Block(rows[owners[block.rows[sound]]] + self.first, block.template, columns))
         done = np.zeros(len(texts), np.bool_)
         done[rows[fits]] = True
         return [left for some in shapes if len(left := some[~done[some]])]
@@ -157,19 +156,13 @@ class _Binding:
     def bind_template(
         self, template: Template, texts: pa.StringArray, cutting: Cutting, rows: npt.NDArray[np.int64]
     ) -> None:
-        columns: list[Column] = []
-        fits: npt.NDArray[np.bool_] | None = None
-        for number, reading in enumerate(template.readings):
-            column, these = read_column(reading, cutting, cutting.literals(rows, number), self.limits)
-            columns.append(column)
-            fits = these if fits is None else fits if these is None else fits & these
+        columns, fits = read_columns(template.readings, cutting, rows, self.limits)
         if fits is not None:
             for row in rows[~fits].tolist():
                 self.bind_alone(row, texts[row].as_py())
             rows = rows[fits]
-            columns = [_kept(column, fits) for column in columns]
         if len(rows):
-            self.append(rows + self.first, template.filter, tuple(columns))
+            self.append(rows + self.first, template.filter, columns)
 
     def bind_one(self, row: int, text: object) -> None:
         """As a shape with one row, where that saves a parse."""
@@ -205,39 +198,3 @@ class _Binding:
             self.bound.called.append(CalledBlock(rows, filter, columns))
         else:
             self.bound.blocks.append(Block(rows, filter, columns))
-
-
-def _kept(column: Column, mask: npt.NDArray[np.bool_]) -> Column:
-    return column.filter(pa.array(mask)) if isinstance(column, pa.Array) else column[mask]
-
-
-def _chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.StringArray | Sequence[object]]:
-    """The texts in order: few, or what Arrow cannot hold, as they are; many as Arrow strings below two gigabytes."""
-    if len(texts) <= _FEW:
-        yield texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
-        return
-    if not isinstance(texts, pa.Array | pa.ChunkedArray):
-        strings = as_strings(texts)
-        if strings is None:
-            yield from _around_oddities(texts)
-            return
-        texts = strings
-    for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-        if pa.types.is_dictionary(chunk.type):
-            chunk = chunk.dictionary_decode()
-        if not pa.types.is_string(chunk.type) and chunk.nbytes > _LARGEST and len(chunk) > 1:
-            yield from _chunks(chunk[: len(chunk) // 2])
-            yield from _chunks(chunk[len(chunk) // 2 :])
-        else:
-            yield chunk.cast(pa.string())
-
-
-def _around_oddities(texts: Sequence[object]) -> Iterator[pa.StringArray | Sequence[object]]:
-    """Runs of proper texts, and what stands between them by itself."""
-    start = 0
-    for row, text in enumerate(texts):
-        if not is_proper(text):
-            yield from _chunks(texts[start:row])
-            yield [text]
-            start = row + 1
-    yield from _chunks(texts[start:])

@@ -45,18 +45,7 @@ _REFUSED = {
 
 def read(text: str, limits: Limits, operators: Collection[str] = ()) -> exp.Expr:
     """The filter's syntax as sqlglot has it, every leaf with its position in `meta`; `operators` may be called."""
-    if len(text) > limits.text:
-        message = f"the filter has {len(text):,} characters, and at most {limits.text:,} are taken; split it"
-        raise FilterTooComplex(message, text, limits.text, len(text))
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        message = "the text holds half a surrogate pair, which is no character; leave it out"
-        raise FilterSyntaxError(message, text.encode("utf-8", "replace").decode(), error.start, error.end) from None
-    try:
-        tokens = _DIALECT.tokenize(text)
-    except TokenError:
-        raise _unfinished(text) from None
+    tokens = tokens_of(text, limits)
     if not tokens:
         message = "the filter is empty; write TRUE for a filter that every event passes"
         raise FilterSyntaxError(message, text, 0, len(text))
@@ -71,6 +60,22 @@ def read(text: str, limits: Limits, operators: Collection[str] = ()) -> exp.Expr
     if len(parsed) != 1 or parsed[0] is None:
         raise FilterSyntaxError("the filter cannot be read; write one condition", text, 0, len(text))
     return parsed[0]
+
+
+def tokens_of(text: str, limits: Limits) -> list[Token]:
+    """The words and signs of a text that is not too long."""
+    if len(text) > limits.text:
+        message = f"the filter has {len(text):,} characters, and at most {limits.text:,} are taken; split it"
+        raise FilterTooComplex(message, text, limits.text, len(text))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = "the text holds half a surrogate pair, which is no character; leave it out"
+        raise FilterSyntaxError(message, text.encode("utf-8", "replace").decode(), error.start, error.end) from None
+    try:
+        return _DIALECT.tokenize(text)
+    except TokenError:
+        raise _unfinished(text) from None
 
 
 def span(node: exp.Expr) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from tamis.errors import FilterError
 from tamis.language.called_form import CalledFilter, bound_form
@@ -27,6 +27,8 @@ from tamis.schema import Attribute, Schema
 Role: TypeAlias = Literal["value", "like", "rlike"]
 Span: TypeAlias = tuple[int, int, int]
 """Start, end and kind (kernels.py) of a literal, in characters."""
+T = TypeVar("T")
+Maker: TypeAlias = Callable[[str, Sequence[Span], Schema, Limits, Signatures], T | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +62,27 @@ def make_template(
     expression or an escape, or of a type that its attribute does not have.
     """
     places = {start: (number, end, kind) for number, (start, end, kind) in enumerate(spans)}
-    comparisons = _Slotted(text, limits, places)
+    comparisons = Slotted(text, limits, places)
     try:
         filter = bound_form(check(text, schema, comparisons, operators), schema, limits, text)
-    except (FilterError, _NoSlot):
+    except (FilterError, NoSlot):
         return None
     readings = comparisons.readings
     if len(readings) != len(spans):
         return None
     closed: Filter | CalledFilter
     if isinstance(filter, CalledFilter):
-        closed = CalledFilter(tuple(Case(_all_closed(case.guard, readings), case.called) for case in filter.cases))
+        closed = CalledFilter(tuple(Case(all_closed(case.guard, readings), case.called) for case in filter.cases))
     else:
-        closed = Filter(_all_closed(filter.conjuncts, readings))
+        closed = Filter(all_closed(filter.conjuncts, readings))
     return Template(closed, tuple(readings[number] for number in range(len(spans))))
 
 
-class _NoSlot(Exception):  # noqa: N818 - it is no error, and never leaves this file
+class NoSlot(Exception):  # noqa: N818 - it is no error, and never leaves the makers of templates
     """A literal that other literals cannot stand in for."""
 
 
-class _Slotted(Comparisons):
+class Slotted(Comparisons):
     """Leaves with slots for values. Only what holds for every text of the shape is checked."""
 
     def __init__(self, text: str, limits: Limits, literals: Mapping[int, tuple[int, int, int]]) -> None:
@@ -102,7 +104,7 @@ class _Slotted(Comparisons):
 
     def _between(self, attribute: Attribute, low: Known, high: Known) -> Tree:
         if attribute.domain.kind in ("enumerated", "hierarchical"):
-            raise _NoSlot
+            raise NoSlot
         return Between(attribute.name, self._slot(attribute, low), self._slot(attribute, high))
 
     def _one_of(self, attribute: Attribute, listed: Sequence[Known]) -> Tree:
@@ -123,15 +125,15 @@ class _Slotted(Comparisons):
     def _slot(self, attribute: Attribute, known: Known, role: Role = "value") -> Slot:
         found = None if known.literal is None else self.literals.get(known.literal)
         if found is None or found[1] != known.end or found[0] in self.readings:
-            raise _NoSlot
+            raise NoSlot
         number, _, kind = found
         if attribute.domain.kind == "integer" and kind == DECIMAL:
-            raise _NoSlot
+            raise NoSlot
         self.readings[number] = Reading(attribute, role, kind, known.negative)
         return Slot(number)
 
 
-def _all_closed(conjuncts: Sequence[Conjunct], readings: dict[int, Reading]) -> tuple[Conjunct, ...]:
+def all_closed(conjuncts: Sequence[Conjunct], readings: dict[int, Reading]) -> tuple[Conjunct, ...]:
     return tuple(tuple(_closed(literal, readings) for literal in conjunct) for conjunct in conjuncts)
 
 
@@ -163,16 +165,17 @@ def _step(slot: Slot, step: int, readings: dict[int, Reading]) -> bool:
     return True
 
 
-class TemplateCache:
-    """The most recently used templates, by schema, limits, operators and shape.
+class TemplateCache(Generic[T]):
+    """The most recently used templates, by schema, limits, operators and shape; `make` makes those that are missing.
 
     Long shapes are not kept: a few would fill it.
     """
 
-    def __init__(self, size: int = 4_096, longest: int = 4_096) -> None:
+    def __init__(self, make: Maker[T], size: int = 4_096, longest: int = 4_096) -> None:
+        self._make = make
         self._size = size
         self._longest = longest
-        self._templates: OrderedDict[tuple[str, Limits, Signatures, str], Template | None] = OrderedDict()
+        self._templates: OrderedDict[tuple[str, Limits, Signatures, str], T | None] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -186,14 +189,14 @@ class TemplateCache:
         schema: Schema,
         limits: Limits,
         operators: Signatures = NO_OPERATORS,
-    ) -> Template | None:
+    ) -> T | None:
         """The template of a shape of which `text`, with its literals at `spans()`, is an example."""
         key = (schema.fingerprint, limits, operators, shape)
         with self._lock:
             if key in self._templates:
                 self._templates.move_to_end(key)
                 return self._templates[key]
-        template = make_template(text, spans(), schema, limits, operators)
+        template = self._make(text, spans(), schema, limits, operators)
         if len(shape) <= self._longest:
             with self._lock:
                 self._templates[key] = template
@@ -202,4 +205,4 @@ class TemplateCache:
         return template
 
 
-TEMPLATES = TemplateCache()
+TEMPLATES = TemplateCache(make_template)

@@ -15,9 +15,11 @@ from tamis.schema.domains import (
     TimestampDomain,
 )
 from tamis.schema.model import Schema
+from tamis.schema.tables import OPERATION, Retention, Table
 
 __all__ = [
     "EVENT_TYPE",
+    "OPERATION",
     "Annotation",
     "Attribute",
     "BinaryDomain",
@@ -29,8 +31,10 @@ __all__ = [
     "FloatDomain",
     "HierarchicalDomain",
     "IntegerDomain",
+    "Retention",
     "Schema",
     "StringDomain",
+    "Table",
     "TimestampDomain",
     "Violation",
 ]

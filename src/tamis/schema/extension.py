@@ -1,7 +1,8 @@
 """The four extension rules (Fabret et al., §2.2), by which publishers grow a schema that others already use.
 
 New domains, new attributes, new event types, and optional attributes for event types that exist: nothing else, so that
-an event valid before stays valid, and a subscription keeps its meaning.
+an event valid before stays valid, and a subscription keeps its meaning. An event type may become a table, whose key,
+join attributes and retention stay as they are from then on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SchemaError
 from tamis.schema.attributes import Annotation
-from tamis.schema.form import read_annotation, within
+from tamis.schema.form import read_annotation
+from tamis.schema.placed import within
 
 if TYPE_CHECKING:
     from tamis.schema.model import Schema
@@ -25,15 +27,19 @@ def extend(
     attributes: Section | None,
     event_types: Section | None,
     optional: Mapping[str, Section] | None,
+    tables: Section | None,
 ) -> dict[str, object]:
     """The dict form of the extended schema. What is new is checked as any schema is; here, that it only adds."""
-    form: dict[str, Any] = {"domains": {}, **schema.to_dict()}
-    for section, added in (("domains", domains), ("attributes", attributes), ("event_types", event_types)):
+    form: dict[str, Any] = {"domains": {}, "tables": {}, **schema.to_dict()}
+    given = {"domains": domains, "attributes": attributes, "event_types": event_types, "tables": tables}
+    for section, added in given.items():
         for name, definition in _entries(added, section):
             if name in form[section]:
                 remedy = "an extension only adds: choose another name"
                 if section == "event_types":
                     remedy = "give it more attributes through optional={...}"
+                elif section == "tables":
+                    remedy = "its rows are kept as it says: make a table of another event type"
                 raise SchemaError(f"{name!r} is already defined", within(section, name), remedy)
             form[section][name] = definition
     for event_type, more in _entries(optional, "optional"):

@@ -5,15 +5,16 @@ Reading is strict: an unknown key, a repeated node or an undefined name is an er
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from tamis.errors import SchemaError
 from tamis.schema.attributes import EVENT_TYPE, Annotation, Attribute, EventType
-from tamis.schema.domains import PLAIN_DOMAINS, Domain, EnumeratedDomain, HierarchicalDomain, listing
+from tamis.schema.domains import PLAIN_DOMAINS, Domain, EnumeratedDomain, HierarchicalDomain
+from tamis.schema.placed import defined, known_keys, mapping, name_of, sequence, text_of, within
+from tamis.schema.tables import Table, changeable, read_tables, with_operation, write_table
 
-_SECTIONS = ("domains", "attributes", "event_types", "default_event_type")
+_SECTIONS = ("domains", "attributes", "event_types", "tables", "default_event_type")
 _DOMAIN_KEYS = {"enumerated": ("type", "values", "order"), "hierarchical": ("type", "tree")}
 _DEEPEST_TREE = 100
 _ANNOTATIONS = ("mandatory", "optional", "unique", "multiple")
@@ -27,12 +28,13 @@ class Parts:
     attributes: dict[str, Attribute]
     event_types: dict[str, EventType]
     default_event_type: str | None
+    tables: dict[str, Table] = field(default_factory=dict)
 
 
 def read_form(form: object) -> Parts:
     """Check a schema's dict form and turn it into its parts."""
-    sections = _mapping(form, "")
-    _known_keys(sections, _SECTIONS, "")
+    sections = mapping(form, "")
+    known_keys(sections, _SECTIONS, "")
     domains = {
         name: _read_domain(name, definition, within("domains", name))
         for name, definition in _named(sections, "domains")
@@ -41,19 +43,23 @@ def read_form(form: object) -> Parts:
     attribute_domains = {
         name: _read_attribute(name, definition, named_domains) for name, definition in _named(sections, "attributes")
     }
+    attribute_domains = with_operation(sections.get("tables"), attribute_domains)
     event_types = {
         name: _read_event_type(name, definition, attribute_domains)
         for name, definition in _named(sections, "event_types")
     }
+    event_types = changeable(sections.get("tables"), event_types)
     if not event_types:
         raise SchemaError(
             "there is no event type", "event_types", "declare at least one: {name: {attribute: optional}}"
         )
+    attributes = _number(attribute_domains, event_types.values())
     return Parts(
         domains,
-        _number(attribute_domains, event_types.values()),
+        attributes,
         event_types,
         _read_default(sections.get("default_event_type"), event_types),
+        read_tables(sections.get("tables"), attributes, event_types),
     )
 
 
@@ -72,16 +78,11 @@ def write_form(parts: Parts) -> dict[str, object]:
         event_type.name: {name: _write_annotation(annotation) for name, annotation in event_type.annotations.items()}
         for event_type in parts.event_types.values()
     }
+    if parts.tables:
+        form["tables"] = {name: write_table(table) for name, table in parts.tables.items()}
     if parts.default_event_type is not None and len(parts.event_types) > 1:
         form["default_event_type"] = parts.default_event_type
     return form
-
-
-def within(place: str, key: object) -> str:
-    """The path of `key` inside `place`, quoted where it would not read as a path."""
-    if isinstance(key, str) and key.isidentifier():
-        return f"{place}.{key}" if place else key
-    return f"{place}[{key!r}]"
 
 
 def _number(domains: Mapping[str, Domain], event_types: Iterable[EventType]) -> dict[str, Attribute]:
@@ -98,7 +99,7 @@ def _number(domains: Mapping[str, Domain], event_types: Iterable[EventType]) -> 
 def _read_domain(name: str, definition: object, place: str) -> Domain:
     if name in PLAIN_DOMAINS or name in _DOMAIN_KEYS:
         raise SchemaError(f"{name!r} is the name of a built-in domain", place, "choose another name")
-    fields = _mapping(definition, place, remedy="write {type: ...}")
+    fields = mapping(definition, place, remedy="write {type: ...}")
     kind = fields.get("type")
     if not isinstance(kind, str) or (kind not in PLAIN_DOMAINS and kind not in _DOMAIN_KEYS):
         raise SchemaError(
@@ -106,7 +107,7 @@ def _read_domain(name: str, definition: object, place: str) -> Domain:
             within(place, "type"),
             f"use one of {', '.join([*PLAIN_DOMAINS, *_DOMAIN_KEYS])}",
         )
-    _known_keys(fields, _DOMAIN_KEYS.get(kind, ("type",)), place)
+    known_keys(fields, _DOMAIN_KEYS.get(kind, ("type",)), place)
     if kind == "enumerated":
         return _read_enumerated(name, fields, place)
     if kind == "hierarchical":
@@ -117,21 +118,21 @@ def _read_domain(name: str, definition: object, place: str) -> Domain:
 def _read_enumerated(name: str, fields: Mapping[str, object], place: str) -> EnumeratedDomain:
     values_place, order_place = within(place, "values"), within(place, "order")
     values: dict[str, None] = {}
-    for position, value in enumerate(_sequence(fields.get("values"), values_place, "list the values: [a, b, c]")):
-        text = _text(value, within(values_place, position))
+    for position, value in enumerate(sequence(fields.get("values"), values_place, "list the values: [a, b, c]")):
+        text = text_of(value, within(values_place, position))
         if text in values:
             raise SchemaError(f"{text!r} is listed twice", within(values_place, position), "remove one")
         values[text] = None
     if not values:
         raise SchemaError("the domain has no values", values_place, "list at least one")
     order: dict[tuple[str, str], None] = {}
-    for position, given in enumerate(_sequence(fields.get("order") or [], order_place, "list pairs: [[a, b], [b, c]]")):
+    for position, given in enumerate(sequence(fields.get("order") or [], order_place, "list pairs: [[a, b], [b, c]]")):
         pair_place = within(order_place, position)
-        pair = _sequence(given, pair_place, "write [smaller, larger]")
+        pair = sequence(given, pair_place, "write [smaller, larger]")
         if len(pair) != 2:
             raise SchemaError(f"a pair has two values, this has {len(pair)}", pair_place, "write [smaller, larger]")
         for side, value in enumerate(pair):
-            _defined(_text(value, within(pair_place, side)), values, "value", within(pair_place, side))
+            defined(text_of(value, within(pair_place, side)), values, "value", within(pair_place, side))
         order[str(pair[0]), str(pair[1])] = None
     try:
         return EnumeratedDomain(tuple(values), tuple(order), name)
@@ -144,11 +145,11 @@ def _read_tree(name: str, tree: object, place: str) -> HierarchicalDomain:
     ends: dict[int, int] = {}
 
     def walk(nodes: object, here: str, depth: int) -> None:
-        for given, children in _mapping(nodes, here, remedy="nest the nodes: {root: {leaf: {}}}").items():
+        for given, children in mapping(nodes, here, remedy="nest the nodes: {root: {leaf: {}}}").items():
             if depth > _DEEPEST_TREE:
                 raise SchemaError(f"the tree is deeper than {_DEEPEST_TREE} levels", place, "flatten it")
             node_place = within(here, given)
-            node = _text(given, node_place)
+            node = text_of(given, node_place)
             if node in values:
                 raise SchemaError(
                     f"the tree has two nodes {node!r}", node_place, "node names must be unique: rename one"
@@ -173,17 +174,17 @@ def _read_attribute(name: str, definition: object, domains: Mapping[str, Domain]
         if not (isinstance(kind, str) and kind in domains and len(definition) == 1):
             return _read_domain("", definition, place)
         definition = kind
-    return domains[_defined(_text(definition, place), domains, "domain", place)]
+    return domains[defined(text_of(definition, place), domains, "domain", place)]
 
 
 def _read_event_type(name: str, definition: object, attributes: Mapping[str, Domain]) -> EventType:
     place = within("event_types", name)
     annotations = {}
-    for attribute, given in _mapping({} if definition is None else definition, place).items():
+    for attribute, given in mapping({} if definition is None else definition, place).items():
         here = within(place, attribute)
         if attribute == EVENT_TYPE:
             raise SchemaError(f"{EVENT_TYPE!r} is built in", here, "leave it out: every event has it")
-        _defined(_text(attribute, here), attributes, "attribute", here)
+        defined(text_of(attribute, here), attributes, "attribute", here)
         annotations[attribute] = read_annotation(given, here)
     return EventType(name, annotations)
 
@@ -191,7 +192,7 @@ def _read_event_type(name: str, definition: object, attributes: Mapping[str, Dom
 def read_annotation(given: object, place: str) -> Annotation:
     """`mandatory`, `optional`, or a list that adds `unique` (the default) or `multiple`."""
     remedy = "write mandatory, optional, [mandatory, multiple] or [optional, multiple]"
-    words = [given] if isinstance(given, str) else _sequence(given, place, remedy)
+    words = [given] if isinstance(given, str) else sequence(given, place, remedy)
     for word in words:
         if word not in _ANNOTATIONS:
             raise SchemaError(f"no such annotation: {word!r}", place, remedy)
@@ -204,7 +205,7 @@ def read_annotation(given: object, place: str) -> Annotation:
 
 def _read_default(given: object, event_types: Mapping[str, EventType]) -> str | None:
     if given is not None:
-        return _defined(_text(given, "default_event_type"), event_types, "event type", "default_event_type")
+        return defined(text_of(given, "default_event_type"), event_types, "event type", "default_event_type")
     return next(iter(event_types)) if len(event_types) == 1 else None
 
 
@@ -226,47 +227,5 @@ def _write_annotation(annotation: Annotation) -> str | list[str]:
 
 def _named(sections: Mapping[str, object], section: str) -> Iterable[tuple[str, object]]:
     given = sections.get(section)
-    for name, definition in _mapping({} if given is None else given, section).items():
-        yield _name(name, within(section, name)), definition
-
-
-def _mapping(given: object, place: str, remedy: str = "write a mapping") -> Mapping[str, object]:
-    if not isinstance(given, Mapping):
-        raise SchemaError(f"expected a mapping, found {given!r}", place, remedy)
-    return given
-
-
-def _sequence(given: object, place: str, remedy: str) -> list[object]:
-    if not isinstance(given, list | tuple):
-        raise SchemaError(f"expected a list, found {given!r}", place, remedy)
-    return list(given)
-
-
-def _text(given: object, place: str) -> str:
-    if not isinstance(given, str):
-        raise SchemaError(f"expected a string, found {given!r}", place, f"quote it: {str(given)!r}")
-    if any("\ud800" <= character <= "\udfff" for character in given):
-        raise SchemaError(f"{given!r} holds a lone surrogate", place, "remove it")
-    return given
-
-
-def _name(given: object, place: str) -> str:
-    name = _text(given, place)
-    # Arrow hands column names over as C strings, which a NUL would cut short.
-    if not name or "\0" in name:
-        raise SchemaError("a name is not empty and holds no NUL", place, "give it another name")
-    return name
-
-
-def _known_keys(given: Mapping[str, object], known: Iterable[str], place: str) -> None:
-    for key in given:
-        if key not in known:
-            raise SchemaError(f"unknown key {key!r}", within(place, key), f"the keys are {', '.join(known)}")
-
-
-def _defined(name: str, known: Collection[str], what: str, place: str) -> str:
-    if name not in known:
-        close = difflib.get_close_matches(name, known, 1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"declare it, or use one of {listing(list(known))}"
-        raise SchemaError(f"{what} {name!r} is not defined", place, remedy)
-    return name
+    for name, definition in mapping({} if given is None else given, section).items():
+        yield name_of(name, within(section, name)), definition

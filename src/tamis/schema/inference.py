@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import SchemaError
 from tamis.schema.attributes import EVENT_TYPE
-from tamis.schema.form import within
+from tamis.schema.placed import within
 from tamis.schema.spark_types import distinct_texts, is_spark, to_arrow_schema
 
 _MOST_EVENT_TYPES = 1000

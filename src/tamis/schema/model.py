@@ -18,6 +18,7 @@ from tamis.schema.attributes import Annotation, Attribute, EventType, view
 from tamis.schema.checking import Checked
 from tamis.schema.domains import Domain
 from tamis.schema.form import Parts, read_form, write_form
+from tamis.schema.tables import Table
 from tamis.schema.yaml_form import read_yaml, write_yaml
 
 _REMEMBERED_VIEWS = 4096
@@ -81,6 +82,11 @@ class Schema:
         return MappingProxyType(self._parts.event_types)
 
     @property
+    def tables(self) -> Mapping[str, Table]:
+        """The event types whose events are rows, by name."""
+        return MappingProxyType(self._parts.tables)
+
+    @property
     def default_event_type(self) -> str | None:
         """The type of an event that names none: the only type there is, or was when the schema was first written."""
         return self._parts.default_event_type
@@ -113,12 +119,14 @@ class Schema:
         attributes: Mapping[str, object] | None = None,
         event_types: Mapping[str, object] | None = None,
         optional: Mapping[str, Mapping[str, object]] | None = None,
+        tables: Mapping[str, object] | None = None,
     ) -> Schema:
         """A new schema by the four extension rules; every event valid before is valid after.
 
         `optional` adds attributes to existing event types: `{"furniture": {"tags": ["optional", "multiple"]}}`.
+        `tables` makes tables of event types, new ones or old ones that were none.
         """
-        return Schema.from_dict(extension.extend(self, domains, attributes, event_types, optional))
+        return Schema.from_dict(extension.extend(self, domains, attributes, event_types, optional, tables))
 
     @classmethod
     def infer(

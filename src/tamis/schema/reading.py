@@ -1,4 +1,4 @@
-"""One event against the schema: its canonical values, and every violation of R1–R3 and of the domains.
+"""One event against the schema: its canonical values, and every violation of R1–R3, of the domains and of tables.
 
 This is the authority. The vectorised checks accept only what they can prove this would accept, with the same values,
 and hand it the rest.
@@ -6,7 +6,7 @@ and hand it the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from tamis.errors import Rule, Violation
 from tamis.schema.attributes import EVENT_TYPE, Attribute
 from tamis.schema.domains import listing
+from tamis.schema.tables import OPERATION, breaks_table, deletes
 from tamis.schema.values import InadmissibleError, Value, read_value, shown
 
 if TYPE_CHECKING:
@@ -112,8 +113,15 @@ def check_view(schema: Schema, reading: Reading, ignore_unknown: bool = False) -
     for name in reading.given:
         if name not in view and name in schema.attributes and name != EVENT_TYPE:
             _refuse_unknown(reading, name, f"not of event type {', '.join(map(repr, names))}")
+    needed: Collection[str] = view
+    if schema.tables:
+        operation = reading.values.get(OPERATION)
+        if reason := breaks_table(names, operation, schema.tables):
+            reading.refuse(OPERATION, "table", reading.given.get(OPERATION), reason)
+        elif deletes(names, operation, schema.tables):
+            needed = {name for table in names if table in schema.tables for name in schema.tables[table].key}
     for name, annotation in view.items():
-        if annotation.mandatory and name not in reading.given:
+        if annotation.mandatory and name not in reading.given and name in needed:
             reading.refuse(name, "R2", None, f"mandatory attribute {shown(name)} is missing")
         elif not annotation.multiple and _several(reading.values.get(name)):
             _refuse_several(reading, name)

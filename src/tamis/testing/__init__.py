@@ -11,6 +11,7 @@ from tamis.testing.events import events
 from tamis.testing.faults import FailingSink, Fault, FaultySource, Pause, SinkFailedError, SourceAbortedError
 from tamis.testing.filters import conjunctions, filters, written_filters
 from tamis.testing.generated import Generated, crowds, workloads
+from tamis.testing.join_workloads import GeneratedJoins, WrittenJoin, join_schemas, join_workloads, joins
 from tamis.testing.reference import reference_matches
 from tamis.testing.schemas import schemas
 
@@ -19,13 +20,18 @@ __all__ = [
     "Fault",
     "FaultySource",
     "Generated",
+    "GeneratedJoins",
     "Pause",
     "SinkFailedError",
     "SourceAbortedError",
+    "WrittenJoin",
     "conjunctions",
     "crowds",
     "events",
     "filters",
+    "join_schemas",
+    "join_workloads",
+    "joins",
     "reference_matches",
     "schemas",
     "workloads",

@@ -1,0 +1,196 @@
+"""A subscriber's side: what it was sent, joined, is the exact content of its subscription, whatever the scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tamis.joins.holding import Holding
+from tamis.joins.naive import Identity, Result, Values
+from tamis.joins.showing import Showing, Shown
+from tamis.language import DEFAULT_LIMITS, Limits
+from tamis.language.comparisons import Comparisons
+from tamis.language.joins.parsing import check_join
+from tamis.matching.naive import holds
+from tamis.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A tuple to keep, in place of an older version of its row.
+
+    `wanted` says whether the subscription selects it as far as the server looks at selections; a client is sent rows
+    that it does not select any more, so that it forgets what they were.
+    """
+
+    table: str
+    identity: Identity
+    row: Values
+    wanted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """A tuple to forget, unless a version of its row is there that is as new as this."""
+
+    table: str
+    identity: Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """All tuples of a table that agree with `row`, of the table that filters it, join nothing any more."""
+
+    table: str
+    row: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A result that is there now, or not any more: its rows in the order of the signature's tables."""
+
+    identities: Result
+    rows: tuple[Values, ...]
+    there: bool
+    wanted: bool = True
+
+
+Part: TypeAlias = Kept | Forgotten | Cut | Whole
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A message as its receiver reads it. `sequence` is the number of the change that it comes of."""
+
+    sequence: int
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that a client holds, as of a change: where to start, or to start anew.
+
+    `tuples` are the rows that the server takes it to hold, by table; `results` for schemes that send whole results.
+    """
+
+    sequence: int
+    tuples: Mapping[str, Mapping[Identity, Values]] = field(default_factory=dict)
+    results: Mapping[Result, tuple[Values, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """How a subscription's content changed: results that came and went, as they are shown."""
+
+    added: list[Shown]
+    removed: list[Shown]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+class JoinClient:
+    """The content of one join subscription, kept exact by the messages of any scheme.
+
+    Messages may be repeated at any time, and those of one change may come in any order; of changes of rows that share a
+    join key the order has to be kept. What an update makes of a row that keeps its join key has to be one message: its
+    new version, then the old one. `filtering` names, for each table, the neighbour by which the server filters the
+    tuples that it sends of it. One thread at a time.
+    """
+
+    def __init__(
+        self, text: str, schema: Schema, filtering: Mapping[str, str] | None = None, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        self._schema = schema
+        self._join = check_join(text, schema, Comparisons(text, limits))
+        self.signature = self._join.signature
+        self._filtering = dict(filtering or {})
+        self._showing = Showing(self.signature, self._join.columns, schema)
+        self._content: dict[Result, tuple[Values, ...]] = {}
+        self._before: dict[Result, tuple[Values, ...] | None] = {}
+        self._wholes: dict[Result, int] = {}
+        self._holding = self._empty()
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    @property
+    def results(self) -> Mapping[Result, tuple[Values, ...]]:
+        """The rows of each result, in the order of the signature's tables."""
+        return self._content
+
+    def content(self) -> list[Shown]:
+        """The results as they are shown, in no particular order."""
+        return [self._showing.show(rows) for rows in self._content.values()]
+
+    def apply(self, notes: Iterable[Note]) -> Delta:
+        """Takes messages in, and says what they changed."""
+        for note in notes:
+            # What is new first: then a row that is replaced is never missed by its partners.
+            for part in sorted(note.parts, key=lambda part: not isinstance(part, Kept)):
+                self._apply(note.sequence, part)
+        return self._delta()
+
+    def resync(self, snapshot: Snapshot) -> Delta:
+        """Starts anew from what the server says; what differs from before is told as a change."""
+        for result in list(self._content):
+            self._remove(result)
+        self._wholes = {}
+        self._holding = self._empty()
+        for table, rows in snapshot.tuples.items():
+            for identity, row in rows.items():
+                self._apply(snapshot.sequence, Kept(table, identity, row))
+        for result, whole in snapshot.results.items():
+            self._apply(snapshot.sequence, Whole(result, whole, there=True))
+        return self._delta()
+
+    def _empty(self) -> Holding:
+        return Holding(self.signature, self._filtering, self._add, self._remove)
+
+    def _apply(self, sequence: int, part: Part) -> None:
+        match part:
+            case Kept(table, identity, row, wanted):
+                self._holding.put(sequence, table, identity, row if wanted else None, self._passes(table, row))
+            case Forgotten(table, identity):
+                self._holding.forget(sequence, table, identity)
+            case Cut(table, row):
+                self._holding.cut(sequence, table, row)
+            case Whole():
+                self._whole(sequence, part)
+
+    def _whole(self, sequence: int, whole: Whole) -> None:
+        known = self._wholes.get(whole.identities, -1)
+        there = whole.there and whole.wanted
+        # Of one change, what is there counts for more than what was there before it.
+        if sequence < known or (sequence == known and not there and whole.identities in self._content):
+            return
+        self._wholes[whole.identities] = sequence
+        tables = self.signature.tables
+        if there and all(map(self._passes, tables, whole.rows)):
+            self._add(whole.identities, whole.rows)
+        elif whole.identities in self._content:
+            self._remove(whole.identities)
+
+    def _passes(self, table: str, row: Values) -> bool:
+        return holds(self._join.conditions[table], row, self._schema)
+
+    def _add(self, result: Result, rows: tuple[Values, ...]) -> None:
+        self._before.setdefault(result, self._content.get(result))
+        self._content[result] = rows
+
+    def _remove(self, result: Result) -> None:
+        self._before.setdefault(result, self._content[result])
+        del self._content[result]
+
+    def _delta(self) -> Delta:
+        added, removed = [], []
+        for result, before in self._before.items():
+            now = self._content.get(result)
+            if before != now:
+                if before is not None:
+                    removed.append(self._showing.show(before))
+                if now is not None:
+                    added.append(self._showing.show(now))
+        self._before = {}
+        return Delta(added, removed)

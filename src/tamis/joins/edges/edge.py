@@ -1,0 +1,118 @@
+"""The state of an edge: both tables' indexes, and the semijoins of both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.joins.edges.kernels import GAPS_FULL, INDEX_FULL, ONLY_FOLLOW, OUTBOX_FULL, Members, run
+from tamis.joins.ordered import OrderedIndex, entries_of
+from tamis.joins.ranges import LEFT, RIGHT, Integers, Ranges, Shape
+from tamis.joins.semijoins.kernels import Side, rows_of_key
+from tamis.joins.sending import Outbox
+from tamis.joins.skylines import GapStore
+from tamis.joins.skylines.kernels import NO_GAP, ROW, Scratch
+from tamis.joins.stabbing import StabbingIndex
+from tamis.joins.stabbing.kernels import FOUND, WRITTEN
+from tamis.joins.tables import Changes, TableRows
+
+
+class EdgeState:
+    """Two tables that join, and the subscriptions that have semijoins of the one with the other, either way.
+
+    Rows belong to the tables (`TableRows`), which several edges share; an edge indexes them by its own join key. After
+    `run` its indexes know of the changes.
+    """
+
+    def __init__(self, shape: Shape, edge: int, rows: tuple[TableRows, ...]) -> None:
+        self.number = edge
+        self._shape = shape
+        self._tables = shape.edges[edge]
+        self._rows = tuple(rows[table] for table in self._tables)
+        self._entries = [OrderedIndex(), OrderedIndex()]
+        self.stabbing = [StabbingIndex(), StabbingIndex()]  # by the side of the base
+        self._gaps = [GapStore(), GapStore()]
+        self._one_sided = [0, 0]
+        self._scratch = _scratch(0, 0)
+
+    def add(self, numbers: Integers, ranges: Ranges) -> None:
+        """Subscriptions by their numbers; those without a semijoin here are passed over."""
+        for side in (LEFT, RIGHT):
+            group = 2 * self.number + side
+            base, held = (self._shape.first_column[table] for table in (self._tables[side], self._tables[1 - side]))
+            here = ranges.members(self._shape, group)
+            low, high = ranges.low[here], ranges.high[here]
+            self.stabbing[side].add(numbers[here], (low[:, held], high[:, held]), (low[:, base], high[:, base]))
+            self._one_sided[side] += int(ranges.one_sided(self._shape, group).sum())
+
+    def remove(self, numbers: Integers, ranges: Ranges) -> None:
+        for side in (LEFT, RIGHT):
+            group = 2 * self.number + side
+            self.stabbing[side].remove(numbers[ranges.members(self._shape, group)])
+            self._one_sided[side] -= int(ranges.one_sided(self._shape, group).sum())
+
+    def load(self, table: int, numbers: Integers) -> None:
+        """Many rows of one table at once, of which nobody is told."""
+        side = self._tables.index(table)
+        rows, entries = self._rows[side], self._entries[side]
+        keys = rows.keys[self.number][numbers]
+        numbers, keys = numbers[keys >= 0], keys[keys >= 0]
+        loaded = entries_of(keys, rows.values[numbers, 0], numbers, float(NO_GAP))
+        if len(entries):
+            entries.insert(loaded)
+        else:
+            self._entries[side] = OrderedIndex.of(loaded)
+
+    def run(self, out: Outbox, how: int, changes: Changes, members: Members, start: int, stop: int) -> None:
+        """Writes what changes mean into the outbox, and follows them."""
+        while start < stop:
+            self._make_room(stop - start)
+            start, missing = run(
+                out.arrays, how, self.side(LEFT), self.side(RIGHT), members, changes.table, changes.old, changes.new,
+                start, stop, self._scratch,
+            )  # fmt: skip
+            if missing == OUTBOX_FULL:
+                out.grow()
+            elif missing == GAPS_FULL:
+                for gaps in self._gaps:
+                    gaps.grow()
+            elif missing == INDEX_FULL:
+                for entries in self._entries:
+                    entries.reserve(len(entries.arrays.heads) // 2)
+
+    def rows_with(self, table: int, key: int) -> Integers:
+        """The rows of one of the tables that have a join key, by their first selection attribute."""
+        side = self._tables.index(table)
+        self._make_room(0)
+        count = rows_of_key(self._entries[side].arrays, key, self._scratch.points, self._scratch.rows)
+        numbers: Integers = self._scratch.rows["number"][:count].copy()
+        return numbers
+
+    def version(self, side: int) -> int:
+        """How often the members of a group have changed, by the side of its base."""
+        return int(self.stabbing[side].arrays.counters[WRITTEN])
+
+    def follow(self, changes: Changes, members: Members, start: int, stop: int) -> None:
+        """Only follows changes, of which others have told."""
+        self.run(_NOWHERE, ONLY_FOLLOW, changes, members, start, stop)
+
+    def side(self, side: int) -> Side:
+        """One of the tables, for kernels; to be asked for anew after every run."""
+        rows = self._rows[side]
+        return Side(
+            self._entries[side].arrays, rows.values, rows.keys[self.number], self.stabbing[side].arrays,
+            self._gaps[side].arrays, self._tables[side], 2 * self.number + side, self._one_sided[side],
+        )  # fmt: skip
+
+    def _make_room(self, changes: int) -> None:
+        members = max(len(self.stabbing[LEFT]), len(self.stabbing[RIGHT]))
+        rows = max(len(self._entries[LEFT]), len(self._entries[RIGHT])) + changes
+        if members > len(self._scratch.found) or rows >= len(self._scratch.points):
+            self._scratch = _scratch(members + members // 4, rows + rows // 4)
+
+
+def _scratch(members: int, rows: int) -> Scratch:
+    members, rows = members + 16, rows + 16
+    return Scratch(np.zeros(members, FOUND).view(np.recarray), np.zeros(rows), np.zeros(rows, ROW).view(np.recarray))
+
+
+_NOWHERE = Outbox(1)

@@ -1,0 +1,161 @@
+"""The oracle of joins: tables as dicts, and every join computed anew by nested loops, in plain Python.
+
+What holds of tables, their changes and their retention is stated here; every other implementation is held to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from tamis.language import DEFAULT_LIMITS, Limits
+from tamis.language.comparisons import Comparisons
+from tamis.language.joins.parsing import JoinTree, check_join
+from tamis.language.joins.signature import Signature
+from tamis.matching.naive import event_values, holds
+from tamis.schema import EVENT_TYPE, OPERATION, Schema, Table
+from tamis.schema.tables import DELETE, INSERT, UPDATE
+
+Values: TypeAlias = Mapping[str, Sequence[Any]]
+"""A row as the language sees it: the values of each attribute that is present."""
+Identity: TypeAlias = tuple[Hashable, ...]
+"""What tells a row of a table from others: the values of its key, or the number of its arrival where there is none."""
+Result: TypeAlias = tuple[Identity, ...]
+"""The rows that a result is made of, one of each table, in the order of the signature's tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row of one table: what it was (None: not there), and what it is (None: not there any more)."""
+
+    table: str
+    identity: Identity
+    before: Values | None
+    after: Values | None
+
+
+@dataclass(slots=True)
+class NaiveTable:
+    """The rows of one table by identity, the one that changed last at the end.
+
+    `arrived` counts the rows that ever came, `latest` is the greatest time among them, where retention asks for it.
+    """
+
+    table: Table
+    rows: dict[Identity, Values] = field(default_factory=dict)
+    arrived: int = 0
+    latest: int | None = None
+
+    def refusal(self, operation: str | None, row: Values) -> str:
+        """Why the table cannot take a change; empty if it can. What the schema says of events is known to hold."""
+        name, key = self.table.name, self.key(row)
+        if operation == INSERT and key in self.rows:
+            return f"{name} has a row with the key {_shown(key)} already; update it, or leave the operation out"
+        if operation in (UPDATE, DELETE) and key not in self.rows:
+            return f"{name} has no row with the key {_shown(key)} to {operation}"
+        if operation != DELETE and self.is_late(row):
+            return f"the row is too late for {name}: it would have gone before it came"
+        return ""
+
+    def apply(self, operation: str | None, row: Values) -> list[Change]:
+        """Makes a change that is not refused; what it did, rows that went by retention last."""
+        name = self.table.name
+        key = self.key(row)
+        if operation == DELETE:
+            return [Change(name, key, self.rows.pop(key), None)]
+        self.arrived += 1
+        if self.table.retention.by is not None:
+            time = row[self.table.retention.by][0]
+            self.latest = time if self.latest is None else max(self.latest, time)
+        own = {attribute: row[attribute] for attribute in self.table.attributes if attribute in row}
+        before = self.rows.pop(key, None)
+        self.rows[key] = own
+        return [Change(name, key, before, own), *self.expire()]
+
+    def expire(self) -> list[Change]:
+        count = self.table.retention.count
+        gone = [key for key, row in self.rows.items() if self.is_late(row)]
+        if count is not None:
+            gone = list(self.rows)[: max(0, len(self.rows) - count)]
+        return [Change(self.table.name, key, self.rows.pop(key), None) for key in gone]
+
+    def is_late(self, row: Values) -> bool:
+        retention = self.table.retention
+        if retention.by is None or retention.window is None or self.latest is None:
+            return False
+        return bool(row[retention.by][0] <= self.latest - retention.window)
+
+    def key(self, row: Values) -> Identity:
+        if not self.table.key:
+            return (self.arrived,)
+        return tuple(row[attribute][0] for attribute in self.table.key)
+
+
+class NaiveJoins:
+    """All tables of a schema, and the joins over them, computed anew whenever they are asked for."""
+
+    def __init__(self, schema: Schema, texts: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
+        self.schema = schema
+        self.tables = {name: NaiveTable(table) for name, table in schema.tables.items()}
+        self.joins = {id: check_join(text, schema, Comparisons(text, limits)) for id, text in texts.items()}
+
+    def apply(self, events: Sequence[Mapping[str, object]] | pa.RecordBatch) -> tuple[list[Change], dict[int, str]]:
+        """Applies events that satisfy the schema in order: what they did, and which were refused and why."""
+        changes: list[Change] = []
+        refused: dict[int, str] = {}
+        for number, values in enumerate(event_values(self.schema.to_arrow(events), self.schema)):
+            types = values.get(EVENT_TYPE, [self.schema.default_event_type])
+            for table in (self.tables[name] for name in types if name in self.tables):
+                operation = values[OPERATION][0] if OPERATION in values else None
+                if reason := table.refusal(operation, values):
+                    refused[number] = reason
+                else:
+                    changes += table.apply(operation, values)
+        return changes, refused
+
+    def content(self, id: str) -> dict[Result, tuple[Values, ...]]:
+        """What a join comes to now: the rows of each result, in the order of the signature's tables."""
+        join = self.joins[id]
+        return {tuple(identity for identity, _ in rows): tuple(row for _, row in rows) for rows in self._results(join)}
+
+    def _results(self, join: JoinTree) -> Iterator[tuple[tuple[Identity, Values], ...]]:
+        selected = [
+            [
+                (key, row)
+                for key, row in self.tables[name].rows.items()
+                if holds(join.conditions[name], row, self.schema)
+            ]
+            for name in join.signature.tables
+        ]
+        return combinations(join.signature, selected)
+
+
+def combinations(
+    signature: Signature, rows: Sequence[Sequence[tuple[Identity, Values]]]
+) -> Iterator[tuple[tuple[Identity, Values], ...]]:
+    """Every choice of one row of each table in which all edges agree."""
+    tables = signature.tables
+
+    def agrees(chosen: Sequence[tuple[Identity, Values]], row: Values) -> bool:
+        return all(
+            other[attribute] == row[attribute]
+            for table, (_, other) in zip(tables, chosen, strict=False)
+            for attribute in signature.between(table, tables[len(chosen)])
+        )
+
+    def extend(chosen: tuple[tuple[Identity, Values], ...]) -> Iterator[tuple[tuple[Identity, Values], ...]]:
+        if len(chosen) == len(tables):
+            yield chosen
+            return
+        for identity, row in rows[len(chosen)]:
+            if agrees(chosen, row):
+                yield from extend((*chosen, (identity, row)))
+
+    return extend(())
+
+
+def _shown(key: Identity) -> str:
+    return repr(key[0]) if len(key) == 1 else repr(key)

@@ -1,0 +1,102 @@
+"""Join results of any number of tables that a change makes or ends: for schemes that send results."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.joins.edges.kernels import ENUM_J, REF_J
+from tamis.joins.ranges import Floats, Integers, Mask, Shape
+from tamis.joins.schemes.messages import EVERYBODY, Form, Operation
+from tamis.joins.sending import Outbox
+from tamis.joins.state import JoinState
+from tamis.joins.tables import Changes
+
+_AT_ONCE = 1 << 22  # subscriptions times results looked at together
+
+
+def write_results(out: Outbox, state: JoinState, changes: Changes, event: int, how: int) -> None:
+    """Writes messages for one change, before the tables' indexes follow it, for every signature that has its table.
+
+    New results are those of the new row with the other tables, old ones those of the old row. Meant for comparison:
+    results are made whole, so it takes as long as there are many of them (App. F).
+    """
+    table = int(changes.table[event])
+    for row, operation in ((int(changes.new[event]), Operation.INSERT), (int(changes.old[event]), Operation.DELETE)):
+        if row < 0:
+            continue
+        for signature in range(len(state.shape.signatures)):
+            tables = state.shape.tables_of(signature)
+            if table not in tables:
+                continue
+            results = joined(state, signature, table, row)
+            if how == REF_J:
+                _send(out, event, signature, tables, results, operation)
+                continue
+            numbers, wanted = _wanted(state, signature, tables, results)
+            if how == ENUM_J:
+                for place in np.flatnonzero(wanted.any(axis=1)):
+                    out.write(event, Form.RESULTS, signature, int(numbers[place]))
+                    out.write_tuples(operation, np.tile(tables, wanted[place].sum()), results[wanted[place]].ravel())
+            else:
+                _send(out, event, signature, tables, results[wanted.any(axis=0)], operation)
+
+
+def joined(state: JoinState, signature: int, table: int, row: int) -> Integers:
+    """All results of a signature that one row is part of: a line a result, a row a table, tables ascending."""
+    shape = state.shape
+    rows = {table: np.array([row], np.int64)}
+    remaining = list(shape.signatures[signature])
+    while remaining:
+        edge = next(edge for edge in remaining if rows.keys() & set(shape.edges[edge]))
+        remaining.remove(edge)
+        left, right = shape.edges[edge]
+        if left in rows and right in rows:
+            agree = state.rows[left].keys[edge][rows[left]] == state.rows[right].keys[edge][rows[right]]
+            rows = {which: numbers[agree] for which, numbers in rows.items()}
+        else:
+            known, other = (left, right) if left in rows else (right, left)
+            place, found = _partners(state, edge, other, state.rows[known].keys[edge][rows[known]])
+            rows = {which: numbers[place] for which, numbers in rows.items()} | {other: found}
+    return np.column_stack([rows[which] for which in shape.tables_of(signature)])
+
+
+def _partners(state: JoinState, edge: int, table: int, keys: Integers) -> tuple[Integers, Integers]:
+    """For every key the rows of a table that have it: places among the keys, and rows."""
+    each = {int(key): state.edges[edge].rows_with(table, int(key)) for key in np.unique(keys)}
+    found = [each[int(key)] for key in keys]
+    counts = np.array([len(part) for part in found], np.int64)
+    rows = np.concatenate(found) if found else np.empty(0, np.int64)
+    return np.repeat(np.arange(len(keys)), counts), rows
+
+
+def _wanted(state: JoinState, signature: int, tables: tuple[int, ...], results: Integers) -> tuple[Integers, Mask]:
+    """Subscriptions that select one of the results, and by subscription and result whether they do."""
+    ranges, shape = state.subscriptions, state.shape
+    numbers = np.flatnonzero(ranges.signature == signature)
+    values = _columns(shape, state, tables, results)
+    columns = np.concatenate([np.arange(shape.first_column[t], shape.first_column[t + 1]) for t in tables])
+    at_once = max(1, _AT_ONCE // max(1, len(results)))
+    kept, masks = [np.empty(0, np.int64)], [np.zeros((0, len(results)), np.bool_)]
+    for start in range(0, len(numbers), at_once):
+        part = numbers[start : start + at_once]
+        wanted = np.ones((len(part), len(results)), np.bool_)
+        for place, column in enumerate(columns):
+            low, high = ranges.low[part, column, None], ranges.high[part, column, None]
+            wanted &= (low <= values[None, :, place]) & (values[None, :, place] <= high)
+        some = wanted.any(axis=1)
+        kept.append(part[some])
+        masks.append(wanted[some])
+    return np.concatenate(kept), np.concatenate(masks)
+
+
+def _columns(shape: Shape, state: JoinState, tables: tuple[int, ...], results: Integers) -> Floats:
+    parts = [state.rows[table].values[results[:, place]] for place, table in enumerate(tables)]
+    return np.concatenate(parts, axis=1)
+
+
+def _send(
+    out: Outbox, event: int, signature: int, tables: tuple[int, ...], results: Integers, operation: Operation
+) -> None:
+    for result in results:
+        out.write(event, Form.JOINED, signature, EVERYBODY)
+        out.write_tuples(operation, np.array(tables), result)

@@ -1,0 +1,64 @@
+"""Reading of plain data (YAML, JSON, dicts) with every mistake placed: what all sections of a schema's form use."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+
+from tamis.errors import SchemaError
+from tamis.schema.domains import listing
+
+
+def within(place: str, key: object) -> str:
+    """The path of `key` inside `place`, quoted where it would not read as a path."""
+    if isinstance(key, str) and key.isidentifier():
+        return f"{place}.{key}" if place else key
+    return f"{place}[{key!r}]"
+
+
+def mapping(given: object, place: str, remedy: str = "write a mapping") -> Mapping[str, object]:
+    """`given`, if it is a mapping."""
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"expected a mapping, found {given!r}", place, remedy)
+    return given
+
+
+def sequence(given: object, place: str, remedy: str) -> list[object]:
+    """`given` as a list, if it is one."""
+    if not isinstance(given, list | tuple):
+        raise SchemaError(f"expected a list, found {given!r}", place, remedy)
+    return list(given)
+
+
+def text_of(given: object, place: str) -> str:
+    """`given`, if it is a string of whole characters."""
+    if not isinstance(given, str):
+        raise SchemaError(f"expected a string, found {given!r}", place, f"quote it: {str(given)!r}")
+    if any("\ud800" <= character <= "\udfff" for character in given):
+        raise SchemaError(f"{given!r} holds a lone surrogate", place, "remove it")
+    return given
+
+
+def name_of(given: object, place: str) -> str:
+    """`given`, if it can be a name."""
+    name = text_of(given, place)
+    # Arrow hands column names over as C strings, which a NUL would cut short.
+    if not name or "\0" in name:
+        raise SchemaError("a name is not empty and holds no NUL", place, "give it another name")
+    return name
+
+
+def known_keys(given: Mapping[str, object], known: Iterable[str], place: str) -> None:
+    """Refuses keys that mean nothing."""
+    for key in given:
+        if key not in known:
+            raise SchemaError(f"unknown key {key!r}", within(place, key), f"the keys are {', '.join(known)}")
+
+
+def defined(name: str, known: Collection[str], what: str, place: str) -> str:
+    """`name`, if it is among the known ones."""
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 1)
+        remedy = f"did you mean {close[0]!r}?" if close else f"declare it, or use one of {listing(list(known))}"
+        raise SchemaError(f"{what} {name!r} is not defined", place, remedy)
+    return name

@@ -1,0 +1,206 @@
+"""Tables: event types whose events are rows that stay, so that subscriptions can join them (Chandramouli & Yang 2008).
+
+An event of a table's type is a change of the table. The attribute `operation` says which: insert, update or delete; an
+event without it puts the row, in place of the one with its key if there is one. It is an attribute like others, that
+every schema with tables has, optional in the tables' event types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tamis.errors import SchemaError
+from tamis.schema.attributes import Annotation, Attribute, EventType
+from tamis.schema.domains import Domain, EnumeratedDomain
+from tamis.schema.placed import defined, known_keys, mapping, sequence, text_of, within
+
+OPERATION = "operation"
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+OPERATIONS = EnumeratedDomain((INSERT, UPDATE, DELETE))
+
+_KEYS = ("key", "join", "retention")
+_UNITS = {
+    "week": 604_800_000_000,
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1_000,
+    "microsecond": 1,
+}
+_DURATION = re.compile(r"([0-9]{1,18})\s*([a-z]+?)s?")
+_LONGEST = 1 << 62
+_RETENTION_REMEDY = "write all, {count: 100000} or {window: 7 days, by: time}"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long rows stay: for good, or the latest `count`, or those whose time is within `window` of the latest.
+
+    Rows are counted by their last change. `by` is the timestamp that the window (microseconds) goes by.
+    """
+
+    count: int | None = None
+    window: int | None = None
+    by: str | None = None
+
+
+ALL = Retention()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An event type whose events are rows.
+
+    `key` are the attributes that tell rows apart; without any, rows are only appended. `join` are those by which it may
+    be joined with other tables that list them too. All are mandatory, and have one value wherever they occur.
+    `attributes` are all that a row has, in the schema's order: those of the event type but for `operation`.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    join: tuple[str, ...]
+    retention: Retention = ALL
+    attributes: tuple[str, ...] = ()
+
+
+def with_operation(tables: object, domains: dict[str, Domain]) -> dict[str, Domain]:
+    """The attributes' domains, with `operation` where there are tables."""
+    if not tables:
+        return domains
+    if domains.setdefault(OPERATION, OPERATIONS) != OPERATIONS:
+        raise SchemaError(
+            "in a schema with tables this attribute says what an event does to its table",
+            within("attributes", OPERATION),
+            "give the attribute another name",
+        )
+    return domains
+
+
+def changeable(tables: object, event_types: dict[str, EventType]) -> dict[str, EventType]:
+    """The event types, where those of tables have `operation`."""
+    listed = tables if isinstance(tables, Mapping) else {}
+    optional = Annotation(mandatory=False)
+    changed = {}
+    for name, event_type in event_types.items():
+        held = event_type.annotations
+        if listed and held.get(OPERATION, optional) != optional:
+            place = within(within("event_types", name), OPERATION)
+            raise SchemaError("an event of a table may leave it out, and gives one", place, "write optional")
+        changed[name] = EventType(name, {**held, OPERATION: optional}) if name in listed else event_type
+    return changed
+
+
+def read_tables(
+    given: object, attributes: Mapping[str, Attribute], event_types: Mapping[str, EventType]
+) -> dict[str, Table]:
+    """The section `tables` of a schema's form."""
+    tables: dict[str, Table] = {}
+    for name, definition in mapping({} if given is None else given, "tables").items():
+        place = within("tables", name)
+        defined(text_of(name, place), event_types, "event type", place)
+        fields = mapping({} if definition is None else definition, place, "write {key: [...], join: [...]}")
+        known_keys(fields, _KEYS, place)
+        held = event_types[name].annotations
+        key, join = (
+            _read_attributes(fields.get(part), within(place, part), name, held, attributes) for part in ("key", "join")
+        )
+        retention = _read_retention(fields.get("retention"), within(place, "retention"), name, held, attributes)
+        own = tuple(attribute for attribute in attributes if attribute in held and attribute != OPERATION)
+        tables[name] = Table(name, key, join, retention, own)
+    return tables
+
+
+def breaks_table(names: Collection[str], operation: object, tables: Mapping[str, Table]) -> str:
+    """What an event of these types cannot do to a table, whatever is in the table; empty if it can be done."""
+    changed = [name for name in names if name in tables]
+    if len(changed) > 1:
+        return f"the event is a row of {' and of '.join(map(repr, changed))}; send one event for each table"
+    if changed and operation in (UPDATE, DELETE) and not tables[changed[0]].key:
+        return f"{changed[0]!r} has no key, so its rows are only added; there is nothing to {operation}"
+    return ""
+
+
+def deletes(names: Collection[str], operation: object, tables: Mapping[str, Table]) -> bool:
+    """Whether the event deletes a row, and so needs to give no more than the row's key."""
+    return operation == DELETE and any(name in tables for name in names)
+
+
+def write_table(table: Table) -> dict[str, object]:
+    """The canonical form of a table."""
+    form: dict[str, object] = {}
+    if table.key:
+        form["key"] = list(table.key)
+    if table.join:
+        form["join"] = list(table.join)
+    retention = table.retention
+    if retention.count is not None:
+        form["retention"] = {"count": retention.count}
+    elif retention.window is not None:
+        form["retention"] = {"window": write_duration(retention.window), "by": retention.by}
+    return form
+
+
+def read_duration(given: object, place: str) -> int:
+    """A duration such as `7 days`, in microseconds."""
+    found = _DURATION.fullmatch(given.strip()) if isinstance(given, str) else None
+    unit = 0 if found is None else _UNITS.get(found[2], 0)
+    length = 0 if found is None else int(found[1]) * unit
+    if not 0 < length < _LONGEST:
+        units = ", ".join(f"{name}s" for name in _UNITS)
+        raise SchemaError(f"{given!r} is no duration", place, f"write a whole number and a unit: {units}")
+    return length
+
+
+def write_duration(length: int) -> str:
+    """The duration in the largest unit that goes into it."""
+    unit, size = next((unit, size) for unit, size in _UNITS.items() if length % size == 0)
+    return f"{length // size} {unit}{'' if length == size else 's'}"
+
+
+def _read_attributes(
+    given: object, place: str, table: str, held: Mapping[str, Annotation], attributes: Mapping[str, Attribute]
+) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for position, listed in enumerate(sequence([] if given is None else given, place, "list attributes: [a, b]")):
+        here = within(place, position)
+        name = defined(text_of(listed, here), held, f"attribute of {table!r}", here)
+        if name in names:
+            raise SchemaError(f"{name!r} is listed twice", here, "remove one")
+        _require_single(name, here, table, held, attributes)
+        if attributes[name].domain.kind == "binary":
+            raise SchemaError(f"{name!r} is binary, by which rows are not compared", here, "choose another attribute")
+        names[name] = None
+    return tuple(sorted(names, key=lambda name: attributes[name].number))
+
+
+def _require_single(
+    name: str, place: str, table: str, held: Mapping[str, Annotation], attributes: Mapping[str, Attribute]
+) -> None:
+    if not held[name].mandatory:
+        raise SchemaError(f"{name!r} is optional in {table!r}", place, "make it mandatory, or choose another")
+    if attributes[name].multiple:
+        raise SchemaError(f"{name!r} may have several values", place, "make it unique, or choose another")
+
+
+def _read_retention(
+    given: object, place: str, table: str, held: Mapping[str, Annotation], attributes: Mapping[str, Attribute]
+) -> Retention:
+    if given is None or given == "all":
+        return ALL
+    fields = mapping(given, place, _RETENTION_REMEDY)
+    if set(fields) == {"count"}:
+        count = fields["count"]
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise SchemaError(f"{count!r} is no number of rows", within(place, "count"), "write 1 or more")
+        return Retention(count=count)
+    if set(fields) != {"window", "by"}:
+        raise SchemaError(f"no such retention: {', '.join(map(repr, fields)) or 'empty'}", place, _RETENTION_REMEDY)
+    here = within(place, "by")
+    by = defined(text_of(fields["by"], here), held, f"attribute of {table!r}", here)
+    _require_single(by, here, table, held, attributes)
+    if attributes[by].domain.kind != "timestamp":
+        raise SchemaError(f"{by!r} is {attributes[by].domain.kind}", here, "choose a timestamp")
+    return Retention(window=read_duration(fields["window"], within(place, "window")), by=by)

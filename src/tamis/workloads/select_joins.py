@@ -1,0 +1,110 @@
+"""The workload of the select-join figures (Chandramouli & Yang, P3 §6, Table 2): R(A, B) and S(B, C), joined on B."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.workloads.workload import numbered
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+DOMAIN = 100_000.0
+KEYS, JOINING_KEYS = 100, 70
+LARGEST, EXPONENT = 260, 0.8
+R_ROWS, S_ROWS = 16_000, 5_100
+
+
+@dataclass(frozen=True)
+class SelectJoins:
+    """Subscriptions as intervals, two tables, and rows of R that come one after the other.
+
+    Subscription i selects R.A in [`a_low[i]`, `a_high[i]`] and S.C in [`c_low[i]`, `c_high[i]`]. S is there from the
+    beginning, row i being (`s_keys[i]`, `s_values[i]`). Of R the first `r_rows` are; each further one that comes drives
+    out the oldest.
+    """
+
+    a_low: Floats
+    a_high: Floats
+    c_low: Floats
+    c_high: Floats
+    s_keys: Integers
+    s_values: Floats
+    r_keys: Integers
+    r_values: Floats
+    r_rows: int
+
+    @property
+    def events(self) -> int:
+        return len(self.r_keys) - self.r_rows
+
+    def texts(self) -> pa.Table:
+        """The subscriptions as a table of ids and texts."""
+        parts = [pa.array(part).cast(pa.string()) for part in (self.a_low, self.a_high, self.c_low, self.c_high)]
+        return numbered(
+            pc.binary_join_element_wise(
+                "SELECT * FROM R JOIN S USING (B) WHERE R.A BETWEEN ",
+                parts[0],
+                " AND ",
+                parts[1],
+                " AND S.C BETWEEN ",
+                parts[2],
+                " AND ",
+                parts[3],
+                "",
+            )
+        )
+
+
+def select_joins(
+    subscriptions: int, events: int, seed: int = 1, *, r_rows: int = R_ROWS, s_rows: int = S_ROWS
+) -> SelectJoins:
+    """Table 2 of the paper, in the reading that gives its Table 4.
+
+    Range centres and the A of R's rows lie low or high, independently of each other; a width below zero is taken
+    without its sign. S has rows on 70 of the 100 keys: their numbers are distributed as k^-0.8 up to 260 and scaled to
+    `s_rows`, their C lies about a middle that each key draws. The numbers of rows are the same for every seed, dealt to
+    the keys at random. A few keys with many rows carry most of the joins, and where these lie decides much: take the
+    median of ten seeds or more.
+    """
+    # Tables and events have draws of their own: they are the same for any number of subscriptions.
+    rng = np.random.default_rng([seed, 0])
+    a_low, a_high = _ranges(rng, subscriptions, (30_000, 70_000), 10_000, (20_000, 5_000))
+    c_low, c_high = _ranges(rng, subscriptions, (15_000, 85_000), 6_000, (6_000, 5_000))
+    rng = np.random.default_rng([seed, 1])
+    counts = rng.permutation(_counts(s_rows))
+    middles = 50_000 + 10_000 * rng.standard_normal(JOINING_KEYS)
+    s_keys = np.repeat(rng.permutation(KEYS)[:JOINING_KEYS], counts)
+    s_values = np.repeat(middles, counts) + 3_000 * rng.standard_normal(len(s_keys))
+    rows = r_rows + events
+    r_keys = rng.integers(0, KEYS, rows)
+    middle = rng.choice((25_000.0, 75_000.0), rows) + 3_000 * rng.standard_normal(rows)
+    r_values = middle + 8_000 * rng.standard_normal(rows)
+    return SelectJoins(
+        a_low, a_high, c_low, c_high, s_keys, s_values.clip(0, DOMAIN), r_keys, r_values.clip(0, DOMAIN), r_rows
+    )
+
+
+def _ranges(
+    rng: np.random.Generator, count: int, modes: tuple[int, int], spread: int, width: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    centre = rng.choice(np.array(modes, np.float64), count) + spread * rng.standard_normal(count)
+    half = np.abs(width[0] + width[1] * rng.standard_normal(count)) / 2
+    return centre - half, centre + half
+
+
+def _counts(total: int) -> Integers:
+    """How many rows each joining key has, in ascending order."""
+    weights = np.arange(1, LARGEST + 1) ** -EXPONENT
+    shares = np.cumsum(weights) / weights.sum()
+    places = (np.arange(JOINING_KEYS) + 0.5) / JOINING_KEYS
+    drawn = np.searchsorted(shares, places) + 1.0
+    scaled = drawn * total / drawn.sum()
+    counts = np.maximum(1, np.floor(scaled)).astype(np.int64)
+    counts[-1] += max(0, total - int(counts.sum()))
+    return counts
