@@ -229,10 +229,46 @@ def conjunctions(draw: st.DrawFn, names: str = "abc") -> str:
 
 
 @st.composite
+def joins(draw: st.DrawFn) -> str:
+    """Calls that mostly bind something, and constraints over the variables of several of them."""
+    first, second = draw(st.permutations(("?a", "?b", "?c")))[:2]
+    calls = [
+        draw(st.sampled_from((f"count({first})", f"pairs({first}, 1)", f"pairs({first}, {second})"))),
+        draw(
+            st.sampled_from((f"count({second})", f"near(4, {second})", f"unruly(2, {second})", f"far('x', {second})"))
+        ),
+    ]
+    term = st.sampled_from(("0", "1", "2", "m", "n", first, second))
+    sign = st.sampled_from(("+", "-", "*", "/"))
+    shapes = (
+        f"{first} {draw(_SIGNS)} {second}",
+        f"{first} {draw(_SIGNS)} {second} {draw(sign)} {draw(term)}",
+        f"{first} {draw(sign)} {second} {draw(_SIGNS)} {draw(term)}",
+        f"{second} BETWEEN {first} AND {draw(term)}",
+        f"{first} {draw(sign)} {second} IN (0, 1, 2, 6)",
+        f"NOT {first} {draw(sign)} {second} IN (0, 1, 2, 6)",
+        f"({first} < {second} OR {second} = {draw(term)})",
+        f"NOT ({first} < {second} AND {second} {draw(_SIGNS)} {draw(term)})",
+    )
+    constraints = draw(st.lists(st.sampled_from(shapes), min_size=1, max_size=2))
+    return " AND ".join(draw(st.permutations([*calls, *constraints])))
+
+
+@st.composite
+def thresholds(draw: st.DrawFn) -> str:
+    """What one call binds compared with numbers: what a matcher decides for all filters at once."""
+    call = draw(st.sampled_from(("count(?a)", "near(4, ?a)", "far('x', ?a)", "unruly(2, ?a)", "pairs(?a, ?b)")))
+    bound = st.sampled_from(("0", "1", "2", "3", "4", "2.5", "10.5", "-1"))
+    some = [f"?a {draw(_SIGNS)} {draw(bound)}" for _ in range(draw(st.integers(1, 2)))]
+    some += [f"?a BETWEEN {draw(bound)} AND {draw(bound)}"] if draw(st.booleans()) else []
+    return " AND ".join([call, *some])
+
+
+@st.composite
 def filters(draw: st.DrawFn) -> str:
     """One conjunction, or a tree of several; some are refused, which all implementations must agree on."""
-    first = draw(conjunctions())
-    match draw(st.integers(0, 7)):
+    first = draw(st.one_of(conjunctions(), joins(), thresholds()))
+    match draw(st.integers(0, 9)):
         case 0:
             return f"({first}) OR ({draw(conjunctions('de'))})"
         case 1:
@@ -272,4 +308,4 @@ def _event(draw: st.DrawFn, number: int) -> dict[str, Any]:
         "at": st.integers(0, 3).map(lambda hour: EPOCH + timedelta(hours=hour)),
         "image": st.just(b"x"),
     }
-    return {"n": number} | {name: draw(values) for name, values in optional.items() if draw(st.integers(0, 3))}
+    return {"n": number} | {name: draw(values) for name, values in optional.items() if draw(st.integers(0, 5))}

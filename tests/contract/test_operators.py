@@ -54,7 +54,7 @@ def alternative_bindings(text: str, event: dict[str, Any]) -> list[tuple[Any, in
     )
     batch = SCHEMA.to_arrow([event])
     (values,) = event_values(batch, SCHEMA)
-    ask = Asking(Predicates(resolved_all(operators, SCHEMA)), Inputs(batch, SCHEMA), 0)
+    ask = Asking(Predicates(resolved_all(operators, SCHEMA)), Inputs(batch, SCHEMA), 0, values)
     every = [substitutions(leaves, values, SCHEMA, ask) for leaves in alternatives(tree)]
     holding = [({name: outside(one) for name, one in some[0].items()}, len(some)) for some in every if some]
     return [one if one[0] else None for one in holding] if len(every) > 1 else []

@@ -198,7 +198,7 @@ class NaiveOperators:
         numbers: list[list[int]] = []
         bindings: list[Binding] = []
         for row, values in enumerate(event_values(batch, self._schema)):
-            ask = Asking(predicates, inputs, row)
+            ask = Asking(predicates, inputs, row, values)
             numbers.append([])
             for number, (id, (_, tree)) in enumerate(filters):
                 for leaves in alternatives(tree):
@@ -235,10 +235,11 @@ class NaiveOperators:
 class Asking:
     """What operators say of one event, each predicate asked about once."""
 
-    def __init__(self, predicates: Predicates, inputs: Inputs, row: int) -> None:
+    def __init__(self, predicates: Predicates, inputs: Inputs, row: int, values: Values) -> None:
         self._predicates = predicates
         self._inputs = inputs
         self._row = np.array([row], np.int64)
+        self._values = values
         self._known: dict[int, Answer] = {}
 
     def __call__(self, call: Call) -> tuple[Answer, Predicate]:
@@ -249,7 +250,7 @@ class Asking:
 
     def _asked(self, predicate: Predicate) -> Answer:
         resolved = predicate.resolved
-        if not len(self._inputs.fit(resolved, self._row)):
+        if not all(self._values.get(name) for name in resolved.attributes):
             return Answer(UNKNOWN)
         function = resolved.operator.function
         try:
