@@ -25,10 +25,15 @@ LINES = (
     "change",
     "covering",
     "spark-overhead",
+    "spark-operators",
     "spark-join",
     "streaming-latency",
     "json-lines",
     "schedules",
+    "joins",
+    "service-throughput",
+    "service-latency",
+    "service-kills",
 )
 # Details that say more than the ratio does, and how to write them.
 SHOWN = {
@@ -37,6 +42,10 @@ SHOWN = {
     "matches_per_event": "{:,.1f} matches an event",
     "candidates_per_event": "{:,.1f} candidates an event",
     "parsing_us_per_event": "parsing {:.2f} µs an event",
+    "building_s": "built in {:.1f} s",
+    "bytes_a_subscription": "{:.0f} bytes a subscription with its id",
+    "peak_gb": "at most {:.1f} GB so far",
+    "adding_ms": "one added in {:.2f} ms",
     "call_ms": "the call {:.3f} ms",
     "worst_call_ms": "worst {:.1f} ms",
     "saving_s": "saving {:.2f} s",
