@@ -27,6 +27,7 @@ LINES = {
     "spark-overhead": "spark_overhead",
     "spark-operators": "spark_operators",
     "spark-join": "spark_join",
+    "spark-scaling": "spark_scaling",
     "streaming-latency": "streaming_latency",
     "json-lines": "json_lines",
     "schedules": "schedules",

@@ -27,6 +27,7 @@ LINES = (
     "spark-overhead",
     "spark-operators",
     "spark-join",
+    "spark-scaling",
     "streaming-latency",
     "json-lines",
     "schedules",
