@@ -2,7 +2,7 @@
 
 An event costs `look` in every shard it is taken to, whatever it matches there, and `write` for its matches, which the
 shards share out between them. A job costs `fixed` whatever it is given. So `workers` with `shards` each take
-fixed + events · (shards · look + write) / workers. The three are solved from runs of one worker, and two workers foretold.
+fixed + events · (shards · look + write) / workers. The three are solved from runs of one worker; two are foretold.
 """
 
 from __future__ import annotations
