@@ -70,14 +70,11 @@ def _drawn(random: Random, second: int) -> dict[str, Any]:
     return event if operation is None else event | {"operation": operation}
 
 
-def due(store: Store, oracle: NaiveJoins, number: int) -> dict[str, Any]:
+def shown(oracle: NaiveJoins, id: str) -> dict[str, Any]:
     """What a subscription's content ought to be: results by id."""
-    join = oracle.joins[str(number)]
+    join = oracle.joins[id]
     showing = Showing(join.signature, join.columns, SCHEMA)
-    return {
-        result_id(result): json.loads(row_text(showing.show(rows)))
-        for result, rows in oracle.content(str(number)).items()
-    }
+    return {result_id(result): json.loads(row_text(showing.show(rows))) for result, rows in oracle.content(id).items()}
 
 
 def kept(store: Store, number: int) -> dict[str, Any]:

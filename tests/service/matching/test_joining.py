@@ -25,9 +25,9 @@ from tests.service.matching.exchange import (
     TRADED,
     bodies,
     drawn,
-    due,
     kept,
     review,
+    shown,
     stock,
     subscribed,
     told,
@@ -199,7 +199,7 @@ def test_contents_are_the_oracles_whatever_is_killed(any_store: Store, seed: int
         _, refused = oracle.apply(past)
         for number in map(int, texts):
             content = store.joins.content(number)
-            assert kept(store, number) == due(store, oracle, number)
+            assert kept(store, number) == shown(oracle, str(number))
             starts.append((number, kept(store, number), content.position))
     letters = store.dead_letters.list(None, "event", limit=1_000)
     assert sorted(letter.subject for letter in letters) == sorted(f"e{place}" for place in refused)
