@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import Delta
+from tamis.joins.saved import read_joins, save_joins
 from tamis.joins.server import JoinServer
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
 from tamis.language.cutting import is_proper
@@ -205,13 +206,13 @@ class Index:
         folder = Path(path)
         if folder.exists():
             raise IndexFileError(f"{folder} exists already; save to a new folder")
-        if len(self._joins):
-            raise IndexFileError("an index with joins is not saved yet: its tables live in memory only")
         temporary = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
             self._matcher.save(temporary)
+            if len(self._joins):
+                save_joins(ids := self._joins.ids(), [self._joins.text(id) for id in ids], temporary)
             about = {"format": FORMAT, "matcher": self._matcher.name, "schema": self.schema.to_dict()}
             about |= {"limits": asdict(self._limits)}
             if self._calling is not None:
@@ -238,7 +239,9 @@ class Index:
         schema, limits = Schema.from_dict(about["schema"]), Limits(**about["limits"])
         matcher = MATCHERS[about["matcher"]].open(folder, schema, verify)
         calling = CallingPart.open(folder, about.get("operators"), operators, schema, limits)
-        return cls(schema, matcher, limits, calling)
+        index = cls(schema, matcher, limits, calling)
+        index.joins.add(dict(zip(*(column.to_pylist() for column in read_joins(folder).columns), strict=True)))
+        return index
 
 
 def compile(

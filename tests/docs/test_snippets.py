@@ -29,8 +29,13 @@ _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _SKIPPED = re.compile(r"python no-test: \S.*")
 SERVER = "http://127.0.0.1:8080"
 LOTS = """
-attributes: {title: string, price: float}
-event_types: {lot: {title: mandatory, price: mandatory}}
+attributes: {title: string, price: float, Symbol: string, PER: float, Analyst: string, Rating: float}
+event_types:
+  lot: {title: mandatory, price: mandatory}
+  Stocks: {Symbol: mandatory, PER: mandatory}
+  Reviews: {Symbol: mandatory, Analyst: mandatory, Rating: mandatory}
+default_event_type: lot
+tables: {Stocks: {key: [Symbol], join: [Symbol]}, Reviews: {key: [Symbol, Analyst], join: [Symbol]}}
 """
 # Stands in for `tamis` in a script: writes down how it was called, one line a call.
 _RECORDER = 'tamis() { for word in "$@"; do printf \'%s\\037\' "$word"; done >> calls; echo >> calls; }\n'
@@ -93,7 +98,7 @@ def test_the_spark_of_a_page_runs(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real server, which knows lots, and offers the operator of the page on the service."""
+    """The address of a real server, which knows lots and stocks, and offers the operator of the page on the service."""
     folder = tmp_path_factory.mktemp("server")
     (folder / "lots.yaml").write_text(LOTS, encoding="utf-8")
     (module,) = [one for one in snippets(ROOT / "docs/service.md") if one.code.startswith("# wordy.py")]

@@ -9,16 +9,20 @@ with Client("http://127.0.0.1:8080") as tamis:
         print(notification.event)
 """
 
-from tamis.client.answers import Delivery, Notification, Published
+from tamis.client.answers import Change, Content, Delivery, Notification, Published
 from tamis.client.asynchronous import AsyncClient, AsyncSubscription
 from tamis.client.blocking import Client, Subscription
 from tamis.client.errors import ServiceError, ServiceUnreachable
+from tamis.client.live_table import LiveTable
 
 __all__ = [
     "AsyncClient",
     "AsyncSubscription",
+    "Change",
     "Client",
+    "Content",
     "Delivery",
+    "LiveTable",
     "Notification",
     "Published",
     "ServiceError",

@@ -16,12 +16,39 @@ Delivery = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A result of a join that was `added` or `removed`; one that changed is removed and added, under the same id.
+
+    `begins` has neither id nor row: what was known before counts no more.
+    """
+
+    change: str
+    id: str = ""
+    row: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a join comes to as of a cursor: results by id. `begun` is false if the first notifications will bring it."""
+
+    rows: Mapping[str, Mapping[str, Any]]
+    cursor: str
+    columns: Sequence[str] = ()
+    begun: bool = True
+
+    @classmethod
+    def read(cls, form: Mapping[str, Any]) -> Content:
+        columns = (form.get("join") or {}).get("columns", ())
+        return cls({one["id"]: one["row"] for one in form["rows"]}, form["cursor"], columns, form["begun"])
+
+
+@dataclass(frozen=True, slots=True)
 class Notification:
     """An event that a subscription matched.
 
     `id` is a function of event and subscription: whoever keeps the ids they have dealt with deals with each once.
     `cursor` is where to go on from. `matched` names the conditions that held, with the event's values. `bindings` are
-    what the filter's variables were bound to, by name.
+    what the filter's variables were bound to, by name. `changes` are what the event did to the content of a join.
     """
 
     id: str
@@ -32,6 +59,7 @@ class Notification:
     event: Mapping[str, Any]
     matched: Sequence[Mapping[str, Any]]
     bindings: Mapping[str, Any] = field(default_factory=dict)
+    changes: Sequence[Change] = ()
 
     @classmethod
     def read(cls, form: Mapping[str, Any]) -> Notification:
@@ -44,6 +72,7 @@ class Notification:
             event=form["event"],
             matched=form["matched"],
             bindings=form.get("bindings", {}),
+            changes=[Change(**change) for change in form.get("changes", ())],
         )
 
 

@@ -11,9 +11,10 @@ from typing import Any, Self
 import httpx
 
 from tamis.client import requests
-from tamis.client.answers import Delivery, Notification, Published, accepted
+from tamis.client.answers import Content, Delivery, Notification, Published, accepted
 from tamis.client.errors import ServiceUnreachable
 from tamis.client.event_stream import EventStream
+from tamis.client.live_table import LiveTable
 from tamis.client.reading import Reading
 from tamis.client.requests import ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, Event, Request
 
@@ -131,6 +132,26 @@ class Subscription:
         """The notifications after the cursor that there are, waiting so many seconds for the first."""
         answer = self._client.send(requests.poll(self.id, self.ticket, cursor, limit, wait))
         return [Notification.read(form) for form in answer["notifications"]]
+
+    def content(self) -> Content:
+        """All results that a join has now, and the cursor that they are as of."""
+        return Content.read(self._client.send(requests.content(self.id, self.ticket)))
+
+    def table(self) -> Iterator[LiveTable]:
+        """The content of a join as a table that changes: given at first, and after every change. It is the same table.
+
+        Lost connections are taken up again; where notifications were missed, the table starts anew by itself.
+        """
+        table = LiveTable(self.content())
+        yield table
+        while True:
+            for notification in self.notifications(table.cursor):
+                if not table.take(notification):
+                    table.reset(self.content())
+                    yield table
+                    break
+                if table.changes:
+                    yield table
 
     def renew(self, validity: timedelta | None = None) -> datetime:
         """Makes it last anew from now on; returns until when."""

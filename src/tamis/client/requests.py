@@ -85,6 +85,10 @@ def poll(id: str, ticket: str, cursor: str, limit: int, wait: float) -> Request:
     return Request("GET", f"/v1/subscriptions/{id}/notifications", with_ticket(ticket), params=params, again=True)
 
 
+def content(id: str, ticket: str) -> Request:
+    return Request("GET", f"/v1/subscriptions/{id}/content", with_ticket(ticket), again=True)
+
+
 def get(path: str) -> Request:
     return Request("GET", path, again=True)
 

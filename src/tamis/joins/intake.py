@@ -113,6 +113,22 @@ class Intake:
         _, batch, place = self._rows[table][number]
         return event_values(batch.slice(place, 1), self._schema)[0]
 
+    def arrivals(self, table: str) -> tuple[int, int | None]:
+        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
+        state = self._tables[table]
+        return state.arrived, state.latest
+
+    def restore(
+        self, table: str, identities: Sequence[Identity], batch: pa.RecordBatch, arrived: int, latest: int | None
+    ) -> None:
+        """Rows of an earlier life, the one that changed last at the end; `reload` then gives them a place in arrays."""
+        state, own = self._tables[table], _own(batch, table, self._schema)
+        self._rows[table] = {place: (identity, own, place) for place, identity in enumerate(identities)}
+        state.rows = OrderedDict((identity, place) for place, identity in enumerate(identities))
+        by = state.table.retention.by
+        state.times = {} if by is None else dict(enumerate(_language(own, (by,))[0]))
+        state.arrived, state.latest = arrived, latest
+
     def take(self, batch: pa.RecordBatch, layout: Layout, rows: Sequence[TableRows]) -> Taken:
         """Makes the changes of a canonical batch that satisfies the schema; new rows are in `rows` afterwards."""
         for owner, number in self._gone:

@@ -10,6 +10,8 @@ from tamis.pipeline.analyze import analyze
 from tamis.pipeline.backtest import Backtest, backtest
 from tamis.pipeline.compile import compile
 from tamis.pipeline.indexes import Subscribed
+from tamis.pipeline.joining.join import join
+from tamis.pipeline.joining.join_stream import join_stream
 from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
 from tamis.pipeline.match import match, numbering
 from tamis.pipeline.notifications import with_event_key
@@ -35,6 +37,8 @@ __all__ = [
     "analyze",
     "backtest",
     "compile",
+    "join",
+    "join_stream",
     "match",
     "numbering",
     "read_json_lines",

@@ -31,6 +31,11 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Larger batches match no faster and hold more memory; smaller ones pay the fixed cost of a match more often.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # Tables that are joined are held there; a commit then writes what changed, not all that there is.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 
 

@@ -19,6 +19,7 @@ from tamis.schema.placed import defined, known_keys, mapping, sequence, text_of,
 OPERATION = "operation"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 OPERATIONS = EnumeratedDomain((INSERT, UPDATE, DELETE))
+ENVELOPE = "ce."
 
 _KEYS = ("key", "join", "retention")
 _UNITS = {
@@ -56,7 +57,8 @@ class Table:
 
     `key` are the attributes that tell rows apart; without any, rows are only appended. `join` are those by which it may
     be joined with other tables that list them too. All are mandatory, and have one value wherever they occur.
-    `attributes` are all that a row has, in the schema's order: those of the event type but for `operation`.
+    `attributes` are all that a row has, in the schema's order: those of the event type but for `operation`, and for
+    what CloudEvents carry around their data (`ce.…`).
     """
 
     name: str
@@ -108,7 +110,7 @@ def read_tables(
             _read_attributes(fields.get(part), within(place, part), name, held, attributes) for part in ("key", "join")
         )
         retention = _read_retention(fields.get("retention"), within(place, "retention"), name, held, attributes)
-        own = tuple(attribute for attribute in attributes if attribute in held and attribute != OPERATION)
+        own = tuple(one for one in attributes if one in held and one != OPERATION and not one.startswith(ENVELOPE))
         tables[name] = Table(name, key, join, retention, own)
     return tables
 

@@ -77,6 +77,10 @@ class LimitSettings:
     filter_terms: Positive = 2_000
     filter_conjuncts: Positive = 500
     filter_literals: Positive = 5_000
+    content_rows: Positive = 10_000
+    """Rows in the content of a join; one that has more is paused."""
+    content_bytes: Positive = 16 << 20
+    """Bytes in the content of a join, as JSON text."""
     pattern: Positive = 1_000
     """Characters in a LIKE or RLIKE pattern."""
 

@@ -56,7 +56,8 @@ BEGINNING: Final = Cursor(0)
 class Notification:
     """A notification as it is sent: `body` is its JSON, made once and shared by all who are sent it.
 
-    `bindings` is a JSON object, what the filter's variables were bound to; None if it has none. It is in the body too.
+    `bindings` is a JSON object, what the filter's variables were bound to; None if it has none. `changes` is a JSON
+    list, what the event did to the content of a join; None if it is none. Both are in the body too.
 
     The member `cursor` comes last in `body`, so that `wide` can give it the form that readers of many subscriptions
     need, without the rest being written again.
@@ -70,6 +71,7 @@ class Notification:
     event: str
     body: bytes
     bindings: str | None = None
+    changes: str | None = None
 
     @property
     def key(self) -> tuple[int, int]:

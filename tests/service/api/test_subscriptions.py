@@ -95,17 +95,17 @@ def test_a_bad_filter_is_refused_with_its_place(server: Server) -> None:
         ("  with a as (select 1) select 2", 2),
     ],
 )
-def test_joins_are_said_to_come_later(server: Server, text: str, place: int) -> None:
+def test_without_tables_there_is_nothing_to_join(server: Server, text: str, place: int) -> None:
     problem = server.client.post("/v1/subscriptions", json={"filter": text}).json()
-    assert problem["type"] == "urn:tamis:problem:not-served"
-    assert "not serve" in problem["detail"]
+    assert problem["type"] == "urn:tamis:problem:filter"
+    assert "no tables" in problem["detail"]
     assert problem["errors"][0]["start"] == place
 
 
-def test_a_kind_that_is_not_served_is_refused_whatever_the_text(server: Server) -> None:
+def test_a_kind_that_the_text_is_not_of_is_refused(server: Server) -> None:
     answer = server.client.post("/v1/subscriptions", json={"filter": "price < 10", "kind": "join"})
     assert answer.status_code == 422
-    assert answer.json()["type"] == "urn:tamis:problem:not-served"
+    assert "kind filter" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,11 @@ class Counting(Renderer):
         super().__init__(Plain())  # type: ignore[arg-type]
         self.rendered: list[tuple[int, int]] = []
 
-    def render(self, subscription: Subscription, event: Any, bindings: str | None = None) -> Notification:
+    def render(
+        self, subscription: Subscription, event: Any, bindings: str | None = None, changes: str | None = None
+    ) -> Notification:
         self.rendered.append((event.position, subscription.number))
-        return super().render(subscription, event, bindings)
+        return super().render(subscription, event, bindings, changes)
 
 
 def _reading(store: Store) -> tuple[Reading, Counting]:

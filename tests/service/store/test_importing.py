@@ -86,3 +86,16 @@ def test_those_that_call_operators_are_known_as_such(any_store: Store) -> None:
     assert [label for label, _ in imported.refused] == ["c"]
     assert [one.kind for one in any_store.subscriptions.list("k1")] == ["filter", "operator"]
     assert list(any_store.subscriptions.calling()) == ["mob_pattern(?n) AND ?n > 3"]
+
+
+def test_joins_are_imported_as_such(store: Store) -> None:
+    stocks = {"key": ["price"], "join": ["price"]}
+    form = {**SCHEMA.to_dict(), "tables": {"lot": stocks, "bid": stocks}}
+    form["event_types"] = {"lot": {"price": "mandatory"}, "bid": {"price": "mandatory"}}
+    joined = "SELECT * FROM lot JOIN bid USING (price)"
+    rows = table(("a", "price < 1"), ("b", joined), ("c", joined + " WHERE prise > 1"), ("d", "prise > 1"))
+    imported = store.subscriptions.import_table(rows, "", LATER, PULL, schema=Schema.from_dict(form))
+    assert [label for label, _ in imported.refused] == ["c", "d"]
+    assert [(one.label, one.kind) for one in store.subscriptions.list("")] == [("a", "filter"), ("b", "join")]
+    assert [(row.number, row.filter) for row in store.subscriptions.join_changes(0)] == [(2, joined)]
+    assert [row.filter for row in store.subscriptions.changes(0)] == ["price < 1", None]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.engine import Index, Operators
 from tamis.errors import SubscriptionError, TamisError
-from tamis.language import NO_OPERATORS, bind
+from tamis.language import NO_OPERATORS, Bound, bind
+from tamis.language.joins import BoundJoins, are_joins, bind_joins
 from tamis.operators.statistics import OperatorTable
 from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.calling.learned_file import LEARNED
@@ -178,12 +181,27 @@ class SubscriptionTable:
     ) -> tuple[pa.Table, list[tuple[str, TamisError]]]:
         """What can be added, and why the rest cannot: known beforehand, so that a bad filter replaces no good one."""
         given = listed(add)
-        ids, bound = given.rows["id"], bind(given.rows["filter"], self.schema, operators=self._signatures)
-        refused = dict(bound.errors)
+        ids, texts = given.rows["id"], given.rows["filter"]
+        refused: dict[int, TamisError] = {}
+        for rows, bound in self._bound(texts):
+            refused |= {int(rows[row]): error for row, error in bound.errors}
         errors = [*given.refused, *((ids[row].as_py(), error) for row, error in refused.items())]
         if not refused:
             return given.rows, errors
         return given.rows.take(pa.array([row for row in range(len(ids)) if row not in refused], pa.int64())), errors
+
+    def _bound(self, texts: pa.ChunkedArray) -> Iterator[tuple[npt.NDArray[np.int64], Bound | BoundJoins]]:
+        """Filters, and joins where there are tables: which of the texts they are, and what they come to."""
+        joins = are_joins(texts) if self.schema.tables else np.zeros(len(texts), np.bool_)
+        for rows, binding in ((np.flatnonzero(~joins), self._filters), (np.flatnonzero(joins), self._joins)):
+            if len(rows):
+                yield rows, binding(texts if len(rows) == len(texts) else texts.take(pa.array(rows)))
+
+    def _filters(self, texts: pa.ChunkedArray) -> Bound:
+        return bind(texts, self.schema, operators=self._signatures)
+
+    def _joins(self, texts: pa.ChunkedArray) -> BoundJoins:
+        return bind_joins(texts, self.schema)
 
     def _append(self, newest: Newest, index: Index, removed: list[str], added: pa.Table) -> Newest:
         """Makes the next version, on disk first."""

@@ -14,6 +14,7 @@ from tamis.service.api import (
     advertisements,
     backtests,
     cloudevents,
+    contents,
     events,
     filters,
     keys,
@@ -70,6 +71,7 @@ def build(service: Service) -> FastAPI:
     problems.install(app)
     for room in (
         subscriptions,
+        contents,
         events,
         filters,
         operators,

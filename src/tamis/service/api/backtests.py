@@ -75,7 +75,11 @@ class BacktestForm(BaseModel):
     responses=responses(400, 401, 403, 413, 422, 503),
 )
 def start_backtest(form: BacktestRequest, caller: Subscriber, service: Serving) -> BacktestForm:
-    """Runs a filter over the events that are still kept. Ask for the result by the id."""
+    """Runs a filter over the events that are still kept. Ask for the result by the id.
+
+    Of a join, `counts` are results that came or went, `rows` says how many there are in the end, and `samples` are some
+    of these; its tables begin empty.
+    """
     read = read_filter(service, form.filter)
     backtests = service.store.backtests
     under_way = [one for one in backtests.list(caller.owner) if one.state in ("waiting", "running")]

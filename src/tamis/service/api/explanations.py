@@ -15,6 +15,7 @@ from tamis.operators.written import json_bindings, json_value
 from tamis.schema import Schema
 from tamis.schema.timestamps import to_datetime
 from tamis.service.api.examining import ID, index_of
+from tamis.service.api.joins import JoinedNow, WouldChange, condition_on
 from tamis.service.api.language import ReadFilter
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.publishing.door import judge
@@ -68,19 +69,23 @@ class ExplanationForm(BaseModel):
     matched: bool
     alternatives: list[list[VerdictForm]]
     first_failure: VerdictForm | None = Field(
-        None, description="The first condition to fail in the alternative that came furthest"
+        default=None, description="The first condition to fail in the alternative that came furthest"
     )
     residual: bool | None = Field(
-        None, description="For CloudEvents filters: whether what the conditions cannot express held too"
+        default=None, description="For CloudEvents filters: whether what the conditions cannot express held too"
     )
     steps: list[StepForm] | None = Field(
-        None, description="For filters that call operators: what was evaluated, in the order chosen for this filter"
+        default=None,
+        description="For filters that call operators: what was evaluated, in the order chosen for this filter",
     )
     in_question: int | None = Field(
-        None, description="How many of its alternatives the plain conditions left for operators to decide"
+        default=None, description="How many of its alternatives the plain conditions left for operators to decide"
     )
-    bindings: dict[str, Any] | None = Field(None, description="What its variables are bound to, if it matches")
-    substitutions: int | None = Field(None, description="In how many ways that can be done")
+    bindings: dict[str, Any] | None = Field(default=None, description="What its variables are bound to, if it matches")
+    substitutions: int | None = Field(default=None, description="In how many ways that can be done")
+    join: WouldChange | None = Field(
+        default=None, description="For joins: what the event would change; the conditions are those on its table"
+    )
 
 
 def explained(
@@ -92,6 +97,8 @@ def explained(
     """
     require_event(service, event)
     schema = service.schema
+    if filter.kind == "join":
+        return _explained_join(service, filter, event)
     if filter.kind == "operator":
         found = index_of(service, filter).explain(event, ID)
     else:
@@ -106,6 +113,22 @@ def explained(
         first_failure=_first_failure(found, schema),
         residual=rest,
         **(_course(found, inside) if isinstance(found, CourseExplanation) else {}),
+    )
+
+
+def _explained_join(service: Service, filter: ReadFilter, event: dict[str, Any]) -> ExplanationForm:
+    """The conditions on the table that the event changes; it matches if its row takes part as far as these go."""
+    schema = service.schema
+    would = JoinedNow(service, filter.matched).would_change(event)
+    if would.table is None:
+        return ExplanationForm(matched=False, alternatives=[], join=would)
+    condition = condition_on(service, filter.matched, would.table)
+    found = explain(condition, event, schema, service.limits.filter)
+    return ExplanationForm(
+        matched=found.matched,
+        alternatives=[[_shown(verdict, schema) for verdict in verdicts] for verdicts in found.alternatives],
+        first_failure=_first_failure(found, schema),
+        join=would,
     )
 
 

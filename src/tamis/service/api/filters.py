@@ -14,6 +14,7 @@ from tamis.operators.written import json_bindings
 from tamis.service.api.access import Subscriber
 from tamis.service.api.examining import index_of, newest_first
 from tamis.service.api.explanations import EventForm, ExplanationForm, explained
+from tamis.service.api.joins import JoinedNow, JoinForm, join_form
 from tamis.service.api.language import read_filter
 from tamis.service.api.problems import responses
 from tamis.service.api.service import Service, Serving
@@ -42,14 +43,26 @@ class CheckedFilter(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"canonical": "price < 10.0", "kind": "filter"}]})
 
     canonical: str = Field(description="The same filter in normal form")
-    kind: Kind = Field(description="`operator` if it calls operators")
+    kind: Kind = Field(description="`operator` if it calls operators, `join` if it joins tables")
+    join: JoinForm | None = Field(default=None, description="For joins: what it is made of")
 
 
-@router.post("/check", operation_id="check_filter", summary="Check a filter", responses=_REFUSALS)
+@router.post(
+    "/check",
+    operation_id="check_filter",
+    summary="Check a filter",
+    response_model_exclude_none=True,
+    responses=_REFUSALS,
+)
 async def check_filter(form: FilterForm, caller: Subscriber, service: Serving) -> CheckedFilter:
     """Its canonical text; or 422 with the place of the mistake in `errors`."""
-    read = await service.examine(lambda: read_filter(service, form.filter))
-    return CheckedFilter(canonical=read.canonical, kind=read.kind)
+    return await service.examine(lambda: _checked(service, form.filter))
+
+
+def _checked(service: Service, text: str) -> CheckedFilter:
+    read = read_filter(service, text)
+    join = join_form(service, read.matched) if read.kind == "join" else None
+    return CheckedFilter(canonical=read.canonical, kind=read.kind, join=join)
 
 
 class ExplainForm(EventForm):
@@ -98,10 +111,13 @@ class TriedFilter(BaseModel):
     )
 
     canonical: str
-    examined: int = Field(description="Where operators are called, as many as there was time for")
-    matched: int
+    examined: int = Field(
+        description="Where operators are called, as many as there was time for; of joins, rows of their tables"
+    )
+    matched: int = Field(description="How many events match; of joins, how many results there are")
     events: list[TriedEvent] = Field(description=f"Those that match, at most {_SHOWN}")
     misses: list[TriedEvent] = Field(description=f"Those that do not, at most {_SHOWN}")
+    rows: list[dict[str, Any]] | None = Field(default=None, description=f"For joins: results, at most {_SHOWN}")
 
 
 @router.post(
@@ -112,12 +128,22 @@ class TriedFilter(BaseModel):
     responses=_REFUSALS,
 )
 async def try_filter(form: FilterForm, caller: Subscriber, service: Serving) -> TriedFilter:
-    """Which of the newest 1,000 events would have matched."""
+    """Which of the newest 1,000 events would have matched; of a join, what its content would be now."""
     return await service.examine(lambda: _tried(service, form.filter))
 
 
 def _tried(service: Service, text: str) -> TriedFilter:
     read = read_filter(service, text)
+    if read.kind == "join":
+        now = JoinedNow(service, read.matched)
+        return TriedFilter(
+            canonical=read.canonical,
+            examined=now.examined,
+            matched=len(now.rows),
+            events=[],
+            misses=[],
+            rows=now.rows[:_SHOWN],
+        )
     recent = service.log.recent(_TRIED)
     # Under today's schema: what was published under an earlier one is an event of this one too.
     checked = service.schema.check_json(recent["body"], ignore_unknown=True)

@@ -6,20 +6,25 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from tamis.errors import FilterError
+import pyarrow as pa
+
+from tamis.errors import FilterError, FilterTooComplex
 from tamis.language import NO_OPERATORS, CalledFilter, Limits, Signatures, normal_form, parse, print_filter
+from tamis.language.joins import are_joins, parse_join, print_join
 from tamis.schema import Schema
 from tamis.service.api.problems import Fault, Problem, of_filter
 from tamis.service.api.service import Service
 from tamis.service.store import Kind
 
 _QUERY: Final = re.compile(r"\s*\(*\s*(SELECT|WITH)\b", re.IGNORECASE)
-_JOIN: Final = "this is a join (SELECT ...), and this server does not serve joins yet; write a filter over one event"
+_NO_TABLES: Final = "this is a join (SELECT ...), and the schema has no tables to join; write a filter over one event"
+_NO_JOIN: Final = "this is a query; a join is SELECT ... FROM a JOIN b USING (x) WHERE ..., without WITH or parentheses"
+_NOT_HERE: Final = "this is a join (SELECT ...); a filter over one event belongs here"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFilter:
-    """A filter that can be taken: `text` as it was written, its `canonical` form, and of which `kind` it is.
+    """A filter or join that can be taken: `text` as it was written, its `canonical` form, and of which `kind` it is.
 
     `matched` is what the index gets. That is the canonical form, but for filters that call operators the text: there
     the canonical form has names of its own for the variables, and notifications show those of the text.
@@ -35,20 +40,38 @@ class ReadFilter:
 
 
 def read_filter(service: Service, text: str, field: str = "filter") -> ReadFilter:
-    """The filter, which may call the operators that are offered; a 422 `Problem` with its place if it is none."""
+    """The filter, which may call the operators that are offered, or the join; a 422 `Problem` with its place if it is
+    neither.
+    """
     schema = service.schema
+    if schema.tables and are_joins(pa.array([text]))[0]:
+        return _read_join(text, schema, service.limits.filter, field)
     return _read(text, schema, service.limits.filter, service.offering.signatures(schema), field)
 
 
 def canonical_text(service: Service, text: str, field: str = "filter") -> str:
     """The canonical form of a filter that calls nothing; a 422 `Problem` with its place if it is none."""
+    if service.schema.tables and are_joins(pa.array([text]))[0]:
+        raise _refused(_NOT_HERE, text, field)
     return _read(text, service.schema, service.limits.filter, NO_OPERATORS, field).canonical
+
+
+def _read_join(text: str, schema: Schema, limits: Limits, field: str) -> ReadFilter:
+    try:
+        written = print_join(parse_join(text, schema, limits), schema)
+    except FilterError as error:
+        raise of_filter(error, field) from None
+    try:
+        parse_join(written, schema, limits)
+    except FilterTooComplex:
+        written = text
+    return ReadFilter(text, written, "join")
 
 
 def _read(text: str, schema: Schema, limits: Limits, operators: Signatures, field: str) -> ReadFilter:
     """Whatever comes back is within the limits: a text whose canonical form is too large to be read again stays."""
-    if (query := _QUERY.match(text)) is not None:
-        raise not_served(query.start(1), query.end(1), field)
+    if _QUERY.match(text) is not None:
+        raise _refused(_NO_JOIN if schema.tables else _NO_TABLES, text, field)
     try:
         form = normal_form(parse(text, schema, limits, operators), schema, limits, text)
         written = print_filter(form, schema)
@@ -67,6 +90,8 @@ def _is_readable(text: str, schema: Schema, limits: Limits, operators: Signature
     return True
 
 
-def not_served(start: int | None, end: int | None, field: str) -> Problem:
-    """A join, which has its place in the API, but nothing behind it yet."""
-    return Problem(422, "not-served", _JOIN, [Fault(message=_JOIN, start=start, end=end, field=field)])
+def _refused(message: str, text: str, field: str) -> Problem:
+    """A query where none is taken."""
+    query = _QUERY.match(text)
+    start, end = (None, None) if query is None else query.span(1)
+    return Problem(422, "filter", message, [Fault(message=message, start=start, end=end, field=field)])

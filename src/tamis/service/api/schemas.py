@@ -55,6 +55,7 @@ class SchemaForm(BaseModel):
     form: dict[str, Any] = Field(serialization_alias="schema", description="The schema in its dict form")
     attributes: list[AttributeForm]
     event_types: list[str]
+    tables: list[str] = Field(default_factory=list, description="The event types whose events are rows, for joins")
 
 
 class ExtensionForm(BaseModel):
@@ -71,6 +72,7 @@ class ExtensionForm(BaseModel):
     attributes: dict[str, Any] = Field(default_factory=dict, max_length=5_000)
     event_types: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
     optional: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=1_000)
+    tables: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
 
 
 @router.get("", operation_id="get_schema", summary="The schema in force", responses=responses(401, 422, 503))
@@ -87,13 +89,20 @@ def get_schema(caller: Asking, service: Serving) -> SchemaForm:
     responses=responses(400, 401, 403, 409, 413, 422, 503),
 )
 def extend_schema(form: ExtensionForm, caller: Administrator, service: Serving) -> SchemaForm:
-    """Adds domains, attributes, event types, or optional attributes to event types: every valid event stays valid."""
+    """Adds domains, attributes, event types, or optional attributes to event types: every valid event stays valid.
+
+    `tables` makes tables of event types; what was published before is no row of them.
+    """
     version, current = service.store.schemas.current() or (0, None)
     # Without a schema of its own the server has the serving schema's single event type to extend.
     base = Schema.from_dict(current) if current is not None else serving_schema(None)
     try:
         extended = base.extend(
-            domains=form.domains, attributes=form.attributes, event_types=form.event_types, optional=form.optional
+            domains=form.domains,
+            attributes=form.attributes,
+            event_types=form.event_types,
+            optional=form.optional,
+            tables=form.tables,
         )
         serving = serving_schema(extended)
         service.offering.check_extension(serving_schema(base), serving)
@@ -130,4 +139,5 @@ def _shown(service: Service) -> SchemaForm:
             for one in serving.attributes.values()
         ],
         event_types=list(serving.event_types),
+        tables=list(serving.tables),
     )

@@ -36,11 +36,12 @@ class SubscribeForm(ValidityForm):
             "examples": [
                 {"filter": "price < 10", "label": "cheap", "validity": "P7D"},
                 {"filter": "price < 10", "delivery": {"mode": "webhook", "url": "https://example.org/hook"}},
+                {"filter": "SELECT * FROM Stocks JOIN Reviews USING (Symbol) WHERE Rating > 6"},
             ]
         },
     )
 
-    filter: FilterText = Field(description="A filter in Tamis' language")
+    filter: FilterText = Field(description="A filter in Tamis' language, or a join of tables (SELECT ...)")
     label: Label = Field("", description="For people")
     kind: Kind | None = Field(None, description="What the text is; left out, it is seen from the text")
     delivery: DeliveryForm = Field(default_factory=PullForm)

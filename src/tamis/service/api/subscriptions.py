@@ -13,7 +13,7 @@ from tamis.service.api.access import Asking, Owned, Subscriber, Ticket, Ticketed
 from tamis.service.api.creation import make_subscription
 from tamis.service.api.deliveries import stored_delivery
 from tamis.service.api.explanations import EventForm, ExplanationForm, explained
-from tamis.service.api.language import ReadFilter, not_served, read_filter
+from tamis.service.api.language import ReadFilter, read_filter
 from tamis.service.api.problems import Fault, Problem, responses
 from tamis.service.api.service import Serving
 from tamis.service.api.strict_json import StrictRoute
@@ -50,12 +50,10 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
     The answer has the ticket, which renewing and cancelling need, and for a webhook the secret that signs it. Neither
     is shown again. Whoever brings a ticket of their own may ask again with it if the answer is lost.
     """
-    if form.kind == "join":
-        raise not_served(None, None, "kind")
     expires = expiry(form, service.settings)
     read = await service.examine(lambda: read_filter(service, form.filter))
     if form.kind not in (None, read.kind):
-        message = f"the filter {'calls operators' if read.kind == 'operator' else 'calls no operator'}: leave kind out"
+        message = f"the text is of the kind {read.kind}: leave kind out"
         raise Problem(422, "request", message, [Fault(message=message, field="kind")])
     delivery = await stored_delivery(form.delivery, service.settings)
     new = NewSubscription(
@@ -129,6 +127,8 @@ async def change_subscription(form: ChangeForm, found: Owned, service: Serving) 
     read: ReadFilter | None = None
     if (text := form.filter) is not None:
         read = await service.examine(lambda: read_filter(service, text))
+        if "join" in {read.kind, found.kind} and read.kind != found.kind:
+            raise Problem(409, "conflict", "a join stays a join, and a filter a filter; cancel it and subscribe anew")
     delivery = UNCHANGED if form.delivery is None else await stored_delivery(form.delivery, service.settings)
 
     def change() -> Subscription:

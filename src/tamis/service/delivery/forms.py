@@ -18,6 +18,17 @@ _EXAMPLE: dict[str, Any] = {
 }
 
 
+class ChangeForm(BaseModel):
+    """A result of a join that came (`added`) or went (`removed`); one that changed is removed and added.
+
+    `begins`, always the first: what the subscriber knows counts no more, since the subscription has begun anew.
+    """
+
+    change: Literal["begins", "added", "removed"]
+    id: str | None = Field(None, description="The same for as long as the rows are there that the result is made of")
+    row: dict[str, Any] | None = None
+
+
 class NotificationForm(BaseModel):
     """One event for one subscription; the same in a poll, a stream, a socket, a webhook and a topic."""
 
@@ -31,6 +42,9 @@ class NotificationForm(BaseModel):
     matched: list[Any] = Field(description="The conditions that held, with the event's values")
     bindings: dict[str, Any] = Field(
         default_factory=dict, description="What the filter's variables were bound to; left out if it has none"
+    )
+    changes: list[ChangeForm] = Field(
+        default_factory=list, description="What the event changed in the content of a join; left out for filters"
     )
     cursor: str = Field(description="Where to go on after this one")
 

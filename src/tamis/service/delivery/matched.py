@@ -67,9 +67,12 @@ class Matched:
         """The conditions of the first alternative that holds, each with the values that it met.
 
         Empty if none holds any more, since the subscription was changed after it matched. A subscription in
-        CloudEvents' dialect has its filters there as they were written. Where operators are called, several
-        alternatives may hold by what is known here: then it is what all of them have in common.
+        CloudEvents' dialect has its filters there as they were written, and a join nothing, for no one event decides.
+        Where operators are called, several alternatives may hold by what is known here: then it is what all of them
+        have in common.
         """
+        if subscription.kind == "join":
+            return []
         if subscription.dialect == "cloudevents":
             return self._filters(subscription.text)
         schema = self._schema.now

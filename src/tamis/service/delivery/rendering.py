@@ -20,8 +20,17 @@ class Renderer:
     def __init__(self, matched: Matched) -> None:
         self._matched = matched
 
-    def render(self, subscription: Subscription, event: OpenedEvent, bindings: str | None = None) -> Notification:
-        """The notification of one subscription of one event, and what its variables were bound to, as JSON."""
+    def render(
+        self,
+        subscription: Subscription,
+        event: OpenedEvent,
+        bindings: str | None = None,
+        changes: str | None = None,
+    ) -> Notification:
+        """The notification of one subscription of one event, and what its variables were bound to, as JSON.
+
+        Of a join: what the event changed in its content, as JSON.
+        """
         id = notification_id(event.id, subscription.id)
         form = {
             "id": id,
@@ -31,7 +40,8 @@ class Renderer:
             "event": event.written,
             "matched": self._matched.conditions(subscription, event, bindings),
             **({} if bindings is None else {"bindings": orjson.Fragment(bindings)}),
+            **({} if changes is None else {"changes": orjson.Fragment(changes)}),
             "cursor": str(event.position),
         }
         body = orjson.dumps(form, option=_OPTIONS)
-        return Notification(id, subscription, event.position, event.id, event.time, event.body, body, bindings)
+        return Notification(id, subscription, event.position, event.id, event.time, event.body, body, bindings, changes)

@@ -32,4 +32,5 @@ def notification_of(letter: DeadLetter, subscription: Subscription | None, now: 
         event=orjson.dumps(form["event"]).decode(),
         body=letter.body.encode(),
         bindings=orjson.dumps(form["bindings"]).decode() if "bindings" in form else None,
+        changes=orjson.dumps(form["changes"]).decode() if "changes" in form else None,
     )

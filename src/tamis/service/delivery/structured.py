@@ -11,19 +11,23 @@ from tamis.service.notification import Notification
 
 _SOURCE: Final = "urn:tamis"
 _TYPE: Final = "tamis.event"
-_BINDINGS: Final = "tamisbindings"  # an extension attribute, which has to be a text
+# Extension attributes, which have to be texts.
+_BINDINGS: Final = "tamisbindings"
+_CHANGES: Final = "tamischanges"
 
 
 def structured_event(notification: Notification) -> bytes:
     """The CloudEvent as JSON. An event that was published as another thing gets the attributes it needs.
 
-    What a filter's variables were bound to is an attribute too, `tamisbindings`, as JSON.
+    What a filter's variables were bound to is an attribute too, `tamisbindings`, as JSON, and so is what the event
+    changed in a join, `tamischanges`.
     """
     try:
         body = orjson.loads(notification.event)
     except orjson.JSONDecodeError:
         body = notification.event
-    bound = {} if notification.bindings is None else {_BINDINGS: notification.bindings}
+    told = {_BINDINGS: notification.bindings, _CHANGES: notification.changes}
+    bound = {name: text for name, text in told.items() if text is not None}
     if isinstance(body, dict) and isinstance(body.get(CONTEXT), dict):
         return orjson.dumps(to_structured(body) | bound)
     return orjson.dumps({**_made_up(notification, body), **bound, "data": body})

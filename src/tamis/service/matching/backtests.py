@@ -6,9 +6,13 @@ import threading
 import traceback
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from tamis.errors import PipelineError, TamisError
+from tamis.language.joins import are_joins
 from tamis.service.log import EventLog
 from tamis.service.matching.looking_back import Asked, look_back
+from tamis.service.matching.looking_back_joined import look_back_joined
 from tamis.service.matching.schemas import current_schema
 from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Backtest, Store
@@ -81,7 +85,10 @@ class BacktestRunner:
             _, schema = current_schema(self._store)
             asked = Asked.read(job.request)
             records = self._log.frame(self._spark, stream=False)
-            result = look_back(records, schema, asked, self._ignore_unknown, self._offering.operators)
+            if schema.tables and are_joins(pa.array([asked.filter]))[0]:
+                result = look_back_joined(records, schema, asked, self._ignore_unknown)
+            else:
+                result = look_back(records, schema, asked, self._ignore_unknown, self._offering.operators)
         except Exception as error:  # noqa: BLE001 - the job's fault, or Spark's: whoever asked is told
             if not self._stopped.is_set():
                 traceback.print_exc()

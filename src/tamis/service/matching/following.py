@@ -23,6 +23,7 @@ from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.durable import replace_durably
 from tamis.schema import Schema
 from tamis.service.matching.faring import Fared
+from tamis.service.matching.joining import TABLES, tables_filter
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.residuals import Residuals
 from tamis.service.matching.schemas import current_schema, newer_schema
@@ -37,7 +38,9 @@ _MANY_SHARE: Final = 0.5
 
 
 class FollowingTable:
-    """The store's active subscriptions, by number, under the store's newest schema.
+    """The store's active subscriptions but for joins, by number, under the store's newest schema.
+
+    Where the schema has tables, `TABLES` is subscribed too, to all that changes them: joins follow those events.
 
     They are in a `SubscriptionTable` in `<folder>/<version of the schema>.<revision>`, built from the store as it was
     at that revision and kept up since. A new one is built when the schema grows, when very much changes at once, or
@@ -160,6 +163,8 @@ class FollowingTable:
             revision = max(revision, reached)
             # What was active when its page was read may have ended before a later one was.
             every |= changed
+        if schema.tables:
+            every[str(TABLES)] = tables_filter(schema)
         texts = _rows({id: text for id, text in every.items() if text is not None})
         index = compile_index(texts, schema, operators=self._offering.operators)
         self._report(index.errors)

@@ -58,11 +58,9 @@ def look_back(
 
     `illegible` are the events that are no longer, or not yet, valid under the schema.
     """
-    chosen = records.where(records["time"] < asked.until)
-    if asked.since is not None:
-        chosen = chosen.where(records["time"] >= asked.since)
+    chosen = chosen_records(records, asked)
     count, first, last = chosen.selectExpr("count(1)", "min(time)", "max(time)").collect()[0]
-    window = asked.window or _width(first, last)
+    window = asked.window or width_of(first, last)
     # The log's columns and the attributes come together in one frame, and attributes may have any name.
     time, body = _unused("time", schema), _unused("body", schema)
     named = chosen.selectExpr(f"time AS `{time}`", f"body AS `{body}`", "body")
@@ -93,13 +91,19 @@ def look_back(
         found.close()
 
 
+def chosen_records(records: DataFrame, asked: Asked) -> DataFrame:
+    """Those of the log that were received in the time asked about."""
+    chosen = records.where(records["time"] < asked.until)
+    return chosen if asked.since is None else chosen.where(records["time"] >= asked.since)
+
+
 def _series(rows: DataFrame) -> list[list[Any]]:
     """Start of the window and number, in order."""
     told: Sequence[Any] = rows.orderBy("window").collect()
     return [[start.astimezone(UTC).isoformat(), number] for start, number in told]
 
 
-def _width(first: datetime | None, last: datetime | None) -> timedelta:
+def width_of(first: datetime | None, last: datetime | None) -> timedelta:
     """The narrowest of the usual widths that does not cut the time between into too many windows."""
     seconds = 0.0 if first is None or last is None else (last - first).total_seconds()
     return timedelta(seconds=next((width for width in _WIDTHS if seconds <= width * _WINDOWS), _WIDTHS[-1]))

@@ -17,6 +17,7 @@ from tamis.service.log import RECORDS, EventLog
 from tamis.service.log.spool_log import SpoolLog
 from tamis.service.matching.checkpoint import Checkpoint
 from tamis.service.matching.following import FollowingTable
+from tamis.service.matching.joining import Joining
 from tamis.service.matching.messages import Batch
 from tamis.service.matching.recording import RANK_BITS, Recorder
 from tamis.service.store import Reached, Store
@@ -45,6 +46,7 @@ class Matching:
         told: Callable[[Batch], None],
         *,
         ignore_unknown: bool = True,
+        joining: Joining | None = None,
     ) -> None:
         self._log = log
         self._table = table
@@ -59,7 +61,7 @@ class Matching:
             self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin)
             # Refused if the one before, cut off and not aware of it yet, has recorded a batch since `reached` was read.
             store.progress.take_over(reached, self._checkpoint.stream)
-        self._recorder = Recorder(store, table.residuals)
+        self._recorder = Recorder(store, table.residuals, joining)
         self._flusher = ThreadPoolExecutor(1, "checkpoint")
         self._secured: Future[None] | None = None
         self._began = 0.0

@@ -15,6 +15,7 @@ from tamis.service.log import open_log
 from tamis.service.matching.backtests import BacktestRunner
 from tamis.service.matching.faring import Fared, noticed
 from tamis.service.matching.following import FollowingTable
+from tamis.service.matching.joining import joining_of
 from tamis.service.matching.lifeline import Lock
 from tamis.service.matching.matching import Matching
 from tamis.service.matching.messages import Followed, Message, Operators, Turn
@@ -44,15 +45,24 @@ class Running:
         self._heard = 0.0
         log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
         # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
-        with ThreadPoolExecutor(3, "starting") as others:
+        with ThreadPoolExecutor(4, "starting") as others:
             rehearsing = others.submit(rehearse)
             table = others.submit(FollowingTable, state / "table", self._store, say, self._offering)
+            joining = others.submit(joining_of, settings, self._store, say)
             self._spark = start_session(settings)
             lock.note_jvm(self._spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
             warming = others.submit(warm, self._spark)
             self._table = table.result()
+            self._joining = joining.result()
             self._matching = Matching(
-                self._spark, log, self._store, self._table, state / "checkpoint", say, ignore_unknown=ignore
+                self._spark,
+                log,
+                self._store,
+                self._table,
+                state / "checkpoint",
+                say,
+                ignore_unknown=ignore,
+                joining=self._joining,
             )
             for each in (warming, rehearsing):
                 # If it matters, the first batch fails too, and says so.
@@ -71,6 +81,7 @@ class Running:
         self._backtests.check()
         before = self._table.applied
         self._table.catch_up()
+        self._joining.settle()
         if self._table.applied != before:
             self._say(Followed(self._table.applied))
         if self._offering and time.monotonic() - self._heard > _FARING_SECONDS:

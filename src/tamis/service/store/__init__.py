@@ -6,6 +6,7 @@ from tamis.service.store.dead_letters import DeadLetter, DeadLetters
 from tamis.service.store.deliveries import Deliveries, DeliveryState
 from tamis.service.store.errors import NotFoundError, StoreError, TextError
 from tamis.service.store.importing import Imported
+from tamis.service.store.joins import Content, Joins, JoinWrites, Opening, StoredRow, StoredTable
 from tamis.service.store.keys import ROLES, Key, Keys, Role
 from tamis.service.store.locks import StoreLock
 from tamis.service.store.notifications import Notifications, Notified, Pair, StoredEvent
@@ -32,12 +33,15 @@ __all__ = [
     "Backtest",
     "Backtests",
     "ChangeRow",
+    "Content",
     "DeadLetter",
     "DeadLetters",
     "Deliveries",
     "DeliveryState",
     "Dialect",
     "Imported",
+    "JoinWrites",
+    "Joins",
     "Key",
     "Keys",
     "Kind",
@@ -45,6 +49,7 @@ __all__ = [
     "NotFoundError",
     "Notifications",
     "Notified",
+    "Opening",
     "Pair",
     "Progress",
     "Reached",
@@ -57,6 +62,8 @@ __all__ = [
     "StoreLock",
     "StoredEvent",
     "StoredReceipt",
+    "StoredRow",
+    "StoredTable",
     "Subscription",
     "Subscriptions",
     "TextError",

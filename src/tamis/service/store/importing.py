@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import TamisError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
+from tamis.language.joins import are_joins, bind_joins
 from tamis.schema import Schema
 from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
@@ -79,15 +80,15 @@ class Importing:
     ) -> Imported:
         """Takes string columns `id`, which become labels, and `filter`, which becomes text and filter as it stands.
 
-        With a schema, a filter that it does not allow, or that calls another operator than those given, is refused
-        under its label; without one, the caller has checked them, and none calls operators. Rows are committed some
-        thousands at a time, in their order: whoever is killed leaves the first of them.
+        With a schema, a filter or join that it does not allow, or that calls another operator than those given, is
+        refused under its label; without one, the caller has checked them, and all are plain filters. Rows are committed
+        some thousands at a time, in their order: whoever is killed leaves the first of them.
         """
         refused: list[tuple[str, TamisError]] = []
         taken = done = 0
         for piece in _pieces(rows):
-            errors, calling = _judged(piece, schema, limits, operators)
-            good = piece.append_column("kind", pa.array(np.where(calling, "operator", "filter"), pa.string()))
+            errors, kinds = _judged(piece, schema, limits, operators)
+            good = piece.append_column("kind", pa.array(kinds, pa.string()))
             if errors:
                 refused += [(piece["id"][row].as_py(), error) for row, error in sorted(errors.items())]
                 kept = np.ones(len(piece), np.bool_)
@@ -134,20 +135,27 @@ class Importing:
 
 def _judged(
     piece: pa.Table, schema: Schema | None, limits: Limits, operators: Signatures
-) -> tuple[dict[int, TamisError], npt.NDArray[np.bool_]]:
-    """The rows that cannot be taken; and which of all rows call operators."""
+) -> tuple[dict[int, TamisError], npt.NDArray[np.object_]]:
+    """The rows that cannot be taken; and of which kind each row is."""
     errors: dict[int, TamisError] = {}
-    calling = np.zeros(len(piece), np.bool_)
+    kinds = np.full(len(piece), "filter", np.object_)
     if schema is not None:
-        bound = bind(piece["filter"], schema, limits, operators)
-        errors.update(bound.errors)
+        texts = piece["filter"].combine_chunks()
+        joins = are_joins(texts) if schema.tables else np.zeros(len(piece), np.bool_)
+        kinds[joins] = "join"
+        rows, others = np.flatnonzero(joins), np.flatnonzero(~joins)
+        if len(rows):
+            refused = bind_joins(texts.take(pa.array(rows)), schema, limits).errors
+            errors.update((int(rows[row]), error) for row, error in refused)
+        bound = bind(texts.take(pa.array(others)), schema, limits, operators)
+        errors.update((int(others[row]), error) for row, error in bound.errors)
         for block in bound.called:
-            calling[block.rows] = True
+            kinds[others[block.rows]] = "operator"
     for what in ("id", "filter"):
         # Arrow's strings are whole characters; NUL is the one of them that PostgreSQL has no place for.
         for row in pc.indices_nonzero(pc.match_substring(piece[what], "\0")).to_pylist():
             errors[row] = TextError(f"{what}: a text with a NUL cannot be kept")
-    return errors, calling
+    return errors, kinds
 
 
 def _pieces(rows: pa.Table | Iterable[pa.Table]) -> Iterator[pa.Table]:

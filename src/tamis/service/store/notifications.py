@@ -14,12 +14,13 @@ from tamis.service.store import counters
 from tamis.service.store.counting import counted
 from tamis.service.store.database import Database
 from tamis.service.store.in_pieces import pieces
+from tamis.service.store.joins import JoinWrites
 from tamis.service.store.moments import moment
 from tamis.service.store.progress import Reached
 from tamis.service.store.recording import record
 from tamis.service.store.retention import sweep
 from tamis.service.store.storable import within
-from tamis.service.store.tables import EVENTS, NOTIFICATIONS, SUBSCRIPTIONS
+from tamis.service.store.tables import BATCHES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS
 
 # An owner with more subscriptions than this is served by going through everybody's notifications.
 _FEW = 5_000
@@ -38,7 +39,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """An event that a subscription, by its number, is to be told of; `bindings` as in `Pair`."""
+    """An event that a subscription, by its number, is to be told of; `bindings` and `changes` as in `Pair`."""
 
     position: int
     subscription: int
@@ -46,17 +47,20 @@ class Notified:
     time: datetime
     body: str
     bindings: str | None = None
+    changes: str | None = None
 
 
 class Pair(NamedTuple):
     """An event, by its position, and a subscription, by its number, that it matched.
 
-    `bindings` is a JSON object: what the variables of the filter were bound to; None if it has none.
+    `bindings` is a JSON object: what the variables of the filter were bound to; None if it has none. `changes` is a
+    JSON list: what the event did to the content of a join; None for what is no join.
     """
 
     position: int
     subscription: int
     bindings: str | None = None
+    changes: str | None = None
 
 
 class Notifications:
@@ -77,14 +81,21 @@ class Notifications:
         pairs: pa.Table,
         dead: pa.Table | None = None,
         reached: Reached | None = None,
+        joins: JoinWrites | None = None,
     ) -> bool:
         """Writes all of a batch in one transaction; false, and nothing is written, if the stream's batch is there.
 
-        `events`: position, id, time, body, of those that matched. `pairs`: position, subscription, perhaps bindings.
-        `dead`: offset, id, time, body, reason. Every position must be above `head`. `reached`: where the batch ends, on
-        a shared log.
+        `events`: position, id, time, body, of those that matched. `pairs`: position, subscription, perhaps bindings and
+        changes. `dead`: offset, id, time, body, reason. Every position must be above `head`. `reached`: where the batch
+        ends, on a shared log. `joins`: what it did to tables and contents.
         """
-        return record(self._database, stream, batch, events, pairs, dead, reached)
+        return record(self._database, stream, batch, events, pairs, dead, reached, joins)
+
+    def has(self, stream: str, batch: int) -> bool:
+        """Whether the stream's batch is there, one of its newest."""
+        its = select(BATCHES.c.batch).where(BATCHES.c.stream == stream, BATCHES.c.batch == batch)
+        with self._database.read() as connection:
+            return connection.execute(its).first() is not None
 
     def head(self) -> int:
         """The newest position; 0 at first."""
@@ -174,7 +185,7 @@ class Notifications:
 
 def _notified() -> Select[Any]:
     event = (EVENTS.c.id, EVENTS.c.time, EVENTS.c.body)
-    return select(_PAIRS.position, _PAIRS.subscription, *event, _PAIRS.bindings).join_from(
+    return select(_PAIRS.position, _PAIRS.subscription, *event, _PAIRS.bindings, _PAIRS.changes).join_from(
         NOTIFICATIONS, EVENTS, EVENTS.c.position == _PAIRS.position
     )
 

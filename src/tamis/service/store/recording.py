@@ -14,6 +14,7 @@ from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
 from tamis.service.store.database import Database
 from tamis.service.store.errors import StoreError
+from tamis.service.store.joins import JoinWrites, write
 from tamis.service.store.progress import Reached, advance
 from tamis.service.store.storable import made_storable
 from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATIONS
@@ -21,6 +22,7 @@ from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATI
 # A stream repeats its newest batch after a crash, never one from far back.
 _REMEMBERED = 1_000
 _UTC = pa.timestamp("us", "UTC")
+_TOLD = ("bindings", "changes")
 
 
 def record(
@@ -31,6 +33,7 @@ def record(
     pairs: pa.Table,
     dead: pa.Table | None,
     reached: Reached | None,
+    joins: JoinWrites | None = None,
 ) -> bool:
     # Everything is turned into rows before the transaction begins, so that it is short.
     event_rows = zip(
@@ -42,7 +45,7 @@ def record(
     )
     # By subscription: the index over them is touched from one end to the other, and each of its pages once.
     pairs = pairs.sort_by([("subscription", "ascending"), ("position", "ascending")])
-    pair_columns = ("position", "subscription", *(["bindings"] if "bindings" in pairs.column_names else []))
+    pair_columns = ("position", "subscription", *(name for name in _TOLD if name in pairs.column_names))
     pair_rows = zip(*(pairs[name].to_pylist() for name in pair_columns), strict=True)
     letters = [] if dead is None else _letters(dead)
     with database.write() as connection:
@@ -55,6 +58,8 @@ def record(
             if pc.min(events["position"]).as_py() <= head:
                 raise StoreError(f"batch {batch} of {stream} has positions at or below the head, {head}")
             counters.put(connection, "head", pc.max(events["position"]).as_py())
+        if joins is not None:
+            write(connection, joins)
         insert_rows(connection, EVENTS, ("position", "id", "time", "body"), event_rows)
         insert_rows(connection, NOTIFICATIONS, pair_columns, pair_rows)
         columns = ("kind", "subject", "owner", "reason", "body", "detail", "time")

@@ -7,6 +7,7 @@ from tamis.service.store.backtests import Backtests
 from tamis.service.store.database import Database
 from tamis.service.store.dead_letters import DeadLetters
 from tamis.service.store.deliveries import Deliveries
+from tamis.service.store.joins import Joins
 from tamis.service.store.keys import Keys
 from tamis.service.store.locks import Name, StoreLock, store_lock
 from tamis.service.store.migrating import migrate
@@ -36,6 +37,7 @@ class Store:
         self.deliveries = Deliveries(database)
         self.receipts = Receipts(database)
         self.progress = Progress(database)
+        self.joins = Joins(database)
         self._database = database
 
     @classmethod

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, case, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, insert, or_, select, update
 
 from tamis.service.store import counters
 from tamis.service.store.counting import counted, moved
@@ -222,9 +222,21 @@ class Subscriptions(Importing):
             return counters.value(connection, "purged")
 
     def changes(self, after: int, limit: int = 50_000) -> builtins.list[ChangeRow]:
-        """The subscriptions touched after a revision, in the order of their newest one."""
-        filter = case((_COLUMNS.state == "active", func.coalesce(_COLUMNS.filter, _COLUMNS.text)))
-        wanted = select(_COLUMNS.revision, _COLUMNS.number, filter).where(_COLUMNS.revision > within(after))
+        """The subscriptions touched after a revision, in the order of their newest one.
+
+        Joins are among them with nothing: no index of filters holds them.
+        """
+        return self._changes(after, limit, and_(_COLUMNS.state == "active", _COLUMNS.kind != "join"))
+
+    def join_changes(self, after: int, limit: int = 10_000) -> builtins.list[ChangeRow]:
+        """The same of joins, and of nothing else."""
+        return self._changes(after, limit, _COLUMNS.state == "active", _COLUMNS.kind == "join")
+
+    def _changes(
+        self, after: int, limit: int, matched: ColumnElement[bool], *which: ColumnElement[bool]
+    ) -> builtins.list[ChangeRow]:
+        filter = case((matched, func.coalesce(_COLUMNS.filter, _COLUMNS.text)))
+        wanted = select(_COLUMNS.revision, _COLUMNS.number, filter).where(_COLUMNS.revision > within(after), *which)
         with self._database.read() as connection:
             rows = connection.execute(wanted.order_by(_COLUMNS.revision).limit(limit))
             return [ChangeRow(*row) for row in rows]

@@ -71,3 +71,13 @@ export function fromNow(time, now = Date.now()) {
 function known(time) {
   return time !== null && time !== undefined && !Number.isNaN(new Date(time).getTime());
 }
+
+/** A value of an event in a few characters. */
+export function brief(value) {
+  if (Array.isArray(value)) return value.map(brief).join(", ");
+  if (value !== null && typeof value === "object") return "{…}";
+  const text = String(value);
+  // What has no blank in so much text is a picture in base64, or another thing that nobody reads.
+  const most = /\s/.test(text.slice(0, 60)) ? 60 : 24;
+  return text.length > 60 ? `${text.slice(0, most - 1)}…` : text;
+}

@@ -13,6 +13,7 @@ export class SchemaView {
     this.version = answer.version;
     this.domains = form.domains ?? {};
     this.types = form.event_types ?? {};
+    this.tables = form.tables ?? {};
     this.attributes = Object.entries(form.attributes ?? {}).map(([name, domain]) => this.#attribute(name, domain));
     this.named = new Map(this.attributes.map((each) => [each.name, each]));
     for (const { name, domain, kind, multiple } of answer.attributes) {

@@ -16,6 +16,7 @@ export const activity = (id, ticket, query, signal) =>
   call("GET", path("subscriptions", id, "activity"), { ticket, query, signal });
 export const notifications = (id, ticket, query, signal) =>
   call("GET", path("subscriptions", id, "notifications"), { ticket, query, signal });
+export const content = (id, ticket, signal) => call("GET", path("subscriptions", id, "content"), { ticket, signal });
 export const testSubscription = (id, ticket, event, signal) =>
   call("POST", path("subscriptions", id, "test"), { ticket, body: { event }, signal });
 export const streamOf = (id) => path("subscriptions", id, "stream");

@@ -4,6 +4,7 @@ All in one `METADATA`. Numbers, positions and moments are 64 bits wide; document
 """
 
 from tamis.service.store.tables.base import METADATA
+from tamis.service.store.tables.joins import CONTENTS, JOINED, TABLE_ARRIVALS, TABLE_ROWS
 from tamis.service.store.tables.notifications import BATCHES, DELIVERIES, EVENTS, NOTIFICATIONS, PROGRESS
 from tamis.service.store.tables.publishing import ADVERTISEMENTS, DEAD_LETTERS, RECEIPTS, SCHEMAS
 from tamis.service.store.tables.subscriptions import COUNTERS, COUNTS, KEYS, SUBSCRIPTIONS
@@ -13,11 +14,13 @@ __all__ = [
     "ADVERTISEMENTS",
     "BACKTESTS",
     "BATCHES",
+    "CONTENTS",
     "COUNTERS",
     "COUNTS",
     "DEAD_LETTERS",
     "DELIVERIES",
     "EVENTS",
+    "JOINED",
     "KEYS",
     "METADATA",
     "NOTIFICATIONS",
@@ -25,4 +28,6 @@ __all__ = [
     "RECEIPTS",
     "SCHEMAS",
     "SUBSCRIPTIONS",
+    "TABLE_ARRIVALS",
+    "TABLE_ROWS",
 ]

@@ -18,13 +18,15 @@ EVENTS = Table(
 )
 
 # Pairs, in the order of the events for whoever follows them all, and by subscription for whoever reads one. `bindings`
-# is JSON: what the filter's variables were bound to, by name; null where it has none.
+# is JSON: what the filter's variables were bound to, by name; null where it has none. `changes` is JSON too: what the
+# event did to the content of a join; null for those that are none.
 NOTIFICATIONS = Table(
     "notifications",
     METADATA,
     Column("position", BigInteger, primary_key=True),
     Column("subscription", BigInteger, primary_key=True),
     Column("bindings", Text),
+    Column("changes", Text),
     Index("notifications_by_subscription", "subscription", "position"),
     sqlite_with_rowid=False,
 )

@@ -69,13 +69,15 @@ export class Backtest {
   #show(result) {
     const step = (result.window_seconds ?? 0) * 1000 || undefined;
     const illegible = result.illegible ? ` ${count(result.illegible)} could not be read.` : "";
-    const said = `${count(result.total)} of ${count(result.events)} stored events would have matched.${illegible}`;
+    const said = result.rows === undefined
+      ? `${count(result.total)} of ${count(result.events)} stored events would have matched.${illegible}`
+      : `It would have told of ${count(result.total)} changes in ${count(result.events)} stored events, and have ${count(result.rows)} rows now.${illegible}`;
     const samples = (result.samples ?? []).slice(0, 5);
     // Both over the same time, so that one can be held against the other.
     const span = { width: step, from: result.volume?.[0]?.[0], to: result.volume?.at(-1)?.[0] };
     put(this.#results, h("p", { class: "lead" }, said),
       (result.errors ?? []).map((error) => h("p", { class: "notice bad" }, error.message ?? String(error))),
-      result.counts?.length ? barChart("Matches over time", result.counts, span) : null,
+      result.counts?.length ? barChart(result.rows === undefined ? "Matches over time" : "Changes over time", result.counts, span) : null,
       result.volume?.length
         ? barChart("All events", result.volume, { ...span, kind: "plain", height: 110, unit: "events" }) : null,
       samples.length ? h("section", {}, h("h3", {}, "Some of them"), h("ul", { class: "tried" }, samples.map((event) =>

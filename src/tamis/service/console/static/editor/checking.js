@@ -7,6 +7,7 @@ import { checkFilter } from "../service.js";
 import { unitsOf } from "./tokens.js";
 
 const SILENCE = 250;
+const VALID = { operator: "✓ Valid, and calls operators.", join: "✓ Valid, and joins tables." };
 
 /** The verdict on the newest text, as an element. `decided(text, kind | null)` is called for each verdict. */
 export class Checking {
@@ -49,7 +50,7 @@ export class Checking {
 
   #accept(text, { canonical, kind }) {
     const never = canonical === "FALSE" ? " No event can satisfy it." : canonical === "TRUE" ? " Every event satisfies it." : "";
-    put(this.element, h("span", { class: "ok" }, kind === "operator" ? "✓ Valid, and calls operators." : "✓ Valid."), never, " ",
+    put(this.element, h("span", { class: "ok" }, VALID[kind] ?? "✓ Valid."), never, " ",
       h("span", { class: "muted" }, "Read as "), h("code", {}, canonical));
     this.#decided(text, kind);
   }

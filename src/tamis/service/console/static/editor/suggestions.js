@@ -42,6 +42,10 @@ function expected(before, schema) {
   const previous = before.at(-2);
   const nothing = { options: [], eager: false };
   if (!last) return { options: operands(schema, before), eager: false };
+  if (before[0].word === "SELECT") {
+    const where = before.findIndex(({ word }) => word === "WHERE");
+    return where < 0 ? inHead(last, previous, schema) : expected(before.slice(where + 1), schema);
+  }
   const call = callAround(before, schema);
   if (call) return argumentsOf(call, last);
   if (COMPARISONS.has(last.text) || last.word === "CONTAINS") return values(attributeBefore(before, before.length - 1, schema));
@@ -62,6 +66,20 @@ function expected(before, schema) {
     return { options: words("AND ", "OR "), eager: false };
   }
   return nothing;
+}
+
+/** Before the WHERE of a join. */
+function inHead(last, previous, schema) {
+  const tables = Object.keys(schema.tables).map((name) => ({ insert: `${name} `, label: name, note: "table" }));
+  if (last.word === "SELECT") return { options: words("* FROM "), eager: false };
+  if (last.word === "FROM" || last.word === "JOIN") return { options: tables, eager: true };
+  if (previous?.word === "FROM" || last.text === ")") return { options: words("JOIN ", "WHERE "), eager: false };
+  if (previous?.word === "JOIN") return { options: words("USING ("), eager: false };
+  if (last.text === "(" || last.text === ",") {
+    const shared = [...new Set(Object.values(schema.tables).flatMap((table) => table?.join ?? []))];
+    return { options: shared.map((name) => ({ insert: name, label: name, note: "joins tables" })), eager: true };
+  }
+  return { options: [], eager: false };
 }
 
 /** The operator whose call we are in, and the number of the argument; null if we are in none. */

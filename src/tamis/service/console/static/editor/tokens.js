@@ -3,6 +3,8 @@
 export const WORDS = new Set(["AND", "BETWEEN", "CONTAINS", "ESCAPE", "FALSE", "ILIKE", "IN", "IS", "LIKE", "NOT", "NULL",
   "OR", "REGEXP", "RLIKE", "TIMESTAMP", "TRUE"]);
 
+const JOIN_WORDS = new Set([...WORDS, "AS", "FROM", "INNER", "JOIN", "NATURAL", "ON", "SELECT", "USING", "WHERE"]);
+
 const PARTS = [
   ["comment", /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/],
   ["string", /'(?:[^']|'')*(?:'|$)/],
@@ -17,10 +19,11 @@ const ANY = new RegExp(PARTS.map(([, part]) => `(${part.source})`).join("|"), "g
 
 /** [{ kind, start, end, text, word }]; `word` is the language's own word in capitals, or null. */
 export function tokens(text) {
+  const words = /^\s*SELECT\b/i.test(text) ? JOIN_WORDS : WORDS;
   return Array.from(text.matchAll(ANY), (match) => {
     const at = match.slice(1).findIndex((group) => group !== undefined);
     const found = match[0];
-    const word = PARTS[at][0] === "name" && WORDS.has(found.toUpperCase()) ? found.toUpperCase() : null;
+    const word = PARTS[at][0] === "name" && words.has(found.toUpperCase()) ? found.toUpperCase() : null;
     return { kind: word ? "word" : PARTS[at][0], start: match.index, end: match.index + found.length, text: found, word };
   });
 }

@@ -5,6 +5,7 @@ import { h, put } from "../dom.js";
 import { clock, count } from "../format.js";
 import { announce } from "../parts/announcer.js";
 import { explanationOf } from "../parts/explanations.js";
+import { columnsOf, resultTable } from "../parts/joins.js";
 import { bindingsOf, eventSummary, eventText } from "../parts/matches.js";
 import { badge, empty, failure, loading } from "../parts/states.js";
 import { explainFilter, tryFilter } from "../service.js";
@@ -45,6 +46,10 @@ export class Trial {
   }
 
   #show(text, answer, signal) {
+    if (answer.rows) {
+      this.#showJoin(answer);
+      return;
+    }
     if (answer.examined === 0) {
       put(this.#results, empty("There are no recent events to try it on. Publish some, and try again."));
       return;
@@ -56,6 +61,16 @@ export class Trial {
       h("div", { class: "trial-lists" },
         list("Matching", matched, answer.matched, "None of the recent events matches.", text, signal),
         list("Not matching", rest, answer.examined - answer.matched, "All recent events match.", text, signal)));
+    announce(said);
+  }
+
+  /** Of a join: what its content would be. */
+  #showJoin({ rows, matched, examined }) {
+    const said = `It would have ${count(matched)} ${matched === 1 ? "row" : "rows"} now, of ${count(examined)} rows of its tables.`;
+    put(this.#results, h("p", { class: "lead" }, said),
+      h("div", { class: "trial-lists" },
+        rows.length ? resultTable("What it would have now", columnsOf(rows), rows.map((row, id) => ({ id, row }))) : null,
+        matched > rows.length ? h("p", { class: "muted" }, `and ${count(matched - rows.length)} more`) : null));
     announce(said);
   }
 }

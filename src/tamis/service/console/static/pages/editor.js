@@ -32,7 +32,7 @@ export async function showEditor(container, place, signal) {
     backtest.offer(valid);
     switchingOn.offer(valid, kind);
     // Operators may be dear: they are called when somebody says so.
-    if (kind === "filter") tryIt();
+    if (kind === "filter" || kind === "join") tryIt();
   });
   const completion = new Completion(field, "suggestions");
 

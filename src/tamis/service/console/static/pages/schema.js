@@ -5,7 +5,7 @@ import { h, put } from "../dom.js";
 import { count } from "../format.js";
 import { announce } from "../parts/announcer.js";
 import { badge, empty } from "../parts/states.js";
-import { table } from "../parts/tables.js";
+import { facts, table } from "../parts/tables.js";
 import { SchemaView, annotation, valuesOf } from "../schema_view.js";
 import { schema as askSchema } from "../service.js";
 import { extensionForm } from "./schema_extension.js";
@@ -52,8 +52,19 @@ function typeCard(name, attributes, view) {
   });
   return h("section", { class: "card", "aria-labelledby": `type-${name}` },
     h("div", { class: "card-head" }, h("h2", { id: `type-${name}` }, name),
-      h("span", { class: "muted" }, `event type, ${count(rows.length)} attributes`)),
+      h("span", { class: "muted" }, `${name in view.tables ? "table" : "event type"}, ${count(rows.length)} attributes`)),
+    name in view.tables ? tableFacts(view.tables[name] ?? {}) : null,
     rows.length ? table(`Attributes of ${name}`, COLUMNS, rows) : empty("It has no attributes of its own."));
+}
+
+/** How the rows of a table are told apart, joined and kept. */
+function tableFacts({ key, join, retention }) {
+  const kept = retention?.count ? `the latest ${count(retention.count)} rows` : retention?.window ? `rows within ${retention.window} by ${retention.by}` : "all rows";
+  return facts([
+    ["Key", key?.length ? h("code", {}, key.join(", ")) : "none: rows are only added"],
+    ["Joined by", join?.length ? h("code", {}, join.join(", ")) : null],
+    ["Keeps", kept],
+  ]);
 }
 
 /** The domain's card; the fragment names the page, so the link goes there itself. */

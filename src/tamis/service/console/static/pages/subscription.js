@@ -12,6 +12,7 @@ import { addressOf } from "../places.js";
 import { activity, streamOf, subscription } from "../service.js";
 import { toneOf } from "../tones.js";
 import { actions } from "./subscription_actions.js";
+import { contentCard } from "./subscription_content.js";
 import { pastNotifications } from "./subscription_past.js";
 import { eventTest } from "./subscription_test.js";
 
@@ -50,12 +51,14 @@ export async function showSubscription(container, id, signal) {
           about(found), actions(found, ticket, changed)),
         activityCard(found, ticket, signal),
         eventTest(found, ticket, signal)),
-      h("section", { class: "card", "aria-labelledby": "notifications-title" },
-        h("h2", { id: "notifications-title" }, "Notifications"),
-        live
-          ? liveMatches({ path: streamOf(id), query: { cursor: "latest" }, ticket }, signal, { waiting: "What matches from now on appears here." })
-          : empty(`It is ${found.state}: nothing more comes.`),
-        found.state === "cancelled" ? null : pastNotifications(id, ticket, signal))));
+      h("div", { class: "stack" },
+        found.kind === "join" && live ? contentCard(found, ticket, signal) : null,
+        h("section", { class: "card", "aria-labelledby": "notifications-title" },
+          h("h2", { id: "notifications-title" }, "Notifications"),
+          live
+            ? liveMatches({ path: streamOf(id), query: { cursor: "latest" }, ticket }, signal, { waiting: "What matches from now on appears here." })
+            : empty(`It is ${found.state}: nothing more comes.`),
+          found.state === "cancelled" ? null : pastNotifications(id, ticket, signal)))));
 }
 
 function about(found) {

@@ -1,21 +1,24 @@
 /** Why a filter did or did not match an event: every alternative, condition by condition; and what was evaluated. */
 
 import { h } from "../dom.js";
-import { count, duration } from "../format.js";
-import { bindingsOf, brief } from "./matches.js";
+import { brief, count, duration } from "../format.js";
+import { wouldChange } from "./joins.js";
+import { bindingsOf } from "./matches.js";
 
 const SIGNS = { held: "✓", failed: "✕", absent: "∅", unknown: "?", "not asked": "–" };
 
 /** `explanation`: { matched, alternatives: [[{ condition, state, values }]], first_failure, steps?, bindings? }. */
 export function explanationOf(explanation) {
   const alternatives = explanation.alternatives ?? [];
+  if (explanation.join?.table === null) return wouldChange(explanation.join);
   if (alternatives.length === 0) return h("p", {}, "The filter contradicts itself: no event can match.");
   return h("div", { class: "explanation" },
     alternatives.map((verdicts, at) => [
       at > 0 ? h("p", { class: "or" }, "or") : null,
       h("ul", { class: "verdicts" }, verdicts.length ? verdicts.map(verdict) : verdict({ condition: "TRUE", state: "held" })),
     ]),
-    explanation.steps ? courseOf(explanation) : null);
+    explanation.steps ? courseOf(explanation) : null,
+    explanation.join ? wouldChange(explanation.join) : null);
 }
 
 function verdict({ condition, state, values = {} }) {

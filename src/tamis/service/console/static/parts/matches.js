@@ -1,9 +1,10 @@
 /** Notifications as people read them: when, which subscription, what the event says, and why it matched. */
 
 import { h } from "../dom.js";
-import { clock, count } from "../format.js";
+import { brief, clock, count } from "../format.js";
 import { addressOf } from "../places.js";
 import { nameOf } from "../subscription_names.js";
+import { changesOf } from "./joins.js";
 
 const SHOWN_VALUES = 5;
 const LONG = 240;
@@ -17,6 +18,7 @@ export function matchItem(notification, named) {
       h("time", { datetime: notification.time }, clock(notification.time)),
       named ? subscriptionLink(id) : null),
     h("p", { class: "match-event" }, eventSummary(notification.event)),
+    changesOf(notification.changes),
     reasons(notification.matched),
     bindingsOf(notification.bindings),
     h("details", {}, h("summary", {}, "Event"), eventText(notification.event)));
@@ -59,13 +61,4 @@ function reasons(matched = []) {
   if (!matched?.length) return null;
   return h("ul", { class: "reasons", "aria-label": "Why it matched" },
     matched.map(({ condition }) => h("li", {}, h("code", {}, condition))));
-}
-
-export function brief(value) {
-  if (Array.isArray(value)) return value.map(brief).join(", ");
-  if (value !== null && typeof value === "object") return "{…}";
-  const text = String(value);
-  // What has no blank in so much text is a picture in base64, or another thing that nobody reads.
-  const most = /\s/.test(text.slice(0, 60)) ? 60 : 24;
-  return text.length > 60 ? `${text.slice(0, most - 1)}…` : text;
 }

@@ -1,0 +1,142 @@
+"""`join`: how the contents of join subscriptions change, on Spark."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tamis.errors import PipelineError
+from tamis.language.joins import Signature, bind_joins
+from tamis.pipeline.frames import REASON, SUBSCRIPTION, VIOLATIONS, attribute_columns, mapped, text_column
+from tamis.pipeline.indexes import Subscribed, live, snapshot_of
+from tamis.pipeline.joining.cells import Cells
+from tamis.pipeline.joining.packing import ORDER, PACK, Packer
+from tamis.pipeline.joining.texts import join_texts
+from tamis.pipeline.joining.unpacking import COLUMNS, Unpacker
+from tamis.pipeline.notifications import NOTIFICATION
+from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.validate import with_reason
+from tamis.pipeline.workers.reading import Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
+
+PARTS = 4
+CHANGED = (SUBSCRIPTION, "change", "row", ORDER, "batch", NOTIFICATION)
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_LETTERS = 32
+
+
+def join(
+    events: DataFrame,
+    subscriptions: Subscribed,
+    *,
+    order: str | None = None,
+    json: str | None = None,
+    ignore_unknown: bool = False,
+    dead_letters: bool = False,
+    parts: int = PARTS,
+    folder: str | Path | None = None,
+) -> DataFrame:
+    """How events, batch or streaming, change the contents of join subscriptions: a row a result that came or went.
+
+    Events are changes of tables, as `index.apply` takes them; columns are attributes by name, or with `json` there is
+    one of JSON texts. They are applied in the order of the column `order` (whole numbers or timestamps), without one in
+    the order of partitions and rows. Events of no table are passed over. The answer has the columns
+
+    - `subscription`, its id; `change`, `added` or `removed`; `row`, the result as JSON;
+    - `sequence`, the place in `order` as of which it holds; `batch`, the number of the micro-batch;
+    - `notification`, a name that comes out the same however often a batch is run.
+
+    A batch (on a stream, each micro-batch) tells only what it leaves changed. Where `dead_letters` are asked for,
+    events that break the schema or that their table refuses are rows too, with `event` (JSON), `violations` and
+    `reason`, and no subscription. A subscription that is added to a table of subscriptions while a stream runs is first
+    told all that it then has, as added. `parts` is how many cells share the rows, or the subscriptions, of tables; a
+    stream keeps those it began with. The state is one of as many groups: more shuffle partitions than that are idle.
+    """
+    _require_state(events.sparkSession)
+    from tamis.pipeline.joining.processor import ANSWER, TablesProcessor
+
+    source = (live if events.isStreaming else snapshot_of)(subscriptions, events.sparkSession, folder)
+    if not source.schema.tables:
+        raise PipelineError("the schema has no tables to join; declare them under `tables`")
+    cells = _cells(source, parts)
+    reader, columns, place = _reader(events, source, json, ignore_unknown, order)
+    packed = mapped(events, columns, Packer(cells, reader, place).run, _fields(PACK))
+    answers = packed.groupBy("cell").transformWithState(
+        statefulProcessor=TablesProcessor(source, cells),
+        outputStructType=ANSWER,
+        outputMode="Append",
+        timeMode="None",
+    )
+    rows = mapped(answers, answers.columns, Unpacker(dead_letters).run, _fields(COLUMNS))
+    return _named(rows, dead_letters)
+
+
+def cells_of(subscriptions: Subscribed, events: DataFrame, parts: int, folder: str | Path | None) -> Cells:
+    """The cells that a query over these events has."""
+    return _cells((live if events.isStreaming else snapshot_of)(subscriptions, events.sparkSession, folder), parts)
+
+
+def _cells(source: Snapshot | Live, parts: int) -> Cells:
+    """For joins that stay as they are, what they need; where others may come, what any could need."""
+    if not parts >= 1:
+        raise PipelineError(f"tables cannot be held in {parts} parts; ask for 1 or more")
+    if isinstance(source, Live):
+        return Cells.for_schema(source.schema, parts)
+    if len(source.parts) != 1:
+        raise PipelineError("shards hold filters only; join with an index, a saved one's path, or a table")
+    return Cells.for_signatures(_signatures(source), source.schema, parts)
+
+
+def _signatures(source: Snapshot) -> list[Signature]:
+    texts = list(join_texts(source.parts[0]).values())
+    found = list(dict.fromkeys(block.template.signature for block in bind_joins(texts, source.schema).blocks))
+    if not found:
+        raise PipelineError("there is no join among the subscriptions; match filters with pipeline.match")
+    return found
+
+
+def _reader(
+    events: DataFrame, source: Snapshot | Live, json: str | None, ignore_unknown: bool, order: str | None
+) -> tuple[Reader, Sequence[str], int | None]:
+    read = attribute_columns(events, source.schema) if json is None else [text_column(events, json)]
+    if order is not None and order not in events.columns:
+        raise PipelineError(f"there is no column {order!r} to order events by; there are {', '.join(events.columns)}")
+    columns = [name for name in events.columns if name in read or name == order]
+    places = tuple(map(columns.index, read))
+    reader = Reader(source.schema, places, tuple(read), True, json is not None, ignore_unknown)
+    return reader, columns, None if order is None else columns.index(order)
+
+
+def _named(rows: DataFrame, dead_letters: bool) -> DataFrame:
+    from pyspark.sql import functions
+
+    told = functions.concat_ws("\0", "batch", ORDER, SUBSCRIPTION, "change", "row", "nth")
+    name = functions.substring(functions.sha2(told, 256), 1, _LETTERS)
+    named = rows.withColumn(NOTIFICATION, functions.when(functions.col(SUBSCRIPTION).isNotNull(), name))
+    if not dead_letters:
+        return named.select(*CHANGED)
+    return with_reason(named).select(*CHANGED, "event", VIOLATIONS, REASON)
+
+
+def _fields(schema: pa.Schema) -> list[StructField]:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return list(from_arrow_schema(schema).fields)
+
+
+def _require_state(session: SparkSession) -> None:
+    """Complains in one line where Spark's state cannot hold tables."""
+    if importlib.util.find_spec("google") is None or importlib.util.find_spec("google.protobuf") is None:
+        raise PipelineError("joins on Spark need protobuf: pip install 'tamis[spark]'")
+    if session.conf.get(_PROVIDER) != ROCKSDB:
+        raise PipelineError(f"joins keep tables in RocksDB: set {_PROVIDER} to {ROCKSDB}, or use pipeline.session()")

@@ -1,0 +1,162 @@
+"""The tables as Spark's state: what `transformWithState` calls for each cell."""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from tamis.errors import PipelineError
+from tamis.pipeline.joining.blobs import from_blob, to_blob
+from tamis.pipeline.joining.cell import Cell, Entry, Told
+from tamis.pipeline.joining.cells import Cells
+from tamis.pipeline.joining.texts import join_texts
+from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.batch_versions import Live
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+HEAD = "last LONG, first LONG, token STRING, about STRING"
+ENTRY = "token STRING, events BINARY, known BINARY, latest STRING"
+ANSWER = "batch LONG, changes BINARY, dead BINARY"
+
+_ROWS_A_BLOB = 200_000
+
+
+@dataclass(slots=True)
+class _Open:
+    """A cell in memory, and the entry that it is as of: its number, and the token that was written with it."""
+
+    cell: Cell
+    last: int
+    token: str
+
+
+# Cells that this worker process has in memory. What is here is used only if its token is that of an entry in the state,
+# which was written in one with the state itself: a step that was not committed left a token that is nowhere.
+_OPEN: OrderedDict[tuple[str, int], _Open] = OrderedDict()
+_KEPT = 64
+
+
+class TablesProcessor(StatefulProcessor):
+    """Keeps a cell as a log of entries in a map state, with a value state that says where the log begins and ends.
+
+    To be handed to `transformWithState`. A worker that has the cell in memory reads no more than the head and writes
+    one entry; another reads the entries it lacks. A log that is much longer than the tables is replaced by one entry.
+    """
+
+    def __init__(self, source: Snapshot | Live, cells: Cells) -> None:
+        self._source = source
+        self._cells = cells
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._head = handle.getValueState("head", HEAD)
+        self._log = handle.getMapState("log", "number LONG", ENTRY)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        packs, dead = [], []
+        for row in rows:
+            if row["events"] is not None:
+                packs.append(bytes(row["events"]))
+            if row["dead"] is not None:
+                dead.append(from_blob(bytes(row["dead"])))
+        stream, batch = _micro_batch()
+        name = (stream, int(key[0]))
+        snapshot = self._source if isinstance(self._source, Snapshot) else self._source.snapshot(stream, batch)
+        (part,) = snapshot.parts
+        held = self._opened(name, snapshot)
+        held.cell.follow(join_texts(part))
+        entry, told = held.cell.step(packs)
+        self._write(held, entry)
+        if stream:
+            _OPEN[name] = held
+            while len(_OPEN) > _KEPT:
+                _OPEN.popitem(last=False)
+        return _answers(batch, Told(told.changes, pa.concat_tables([*dead, told.dead])))
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+        return iter(())
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N802, N803
+        raise PipelineError("tables begin empty; send their rows as events")
+
+    def close(self) -> None:
+        """Nothing is held beyond a batch."""
+
+    def _opened(self, name: tuple[str, int], snapshot: Snapshot) -> _Open:
+        """The cell as of the head of the log; not in `_OPEN` any more, for it is about to change."""
+        held = _OPEN.pop(name, None)
+        new = _Open(Cell(self._cells, self._cells.numbers()[name[1]], snapshot.schema), 0, "")
+        head = self._head.get()
+        if head is None:
+            return new
+        last, first, token, about = head
+        if about != self._cells.about:
+            raise PipelineError(
+                f"the tables of this checkpoint are held in other cells ({about}) than now ({self._cells.about}); "
+                "use the same parts and placements, or begin with a new checkpoint"
+            )
+        if held is None or not self._is_past(held, first, last, token):
+            held = new
+            held.last = first - 1
+        for number in range(held.last + 1, last + 1):
+            _, events, known, latest = self._entry(number)
+            held.cell.replay(Entry(_bytes(events), _bytes(known), latest))
+        held.last, held.token = last, token
+        return held
+
+    def _is_past(self, held: _Open, first: int, last: int, token: str) -> bool:
+        """Whether a cell in memory is what the log was at some time."""
+        if held.last == last:
+            return held.token == token
+        return first <= held.last < last and self._entry(held.last)[0] == held.token
+
+    def _entry(self, number: int) -> tuple[Any, ...]:
+        entry = self._log.getValue((number,))
+        if entry is None:
+            raise PipelineError(f"the state has lost entry {number} of its log; begin with a new checkpoint")
+        return entry
+
+    def _write(self, held: _Open, entry: Entry) -> None:
+        head = self._head.get()
+        first = 1 if head is None else int(head[1])
+        held.last, held.token = held.last + 1, uuid.uuid4().hex
+        if held.cell.bloated:
+            for number in range(first, held.last):
+                self._log.removeKey((number,))
+            entry, first = held.cell.whole(), held.last
+        self._log.updateValue((held.last,), (held.token, entry.events, entry.known, entry.latest))
+        self._head.update((held.last, first, held.token, self._cells.about))
+
+
+def _answers(batch: int, told: Told) -> Iterator[Row]:
+    from pyspark.sql import Row
+
+    answers = []
+    for start in range(0, told.changes.num_rows, _ROWS_A_BLOB):
+        piece = to_blob(told.changes.slice(start, _ROWS_A_BLOB))
+        answers.append(Row(batch=batch, changes=piece, dead=None))
+    if told.dead.num_rows:
+        answers.append(Row(batch=batch, changes=None, dead=to_blob(told.dead)))
+    return iter(answers)
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)
+
+
+def _micro_batch() -> tuple[str, int]:
+    """The query and the number of the micro-batch that this task belongs to; no name outside of streams."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    stream = context and context.getLocalProperty("sql.streaming.queryId")
+    batch = context and context.getLocalProperty("streaming.sql.batchId")
+    return (stream, int(batch)) if stream and batch else ("", 0)

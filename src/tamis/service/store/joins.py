@@ -1,0 +1,191 @@
+"""Tables and the contents of joins: written in the transactions that tell of them, and read as of a position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert, literal, select, true
+
+from tamis.service.store import counters
+from tamis.service.store.bulk import insert_rows
+from tamis.service.store.database import Database
+from tamis.service.store.in_pieces import pieces
+from tamis.service.store.moments import microseconds, now
+from tamis.service.store.tables import (
+    CONTENTS,
+    COUNTERS,
+    EVENTS,
+    JOINED,
+    NOTIFICATIONS,
+    TABLE_ARRIVALS,
+    TABLE_ROWS,
+)
+
+RowKey: TypeAlias = tuple[str, str]
+ResultKey: TypeAlias = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """A row of a table: its key as JSON, and the event that it changed by last."""
+
+    key: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table, the row that changed last at the end. `arrived` and `latest` are of all rows that it ever took."""
+
+    rows: list[StoredRow]
+    arrived: int
+    latest: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a join comes to as of a position: each result's id and its row as JSON.
+
+    `begun` is false if the subscription is newer than its content, which notifications after the position will bring.
+    `trouble` is why there is none any more.
+    """
+
+    position: int
+    begun: bool
+    trouble: str
+    rows: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinWrites:
+    """What a step changes, as it is afterwards: None stands for what is gone.
+
+    `rows` have their position and body, `arrivals` the two numbers of a table, `contents` the row as JSON, `joined` the
+    text and the trouble of a subscription: what content it had before goes first.
+    """
+
+    rows: dict[RowKey, tuple[int, str] | None] = field(default_factory=dict)
+    arrivals: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    contents: dict[ResultKey, str | None] = field(default_factory=dict)
+    joined: dict[int, tuple[str, str] | None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.arrivals or self.contents or self.joined)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A notification of the content that a join has at first: no event brings it, so it has an id of its own."""
+
+    subscription: int
+    event_id: str
+    changes: str
+
+
+class Joins:
+    """Rows and contents change only with a batch, or with an opening, and each such step is one transaction.
+
+    So what is read here as of a position is what the notifications up to there come to.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def open(self, writes: JoinWrites, openings: Sequence[Opening]) -> int:
+        """Begins and ends contents between batches; the head after that."""
+        moment = microseconds(now())
+        with self._database.write() as connection:
+            write(connection, writes)
+            head = counters.locked(connection, "head")
+            placed = list(enumerate(openings, head + 1))
+            rows = ((position, one.event_id, moment, "{}") for position, one in placed)
+            insert_rows(connection, EVENTS, ("position", "id", "time", "body"), rows)
+            pairs = ((position, one.subscription, one.changes) for position, one in placed)
+            insert_rows(connection, NOTIFICATIONS, ("position", "subscription", "changes"), pairs)
+            counters.put(connection, "head", head + len(openings))
+        return head + len(openings)
+
+    def content(self, subscription: int) -> Content:
+        """One statement, so that rows and position belong together on every database."""
+        head = select(COUNTERS.c.value.label("head")).where(COUNTERS.c.name == "head").subquery()
+        joined = and_(JOINED.c.subscription == subscription, true())
+        own = and_(CONTENTS.c.subscription == JOINED.c.subscription, literal(True))
+        wanted = select(head.c.head, JOINED.c.trouble, CONTENTS.c.result, CONTENTS.c.row).select_from(
+            head.outerjoin(JOINED, joined).outerjoin(CONTENTS, own)
+        )
+        with self._database.read() as connection:
+            found = connection.execute(wanted.order_by(CONTENTS.c.result)).all()
+        first = found[0]
+        rows = [(row.result, row.row) for row in found if row.result is not None]
+        return Content(int(first.head), first.trouble == "", first.trouble or "", rows)
+
+    def joined(self) -> dict[int, tuple[str, str]]:
+        """The text and the trouble of every join whose content is kept, or was until it outgrew the limits."""
+        with self._database.read() as connection:
+            return {row.subscription: (row.text, row.trouble) for row in connection.execute(select(JOINED))}
+
+    def sizes(self) -> dict[int, tuple[int, int]]:
+        """How many results each content has, and how many characters."""
+        one = CONTENTS.c.subscription
+        wanted = select(one, func.count(), func.sum(func.length(CONTENTS.c.row))).group_by(one)
+        with self._database.read() as connection:
+            return {int(number): (int(rows), int(size)) for number, rows, size in connection.execute(wanted)}
+
+    def table(self, name: str, limit: int | None = None) -> StoredTable:
+        """A table's rows; with a limit, no more than so many of the newest."""
+        with self._database.read() as connection:
+            its = select(TABLE_ARRIVALS).where(TABLE_ARRIVALS.c.table == name)
+            about = connection.execute(its).one_or_none()
+            newest = select(TABLE_ROWS.c.key, TABLE_ROWS.c.body).where(TABLE_ROWS.c.table == name)
+            newest = newest.order_by(TABLE_ROWS.c.position.desc()).limit(limit)
+            rows = [StoredRow(*row) for row in connection.execute(newest)][::-1]
+        return StoredTable(rows, 0 if about is None else about.arrived, None if about is None else about.latest)
+
+    def row_counts(self) -> dict[str, int]:
+        """How many rows each table has that has any."""
+        wanted = select(TABLE_ROWS.c.table, func.count()).group_by(TABLE_ROWS.c.table)
+        with self._database.read() as connection:
+            return {name: int(count) for name, count in connection.execute(wanted)}
+
+
+def write(connection: Connection, writes: JoinWrites) -> None:
+    """Makes the changes, within the transaction that is under way."""
+    _replace(connection, TABLE_ROWS, ("table", "key"), ("position", "body"), writes.rows)
+    _replace(
+        connection,
+        TABLE_ARRIVALS,
+        ("table",),
+        ("arrived", "latest"),
+        {(name,): counts for name, counts in writes.arrivals.items()},
+    )
+    for some in pieces(list(writes.joined)):
+        connection.execute(delete(CONTENTS).where(CONTENTS.c.subscription.in_(some)))
+    contents = {key: None if row is None else (row,) for key, row in writes.contents.items()}
+    _replace(connection, CONTENTS, ("subscription", "result"), ("row",), contents)
+    _replace(
+        connection,
+        JOINED,
+        ("subscription",),
+        ("text", "trouble"),
+        {(number,): joined for number, joined in writes.joined.items()},
+    )
+
+
+def _replace(
+    connection: Connection,
+    table: Table,
+    key: tuple[str, ...],
+    rest: tuple[str, ...],
+    changed: Mapping[Any, tuple[Any, ...] | None],
+) -> None:
+    """Each key has the row that it is given, or none."""
+    if not changed:
+        return
+    keys: Iterable[Any] = changed
+    named = [{f"its_{name}": part for name, part in zip(key, one, strict=True)} for one in keys]
+    connection.execute(delete(table).where(*(table.c[name] == bindparam(f"its_{name}") for name in key)), named)
+    rows = [dict(zip((*key, *rest), (*one, *more), strict=True)) for one, more in changed.items() if more is not None]
+    if rows:
+        connection.execute(insert(table), rows)

@@ -1,0 +1,40 @@
+"""Joins on Spark: contents are the oracle's, whatever is joined by what, in one batch or many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import tamis
+from tamis import pipeline
+from tests.pipeline.joining.stock_day import CHAIN, SCHEMA, TEXTS, contents, followed, history, refused
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytest.importorskip("google.protobuf", reason="Spark's state API needs protobuf")
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "event_type array<string>, operation string, Symbol string, Market string, PER double, Analyst string, Rating double, open boolean, n long"  # noqa: E501
+EVENTS = history(600)
+
+
+def frame(spark: SparkSession, events: list[dict[str, Any]]) -> DataFrame:
+    return spark.createDataFrame(events, COLUMNS)
+
+
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS | CHAIN], ids=["one key", "several keys"])
+def test_the_contents_of_a_batch_are_the_oracles(spark: SparkSession, texts: dict[str, str]) -> None:
+    index = tamis.compile(texts, SCHEMA)
+    rows = pipeline.join(frame(spark, EVENTS).repartition(3), index, order="n", dead_letters=True).collect()
+    changes = [row for row in rows if row["subscription"] is not None]
+    assert {row["change"] for row in changes} == {"added"}
+    assert followed(changes, texts) == contents(EVENTS, texts)
+    assert len({row["notification"] for row in changes}) == len(changes)
+    dead = [row for row in rows if row["subscription"] is None]
+    # Tables that nobody joins are not kept.
+    kept = EVENTS if "chain" in texts else [event for event in EVENTS if event["event_type"] != ["Markets"]]
+    assert sorted(row["sequence"] for row in dead) == refused(kept)
+    assert all(row["reason"] and row["violations"][0]["rule"] == "table" for row in dead)
