@@ -1,0 +1,277 @@
+"""Every distinct predicate once, under a number of its own, for as long as a standing filter has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.language.extents import Extent, everything
+from tamis.language.predicates import Literal, Not, Present, Versus
+from tamis.routing.covering.exact_values import is_absence, settled
+from tamis.routing.covering.summary import Said, Summary
+from tamis.routing.predicates.bounds import HIGHEST, LOWEST, first, is_exact, last
+from tamis.routing.predicates.flags import OPAQUE, POINT, RANGES, SEVERAL, WHOLE
+from tamis.schema import EVENT_TYPE, Schema
+
+Terms = tuple[int, ...]
+"""A conjunction: its predicates' numbers, ascending by column."""
+
+_SAYS_NOTHING = -1
+_FIRST_ROOM = 256
+_Key = tuple[Literal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """What a conjunction asks of one attribute: all its literals on it, and what they say of its values.
+
+    A comparison of two attributes is a predicate by itself, of which nothing is `said`.
+    """
+
+    literals: _Key
+    said: Said | None
+
+
+class PredicateIndex:
+    """Predicates by attribute, then by what they say; each distinct one has one number, its Boolean variable.
+
+    Predicate t is on column `columns[t]`: an attribute, an attribute's absence, or a comparison of two. It admits
+    values from `lows[t]` to `highs[t]`; more exactly, ranges `starts[t]:starts[t] + counts[t]` of `range_lows` and
+    `range_highs`, as far as `flags[t]` says that numbers can tell (flags.py). Numbers of predicates that no filter has
+    any more are given to new ones.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.columns = np.zeros(_FIRST_ROOM, np.int32)
+        self.lows = np.zeros(_FIRST_ROOM, np.int64)
+        self.highs = np.zeros(_FIRST_ROOM, np.int64)
+        self.flags = np.zeros(_FIRST_ROOM, np.uint8)
+        self.starts = np.zeros(_FIRST_ROOM, np.int32)
+        self.counts = np.zeros(_FIRST_ROOM, np.int32)
+        self.range_lows = np.zeros(_FIRST_ROOM, np.int64)
+        self.range_highs = np.zeros(_FIRST_ROOM, np.int64)
+        self._ranges = 0
+        self._predicates: list[Predicate | None] = []
+        self._uses: list[int] = []
+        self._written: dict[_Key, int] = {}
+        self._spellings: list[list[_Key]] = []
+        self._meant: dict[tuple[Any, ...], int] = {}
+        self._meanings: list[tuple[Any, ...]] = []
+        self._columns: dict[tuple[str, ...], int] = {}
+        self._column_of: list[int] = []
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._predicates) - len(self._free)
+
+    def __getitem__(self, number: int) -> Predicate:
+        found = self._predicates[number]
+        assert found is not None
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return (number for number, predicate in enumerate(self._predicates) if predicate is not None)
+
+    @property
+    def flat(self) -> tuple[Any, ...]:
+        """What the kernels want of the predicates."""
+        return self.lows, self.highs, self.flags, self.starts, self.counts, self.range_lows, self.range_highs
+
+    def enter(self, conjunct: Sequence[Literal]) -> Terms | None:
+        """A conjunction's predicates, which it uses from now on; None if no event satisfies it."""
+        terms = []
+        for key in _by_attribute(conjunct):
+            number = self._written.get(key)
+            if number is None:
+                number = self._add(key)
+                if number is None:
+                    return None
+            if number != _SAYS_NOTHING:
+                terms.append(number)
+        if len(terms) > 1:
+            terms.sort(key=self._column_of.__getitem__)
+        for number in terms:
+            self._uses[number] += 1
+        return tuple(terms)
+
+    def release(self, terms: Terms) -> list[int]:
+        """Ends a conjunction's use of its predicates; returns those that are gone with it."""
+        gone = []
+        for number in terms:
+            self._uses[number] -= 1
+            if not self._uses[number]:
+                self._forget(number)
+                gone.append(number)
+        return gone
+
+    def uses(self, number: int) -> int:
+        """How many conjunctions have a predicate."""
+        return self._uses[number]
+
+    def column(self, number: int) -> int:
+        """The column a predicate is on."""
+        return self._column_of[number]
+
+    def implies(self, stronger: int, weaker: int) -> bool:
+        """Whether one predicate follows from another on the same column; False where that is not seen."""
+        if stronger == weaker:
+            return True
+        said = self[stronger].said
+        return said is not None and all(map(said.implies, self[weaker].literals))
+
+    def _add(self, key: _Key) -> int | None:
+        """A new spelling of a predicate: of a known one, or of a new one. None if nothing satisfies it."""
+        if len(key) == 1 and _versus(key[0]) is not None:
+            meaning: tuple[Any, ...] = key
+            column, said = ("versus", str(key[0])), None
+        else:
+            summary = Summary(key, self.schema)
+            ((name, said),) = summary.said.items()
+            if said.impossible:
+                return None
+            whole = settled(everything(said.attribute), said.attribute)
+            always = name == EVENT_TYPE and self.schema.default_event_type is not None
+            if always and not said.absent and said.values == whole and not said.some and not said.patterns:
+                return _SAYS_NOTHING
+            parts, patterns = tuple(sorted(set(said.some))), frozenset(said.patterns)
+            meaning = (name, said.absent, said.values, parts, patterns)
+            column = ("absent" if said.absent else "values", name)
+        number = self._meant.get(meaning)
+        if number is None:
+            number = self._place(Predicate(key, said), column)
+            self._meant[meaning], self._meanings[number] = number, meaning
+            self._describe(number)
+        self._written[key] = number
+        self._spellings[number].append(key)
+        return number
+
+    def _place(self, predicate: Predicate, column: tuple[str, ...]) -> int:
+        if self._free:
+            number = self._free.pop()
+            self._predicates[number], self._spellings[number] = predicate, []
+        else:
+            number = len(self._predicates)
+            self._predicates.append(predicate)
+            self._spellings.append([])
+            self._meanings.append(())
+            self._uses.append(0)
+            self._column_of.append(0)
+            if number >= len(self.columns):
+                for name in ("columns", "lows", "highs", "flags", "starts", "counts"):
+                    setattr(self, name, _doubled(getattr(self, name)))
+        self._column_of[number] = self._columns.setdefault(column, len(self._columns))
+        self.columns[number] = self._column_of[number]
+        return number
+
+    def _describe(self, number: int) -> None:
+        """Writes bounds, ranges and flags."""
+        said = self[number].said
+        if said is None or said.absent:
+            self._write(number, [(0, 0)], RANGES | WHOLE)
+            return
+        attribute = said.attribute
+        whole = settled(everything(attribute), attribute)
+        extent, flags = said.values, 0
+        if attribute.multiple and said.some:
+            if len(set(said.some)) > 1 or said.values != whole or said.patterns:
+                self._write(number, [(LOWEST, HIGHEST)], SEVERAL | OPAQUE)
+                return
+            extent = said.some[0]
+        elif attribute.multiple and said.values != whole:
+            self._write(number, [(LOWEST, HIGHEST)], SEVERAL | OPAQUE)
+            return
+        if said.patterns:
+            flags = OPAQUE | (SEVERAL if attribute.multiple else 0)
+        elif extent == whole:
+            flags = WHOLE
+        elif is_exact(attribute):
+            flags = RANGES
+        elif _is_point(extent):
+            flags = POINT
+        else:
+            flags = OPAQUE
+        self._write(number, [(first(start, attribute), last(end, attribute)) for start, end in extent], flags)
+
+    def _write(self, number: int, ranges: list[tuple[int, int]], flags: int) -> None:
+        while self._ranges + len(ranges) > len(self.range_lows):
+            self._compact()
+        start = self._ranges
+        for k, (low, high) in enumerate(ranges):
+            self.range_lows[start + k], self.range_highs[start + k] = low, high
+        self._ranges += len(ranges)
+        self.starts[number], self.counts[number] = start, len(ranges)
+        self.lows[number], self.highs[number] = ranges[0][0], ranges[-1][1]
+        self.flags[number] = flags
+
+    def _compact(self) -> None:
+        """Leaves out the ranges of forgotten predicates, and makes room if they were few."""
+        lows, highs, end = np.zeros_like(self.range_lows), np.zeros_like(self.range_highs), 0
+        for number in self:
+            start, count = int(self.starts[number]), int(self.counts[number])
+            lows[end : end + count] = self.range_lows[start : start + count]
+            highs[end : end + count] = self.range_highs[start : start + count]
+            self.starts[number] = end
+            end += count
+        if 2 * end > len(lows):
+            lows, highs = _doubled(lows), _doubled(highs)
+        self.range_lows, self.range_highs, self._ranges = lows, highs, end
+
+    def _forget(self, number: int) -> None:
+        for key in self._spellings[number]:
+            del self._written[key]
+        del self._meant[self._meanings[number]]
+        self._predicates[number], self._spellings[number] = None, []
+        self._free.append(number)
+
+
+def _by_attribute(conjunct: Sequence[Literal]) -> list[_Key]:
+    """A conjunct's literals by attribute; attributes that are compared must be present as well."""
+    keys: list[_Key] = []
+    previous = None
+    for literal in conjunct:  # sorted, so those on one attribute are together
+        leaf = literal.leaf if type(literal) is Not else literal
+        if type(leaf) is Versus:
+            return _with_comparisons(conjunct)
+        name = leaf.attribute  # type: ignore[union-attr]
+        if name == previous:
+            keys[-1] = (*keys[-1], literal)
+        else:
+            keys.append((literal,))
+            previous = name
+    return keys
+
+
+def _with_comparisons(conjunct: Sequence[Literal]) -> list[_Key]:
+    named: dict[str, list[Literal]] = {}
+    compared: list[_Key] = []
+    for literal in conjunct:
+        versus = _versus(literal)
+        if versus is None:
+            leaf = literal.leaf if isinstance(literal, Not) else literal
+            assert not isinstance(leaf, Versus)
+            named.setdefault(leaf.attribute, []).append(literal)
+            continue
+        compared.append((literal,))
+        for name in (versus.left, versus.right):
+            literals = named.setdefault(name, [])
+            if all(map(is_absence, literals)):
+                literals.append(Present(name))
+    return [*map(tuple, named.values()), *compared]
+
+
+def _versus(literal: Literal) -> Versus | None:
+    leaf = literal.leaf if isinstance(literal, Not) else literal
+    return leaf if isinstance(leaf, Versus) else None
+
+
+def _is_point(extent: Extent) -> bool:
+    return len(extent) == 1 and len(extent[0][0]) == len(extent[0][1]) == 3 and extent[0][0][1] == extent[0][1][1]
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate([array, np.zeros_like(array)])

@@ -1,0 +1,159 @@
+"""The conjunctions of a table as rows of flat arrays, in buckets by the columns they are on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.routing.predicates import PredicateIndex
+from tamis.routing.predicates.index import Terms
+from tamis.routing.standing.kernels import COVERED, COVERING, FOUND_COVERED, FOUND_COVERING, FULL, relate_to_all
+
+Int64s = npt.NDArray[np.int64]
+
+_ROOM = 64
+_BITS = 64
+_FEW_ROWS = 4
+MOST_ASKED = 256
+
+
+class Rows:
+    """Buckets of rows; all rows of a bucket are on the same columns, and its `signatures` have a bit a column.
+
+    Bucket b has rows `first_rows[b]` on, `counts[b]` of them and room for more, with their cells, predicates, from
+    `first_cells[b]` on; `owners` tells whose conjunction a row is. A bucket that outgrows its room moves to the end;
+    what it leaves behind is swept up when the end is reached.
+    """
+
+    def __init__(self, index: PredicateIndex) -> None:
+        self._index = index
+        self._numbers: dict[tuple[int, ...], int] = {}
+        self._keys: list[tuple[int, ...]] = []
+        self.signatures = np.zeros(_ROOM, np.uint64)
+        self.widths = np.zeros(_ROOM, np.int32)
+        self.counts = np.zeros(_ROOM, np.int32)
+        self._room = np.zeros(_ROOM, np.int64)
+        self.first_rows = np.zeros(_ROOM, np.int64)
+        self.first_cells = np.zeros(_ROOM, np.int64)
+        self.first_columns = np.zeros(_ROOM, np.int64)
+        self._columns = np.zeros(4 * _ROOM, np.int32)
+        self._used_columns = 0
+        self.owners = np.zeros(16 * _ROOM, np.int32)
+        self.cells = np.zeros(32 * _ROOM, np.int32)
+        self._used_rows = self._used_cells = 0
+        self._places: dict[tuple[int, Terms], tuple[int, int]] = {}
+        self._covering = np.zeros((MOST_ASKED, 2), np.int64)
+        self._covered = np.zeros((MOST_ASKED, 2), np.int64)
+        self._work = np.zeros(4, np.int64)
+        self._aligned = np.zeros(_ROOM, np.int32)
+        self._one = np.zeros(_ROOM, np.int32), np.zeros(_ROOM, np.int32)
+
+    def add(self, owner: int, terms: Terms, alone: bool) -> None:
+        """A conjunction of the owner, who does not have it yet; `alone`: and will have no other."""
+        key = tuple(map(self._index.column, terms))
+        bucket = self._numbers.get(key)
+        if bucket is None:
+            bucket = self._new_bucket(key)
+        row = int(self.counts[bucket])
+        if row == self._room[bucket]:
+            self._move(bucket)
+        self.owners[self.first_rows[bucket] + row] = 2 * owner + (not alone)
+        cell = int(self.first_cells[bucket]) + row * len(terms)
+        self.cells[cell : cell + len(terms)] = terms
+        self.counts[bucket] = row + 1
+        self._places[owner, terms] = bucket, row
+
+    def remove(self, owner: int, terms: Terms) -> None:
+        """Takes a row out; the last of its bucket takes its place."""
+        bucket, row = self._places.pop((owner, terms))
+        last, width = int(self.counts[bucket]) - 1, len(terms)
+        if row < last:
+            start = int(self.first_cells[bucket])
+            moved = self.cells[start + last * width : start + (last + 1) * width]
+            self.cells[start + row * width : start + (row + 1) * width] = moved
+            first = int(self.first_rows[bucket])
+            self.owners[first + row] = self.owners[first + last]
+            self._places[int(self.owners[first + row]) >> 1, tuple(moved.tolist())] = bucket, row
+        self.counts[bucket] = last
+
+    def relate(self, terms: Terms, *, covering: bool = True, covered: bool = True, once: bool = True) -> Related:
+        """Which rows cover a conjunction and which it covers."""
+        width = len(terms)
+        if width > len(self._aligned):
+            self._aligned = np.zeros(2 * width, np.int32)
+            self._one = np.zeros(2 * width, np.int32), np.zeros(2 * width, np.int32)
+        columns, numbers = self._one
+        signature = 0
+        for k, term in enumerate(terms):
+            column = self._index.column(term)
+            columns[k], numbers[k] = column, term
+            signature |= 1 << column % _BITS
+        buckets = self.signatures, self.widths, self.first_rows, self.counts, self.first_cells, self.first_columns
+        wanted = COVERING * covering + COVERED * covered
+        while True:
+            self._work[:] = 0
+            relate_to_all(
+                wanted, once, np.uint64(signature), columns, numbers, width, buckets, len(self._keys), self._columns,
+                self.cells, self.owners, self._index.flat, self._aligned, self._covering, self._covered, self._work,
+            )  # fmt: skip
+            if not self._work[FULL]:
+                found = self._work.tolist()
+                return self._covering[: found[FOUND_COVERING]], self._covered[: found[FOUND_COVERED]]
+            self._covering = np.zeros((4 * len(self._covering), 2), np.int64)
+            self._covered = np.zeros((4 * len(self._covered), 2), np.int64)
+
+    def _new_bucket(self, key: tuple[int, ...]) -> int:
+        bucket = len(self._keys)
+        if bucket == len(self.signatures):
+            for name in ("signatures", "widths", "counts", "_room", "first_rows", "first_cells", "first_columns"):
+                setattr(self, name, _doubled(getattr(self, name)))
+        while self._used_columns + len(key) > len(self._columns):
+            self._columns = _doubled(self._columns)
+        self._columns[self._used_columns : self._used_columns + len(key)] = key
+        self.first_columns[bucket] = self._used_columns
+        self._used_columns += len(key)
+        signature = 0
+        for column in key:
+            signature |= 1 << column % _BITS
+        self.signatures[bucket], self.widths[bucket] = signature, len(key)
+        self._keys.append(key)
+        self._numbers[key] = bucket
+        return bucket
+
+    def _move(self, bucket: int) -> None:
+        """Twice the room, at the end."""
+        room, width = max(_FEW_ROWS, 2 * int(self._room[bucket])), int(self.widths[bucket])
+        if self._used_rows + room > len(self.owners) or self._used_cells + room * width > len(self.cells):
+            self._sweep(room, room * width)
+        self._place(bucket, room, self.owners, self.cells, self.owners, self.cells)
+
+    def _sweep(self, rows: int, cells: int) -> None:
+        """Lays all buckets out anew, with so much to spare."""
+        held = self._room[: len(self._keys)]
+        all_rows, all_cells = int(held.sum()), int((held * self.widths[: len(self._keys)]).sum())
+        owners = np.zeros(2 * (all_rows + rows), np.int32)
+        new_cells = np.zeros(2 * (all_cells + cells) + 1, np.int32)
+        self._used_rows = self._used_cells = 0
+        for bucket in range(len(self._keys)):
+            self._place(bucket, int(self._room[bucket]), self.owners, self.cells, owners, new_cells)
+        self.owners, self.cells = owners, new_cells
+
+    def _place(self, bucket: int, room: int, owners: Any, cells: Any, new_owners: Any, new_cells: Any) -> None:
+        count, width = int(self.counts[bucket]), int(self.widths[bucket])
+        first, start = int(self.first_rows[bucket]), int(self.first_cells[bucket])
+        new_owners[self._used_rows : self._used_rows + count] = owners[first : first + count]
+        new_cells[self._used_cells : self._used_cells + count * width] = cells[start : start + count * width]
+        self.first_rows[bucket], self.first_cells[bucket] = self._used_rows, self._used_cells
+        self._room[bucket] = room
+        self._used_rows += room
+        self._used_cells += room * width
+
+
+Related = tuple[Int64s, Int64s]
+"""Pairs (owner, answer): of the rows that cover a conjunction, and of those that it covers."""
+
+
+def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate([array, np.zeros_like(array)])

@@ -1,0 +1,207 @@
+"""The table of standing filters: its roots match what all its filters match, and none of them covers another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from tamis.language import Filter
+from tamis.routing.covering import covers
+from tamis.routing.standing import CoveringTable, Inserted
+from tests.routing.covering.small_worlds import (
+    SCHEMA,
+    comparisons_of_two,
+    conditions,
+    conjunctions,
+    normal,
+    really_covers,
+)
+
+_NAMES = ["i", "f", "s", "e", "h"]
+_PLAIN = conjunctions(conditions(_NAMES), 3).map(normal).filter(lambda filter: len(filter.conjuncts) <= 1)
+_ANY_CONDITION = st.one_of(
+    conditions(["i", "s", "h"], patterns=True), conditions(["k", "u"]), comparisons_of_two([("i", "j")])
+)
+_ANY = st.lists(conjunctions(_ANY_CONDITION, 2), min_size=1, max_size=3).map(
+    lambda parts: normal(" OR ".join(f"({part})" for part in parts))
+)
+
+
+class Standing:
+    """A table beside what it should know."""
+
+    def __init__(self) -> None:
+        self.table = CoveringTable(SCHEMA)
+        self.filters: dict[str, Filter] = {}
+        self.forwarded: set[str] = set()
+        self.count = 0
+
+    def insert(self, filter: Filter) -> Inserted:
+        id = f"s{self.count}"
+        self.count += 1
+        self.filters[id] = filter
+        told = self.table.insert(id, filter)
+        assert told.root or not told.covers
+        if told.root:
+            assert told.covered_by is None
+            self.forwarded -= set(told.covers)
+            self.forwarded.add(id)
+        elif told.covered_by is not None:
+            assert told.covered_by in self.forwarded
+            assert really_covers(self.filters[told.covered_by], filter)
+        return told
+
+    def remove(self, id: str) -> None:
+        told = self.table.remove(id)
+        del self.filters[id]
+        assert told.root == (id in self.forwarded)
+        self.forwarded.discard(id)
+        assert not set(told.uncovered) & self.forwarded
+        self.forwarded |= set(told.uncovered)
+
+    def check(self) -> None:
+        """What was told agrees with what is in the table, and no filter is without a root that covers it."""
+        assert {id for id, _ in self.table.roots()} == self.forwarded
+        assert self.table.root_count == len(self.forwarded)
+        assert len(self.table) == len(self.filters)
+        assert set(self.table) == set(self.filters)
+        for id, filter in self.filters.items():
+            root = id if self.table.is_root(id) else self.table.covered_by(id)
+            if root is None:
+                assert really_covers(normal("i = 1 AND i = 3"), filter), "no event matches it"
+            else:
+                assert self.table.is_root(root)
+                assert really_covers(self.filters[root], filter)
+
+    def check_minimal(self) -> None:
+        roots = [self.filters[id] for id in self.forwarded]
+        for k, one in enumerate(roots):
+            assert not any(really_covers(other, one) for j, other in enumerate(roots) if j != k)
+
+
+class PlainStanding(RuleBasedStateMachine):
+    """Conjunctions of comparisons come and go: the roots are minimal at all times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.standing = Standing()
+
+    @rule(filter=_PLAIN)
+    def insert(self, filter: Filter) -> None:
+        self.standing.insert(filter)
+
+    @precondition(lambda self: self.standing.filters)
+    @rule(data=st.data())
+    def remove(self, data: Any) -> None:
+        self.standing.remove(data.draw(st.sampled_from(sorted(self.standing.filters))))
+
+    @invariant()
+    def roots_cover_all_and_not_each_other(self) -> None:
+        self.standing.check()
+        self.standing.check_minimal()
+
+
+class AnyStanding(RuleBasedStateMachine):
+    """Disjunctions, patterns, comparisons of attributes, several values: never a cover that is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.standing = Standing()
+
+    @rule(filter=_ANY)
+    def insert(self, filter: Filter) -> None:
+        self.standing.insert(filter)
+
+    @precondition(lambda self: self.standing.filters)
+    @rule(data=st.data())
+    def remove(self, data: Any) -> None:
+        self.standing.remove(data.draw(st.sampled_from(sorted(self.standing.filters))))
+
+    @invariant()
+    def roots_cover_all(self) -> None:
+        self.standing.check()
+
+
+TestPlainStanding = PlainStanding.TestCase
+TestPlainStanding.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestAnyStanding = AnyStanding.TestCase
+TestAnyStanding.settings = settings(max_examples=50, stateful_step_count=15, deadline=None)
+
+
+@given(_PLAIN, _PLAIN)
+@settings(max_examples=200)
+def test_two_conjunctions_stand_to_each_other_as_the_relation_says(a: Filter, b: Filter) -> None:
+    table = CoveringTable(SCHEMA)
+    if not table.insert("a", a).root:
+        return
+    told = table.insert("b", b)
+    if not told.root and told.covered_by is None:
+        assert really_covers(normal("i = 1 AND i = 3"), b), "no event matches it"
+        return
+    assert (told.covered_by == "a") == covers(a, b, SCHEMA)
+    assert (told.covers == ("a",)) == (covers(b, a, SCHEMA) and not covers(a, b, SCHEMA))
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow"),
+    [
+        ("i > 1", "i = 3"),
+        ("i IN (1, 3, 5)", "i IN (3, 5)"),
+        ("s LIKE 'ab%'", "s LIKE 'abc%'"),
+        ("s LIKE 'ab%'", "s = 'abd'"),
+        ("s IN ('a', 'b', 'c')", "s IN ('a', 'c')"),
+        ("h <= 'table'", "h = 'bureau'"),
+        ("e >= 'carved'", "e IN ('gilded', 'inlaid')"),
+        ("f BETWEEN 1 AND 3", "f > 1.5 AND f < 2.5 AND i = 1"),
+        ("s IS NOT NULL", "s LIKE '%x%'"),
+        ("w = 'a'", "w = 'a' AND w = 'b'"),
+        ("i = 1 OR i = 3", "i = 3"),
+        ("i < 3 OR s = 'a'", "i < 1 OR (s = 'a' AND f > 1)"),
+        ("s LIKE '%a%'", "s LIKE '%ab%'"),
+        ("i = 1 OR NOT i = 1 OR i IS NULL", "s = 'a'"),
+        ("i < j", "i < j AND s = 'a'"),
+    ],
+)
+def test_covers_of_every_kind_are_seen_in_both_directions(wide: str, narrow: str) -> None:
+    table = CoveringTable(SCHEMA)
+    assert table.insert("narrow", normal(narrow)) == Inserted(root=True)
+    assert table.insert("wide", normal(wide)) == Inserted(root=True, covers=("narrow",))
+    assert table.insert("again", normal(narrow)) == Inserted(root=False, covered_by="wide")
+    removed = table.remove("wide")
+    assert removed.root
+    assert removed.uncovered == ("narrow",)
+    assert table.covered_by("again") == "narrow"
+
+
+def test_predicates_that_no_filter_has_any_more_are_forgotten() -> None:
+    table = CoveringTable(SCHEMA)
+    for round_ in range(3):
+        for k in range(400):
+            table.insert(f"s{k}", normal(f"i = {1000 * round_ + k} AND s IN ('a', 'c{k}')"))
+        assert len(table.index) == 800
+        for k in range(400):
+            table.remove(f"s{k}")
+        assert len(table.index) == 0
+    assert len(table.index.lows) <= 1024
+    assert len(table.index.range_lows) <= 4096
+
+
+def test_what_stood_behind_a_removed_filter_stands_behind_another_one() -> None:
+    table = CoveringTable(SCHEMA)
+    for id, text in {"a": "i > 1", "b": "i > 0", "c": "i > 3", "d": "i > 3 AND f > 1"}.items():
+        table.insert(id, normal(text))
+    assert [id for id, _ in table.roots()] == ["b"]
+    assert table.remove("a").uncovered == ()
+    assert table.remove("b").uncovered == ("c",)
+    assert table.covered_by("d") == "c"
+
+
+def test_an_id_can_stand_once() -> None:
+    table = CoveringTable(SCHEMA)
+    table.insert("a", normal("i > 1"))
+    with pytest.raises(ValueError, match="remove it first"):
+        table.insert("a", normal("i > 2"))
