@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from tamis.broker.client_desk import ClientDesk
 from tamis.broker.encoding import MessageError, decode, encode
@@ -26,6 +26,8 @@ from tamis.errors import TamisError
 from tamis.routing.tables import POLICIES
 from tamis.schema import Schema
 
+Role = Literal["link", "client"]
+
 _logger: Final = logging.getLogger("tamis.broker")
 
 
@@ -38,8 +40,8 @@ class BrokerSettings:
     client_bound: Bound = field(default_factory=lambda: Bound(overflow="drop"))
     answer_seconds: float = 10.0
     """A neighbour that has not applied a change by then is connected to anew, and told everything again."""
-    table_part: int = 5_000
-    """Filters in one message of a table."""
+    table_part: int = 1 << 20
+    """Characters of filters in one message."""
     kept_letters: int = 1_000
 
 
@@ -53,10 +55,14 @@ class Output:
 
 @dataclass(slots=True)
 class Connection:
-    """A stream to somebody: `dialled` the address that was called, None if they called. `hop` once that is known."""
+    """A stream to somebody, who may only be what its `role` says.
+
+    `dialled` is the address that was called, None if they called; `hop` is who they are, once they have said so.
+    """
 
     number: int
     dialled: str | None
+    role: Role
     hop: str | None = None
     output: Output = field(default_factory=Output)
 
@@ -83,9 +89,9 @@ class Broker:
 
     # What happens to the broker.
 
-    def connect(self, number: int, dialled: str | None = None) -> None:
+    def connect(self, number: int, role: Role, dialled: str | None = None) -> None:
         """There is a new connection; one that was dialled is to a neighbour, and is greeted."""
-        self.connections[number] = connection = Connection(number, dialled)
+        self.connections[number] = connection = Connection(number, dialled, role)
         if dialled is not None:
             self.send(number, self.links.hello())
         _logger.debug("%s: connection %s, %s", self.name, number, connection.dialled)
@@ -156,9 +162,9 @@ class Broker:
         if connection.hop is not None:
             desk = self.links if connection.hop.startswith(LINK) else self.clients
             desk.receive(connection, message, size)
-        elif isinstance(message, Hello):
+        elif isinstance(message, Hello) and connection.role == "link":
             self.links.greet(connection, message)
-        elif isinstance(message, Attach) and connection.dialled is None:
+        elif isinstance(message, Attach) and connection.role == "client":
             self.clients.attach(connection, message)
         elif isinstance(message, Refused):
             _logger.warning("%s: %s refuses: %s", self.name, connection.dialled or "the other end", message.reason)

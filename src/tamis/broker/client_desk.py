@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[!-~]{1,200}")
 _EVERYTHING: Final = "TRUE"
 _SHOWN: Final = 1_000
+_MOST_WAITING: Final = 64
 
 
 @dataclass(slots=True)
@@ -71,7 +72,9 @@ class ClientDesk:
         )
         broker.send(
             connection.number,
-            Attached(broker.name, client.published, advertised, subscribed, broker.schema.fingerprint),
+            Attached(
+                broker.name, client.published, advertised, subscribed, broker.schema.fingerprint, broker.store.epoch
+            ),
         )
 
     def receive(self, connection: Connection, message: Message, size: int) -> None:
@@ -146,6 +149,8 @@ class ClientDesk:
         if offer.number <= client.published:
             self._tell_taken(client, Taken(offer.number, 0, {}, repeated=True))
             return
+        if len(broker.traffic.parked.get(client.hop, ())) >= _MOST_WAITING:
+            raise MessageError("too many publishes are under way: wait for answers")
         checked = broker.schema.check(read_events(offer.events))
         refused = {
             str(row): message

@@ -212,17 +212,24 @@ class LinkDesk:
         if known == (ads.forwarded_digest(link.hop), subs.forwarded_digest(link.hop)):
             broker.send(link.connection, Table(link.number, same=True))
         else:
-            broker.send(link.connection, *self._parts(link, ads.forwarded(link.hop), subs.forwarded(link.hop)))
+            self._tell_table(link)
 
-    def _parts(self, link: Link, ads: Iterable[str], subs: Iterable[str]) -> list[Table]:
-        """A table in messages of bounded size."""
-        size = self._broker.settings.table_part
-        all_ads, all_subs = sorted(ads), sorted(subs)
-        parts = [
-            *(Table(link.number, tuple(all_ads[i : i + size]), last=False) for i in range(0, len(all_ads), size)),
-            *(Table(link.number, (), tuple(all_subs[i : i + size]), last=False) for i in range(0, len(all_subs), size)),
-        ]
-        return [*parts, Table(link.number)]
+    def _tell_table(self, link: Link) -> None:
+        """Sends all that the other end is to know, in messages of bounded size."""
+        filters, limit = self._broker.filters, self._broker.settings.table_part
+        assert link.connection is not None
+        for kind, table in (("advertisements", filters.advertisements), ("subscriptions", filters.subscriptions)):
+            part: list[str] = []
+            size = 0
+            for text in sorted(table.forwarded(link.hop)):
+                if part and size + len(text) > limit:
+                    self._broker.send(link.connection, _part(link.number, kind, part))
+                    part, size = [], 0
+                part.append(text)
+                size += len(text)
+            if part:
+                self._broker.send(link.connection, _part(link.number, kind, part))
+        self._broker.send(link.connection, Table(link.number))
 
     # Filters.
 
@@ -275,7 +282,10 @@ class LinkDesk:
                 if link.unapplied_since is None:
                     link.unapplied_since = self._broker.now
                 told = Alter(link.number, _texts(change.advertisements), _texts(change.subscriptions))
-                self._broker.send(link.connection, told)
+                if _length(told) > self._broker.settings.table_part:
+                    self._tell_table(link)
+                else:
+                    self._broker.send(link.connection, told)
         return sent
 
     def tell_settled(self, asked: Asked) -> None:
@@ -337,3 +347,14 @@ class LinkDesk:
 
 def _texts(change: Change) -> FilterChange:
     return FilterChange(tuple(filter.text for filter in change.added), change.removed)
+
+
+def _part(number: int, kind: str, texts: list[str]) -> Table:
+    if kind == "advertisements":
+        return Table(number, advertisements=tuple(texts), last=False)
+    return Table(number, subscriptions=tuple(texts), last=False)
+
+
+def _length(alter: Alter) -> int:
+    parts = (alter.advertisements.added, alter.advertisements.removed, alter.subscriptions.added)
+    return sum(len(text) for part in (*parts, alter.subscriptions.removed) for text in part)

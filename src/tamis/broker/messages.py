@@ -153,6 +153,7 @@ class Attached:
     advertisements: dict[str, str]
     subscriptions: dict[str, str]
     schema: str
+    epoch: str
 
 
 @dataclass(frozen=True, slots=True)

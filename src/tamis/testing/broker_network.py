@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -114,8 +114,8 @@ class BrokerNetwork:
         if self.links[dialling, dialled] is None:
             number = self._wire(dialling, dialled)
             self.links[dialling, dialled] = number
-            self.brokers[dialled].connect(number)
-            self.brokers[dialling].connect(number, dialled)
+            self.brokers[dialled].connect(number, "link")
+            self.brokers[dialling].connect(number, "link", dialled)
             self._commit(dialling)
 
     def crash(self, name: str) -> None:
@@ -137,7 +137,7 @@ class BrokerNetwork:
         client = self.clients[name]
         if client.connection is None:
             client.connection = self._wire(client.broker, f"client {name}")
-            self.brokers[client.broker].connect(client.connection)
+            self.brokers[client.broker].connect(client.connection, "client")
             for message in (Attach(name), *client.unanswered.values()):
                 self._say(client, message)
 
@@ -154,7 +154,7 @@ class BrokerNetwork:
         self._say(client, Ask(client.asked, **wishes))
         return client.asked
 
-    def publish(self, name: str, events: list[Mapping[str, object]]) -> int:
+    def publish(self, name: str, events: Sequence[Mapping[str, object]]) -> int:
         """A client publishes; the number it has."""
         client = self.clients[name]
         client.offered += 1

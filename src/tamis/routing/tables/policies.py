@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from tamis.routing.covering import Relation, relate
+from tamis.routing.standing import CoveringTable
 from tamis.routing.tables.change import Change
 from tamis.routing.tables.routed_filter import RoutedFilter
 from tamis.schema import Schema
@@ -22,7 +22,7 @@ class Reduction(Protocol):
     def forwarded(self) -> Mapping[str, RoutedFilter]:
         """By text."""
 
-    def change(self, added: Iterable[RoutedFilter], removed: Iterable[RoutedFilter]) -> Change:
+    def change(self, added: Iterable[RoutedFilter], removed: Sequence[RoutedFilter]) -> Change:
         """Takes filters in that are not in the set, and those out that are; returns what is forwarded differently."""
 
 
@@ -39,7 +39,7 @@ class Simple:
     def forwarded(self) -> Mapping[str, RoutedFilter]:
         return self._filters
 
-    def change(self, added: Iterable[RoutedFilter], removed: Iterable[RoutedFilter]) -> Change:
+    def change(self, added: Iterable[RoutedFilter], removed: Sequence[RoutedFilter]) -> Change:
         new, gone = tuple(added), tuple(filter.text for filter in removed)
         for text in gone:
             del self._filters[text]
@@ -48,46 +48,41 @@ class Simple:
 
 
 class Covering:
-    """Only what nothing else in the set covers; of filters that cover each other the one whose text comes first.
-
-    `_below` has, for each filter that is not forwarded, those of the set seen to cover it.
-    """
+    """Only what nothing else in the set covers; of filters that say the same in other words, the first to come."""
 
     def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+        self._table = CoveringTable(schema)
         self._filters: dict[str, RoutedFilter] = {}
-        self._above: dict[str, set[str]] = {}
         self._roots: dict[str, RoutedFilter] = {}
 
     @property
     def forwarded(self) -> Mapping[str, RoutedFilter]:
         return self._roots
 
-    def change(self, added: Iterable[RoutedFilter], removed: Iterable[RoutedFilter]) -> Change:
-        before = self._roots
-        gone = {filter.text for filter in removed}
-        for text in gone:
-            del self._filters[text], self._above[text]
-        for above in self._above.values():
-            above -= gone
+    def change(self, added: Iterable[RoutedFilter], removed: Sequence[RoutedFilter]) -> Change:
+        touched: dict[str, bool] = {}  # whether it was a root before
         for filter in added:
-            self._insert(filter)
-        self._roots = {text: filter for text, filter in self._filters.items() if not self._above[text]}
-        gained = tuple(filter for text, filter in self._roots.items() if text not in before)
-        return Change(gained, tuple(text for text in before if text not in self._roots))
-
-    def _insert(self, new: RoutedFilter) -> None:
-        over: set[str] = set()
-        for text, filter in self._filters.items():
-            relation = relate(new.form, filter.form, self._schema)
-            if relation == Relation.EQUAL:
-                relation = Relation.COVERED if text < new.text else Relation.COVERS
-            if relation & Relation.COVERED:
-                over.add(text)
-            elif relation & Relation.COVERS:
-                self._above[text].add(new.text)
-        self._filters[new.text] = new
-        self._above[new.text] = over
+            self._filters[filter.text] = filter
+            inserted = self._table.insert(filter.text, filter.form)
+            if inserted.root:
+                touched.setdefault(filter.text, False)
+            for text in inserted.covers:
+                touched.setdefault(text, True)
+        for filter in removed:
+            ended = self._table.remove(filter.text)
+            if ended.root:
+                touched.setdefault(filter.text, True)
+            for text in ended.uncovered:
+                touched.setdefault(text, False)
+        now = {text: self._table.is_root(text) for text in touched}
+        gained = tuple(self._filters[text] for text, was in touched.items() if now[text] and not was)
+        lost = tuple(text for text, was in touched.items() if was and not now[text])
+        for text in lost:
+            del self._roots[text]
+        self._roots.update((filter.text, filter) for filter in gained)
+        for filter in removed:
+            del self._filters[filter.text]
+        return Change(gained, lost)
 
 
 POLICIES: Final[Mapping[str, Policy]] = {"simple": Simple, "covering": Covering}
