@@ -157,6 +157,17 @@ class CoveringTable:
     def root_count(self) -> int:
         return self._roots
 
+    def twin(self, id: str) -> str | None:
+        """Another id of an equal filter, the oldest one."""
+        if id in self._never:
+            return None
+        return next((other for other in self._of[id].ids if other != id), None)
+
+    def terms(self, id: str) -> Terms | None:
+        """A filter's predicates, ascending by column; None if it is no single conjunction."""
+        key = self._of[id].key if id in self._of else ()
+        return key[0] if len(key) == 1 else None
+
     def _enter(self, filter: Filter) -> _Key:
         if len(filter.conjuncts) == 1:
             only = self.index.enter(filter.conjuncts[0])

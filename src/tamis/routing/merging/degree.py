@@ -1,0 +1,114 @@
+"""How many events come, given what publishers advertise: shares of boxes, and of what boxes have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tamis.language.extents import NOTHING, Extent, everything, intersection, without
+from tamis.language.normal_form import Filter
+from tamis.language.predicates import Literal
+from tamis.routing.covering.exact_values import settled
+from tamis.routing.covering.summary import Summary
+from tamis.routing.merging.shares import Shares
+from tamis.schema import Schema
+
+MOST_BOXES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a box asks of one attribute: a value in the set; or, if `absent`, that or no value at all."""
+
+    extent: Extent
+    absent: bool = False
+
+
+Box = Mapping[str, Side]
+
+
+class Likelihood:
+    """How many events satisfy a conjunction, among those that come.
+
+    Without advertisements all events come, as the statistics say; with them, those that match one of them
+    (Li, Hou and Jacobsen 2005, §5.4). Conditions that are no sets of values of a single-valued attribute are taken to
+    hold: a share is never too small.
+    """
+
+    def __init__(self, schema: Schema, shares: Shares, advertised: Iterable[Filter] | None = None) -> None:
+        self._schema, self._shares = schema, shares
+        self._boxes: list[Box] | None = None
+        self._all = 1.0
+        if advertised is not None:
+            self._boxes = [self.box(conjunct) for filter in advertised for conjunct in filter.conjuncts]
+            self._all = self._common({}, self._boxes, [MOST_BOXES])
+
+    def box(self, conjunct: Sequence[Literal]) -> Box:
+        """The sides of a conjunction."""
+        sides = {}
+        for name, said in Summary(conjunct, self._schema).said.items():
+            attribute = said.attribute
+            if said.absent:
+                sides[name] = Side(NOTHING, absent=True)
+            elif not attribute.multiple:
+                sides[name] = Side(said.values)
+            else:
+                sides[name] = Side(settled(everything(attribute), attribute))
+        return sides
+
+    def of(self, box: Box) -> float:
+        """The share of the events that come, and are in a box."""
+        if self._boxes is None:
+            return self._measure(box)
+        if not self._all:
+            return 0.0
+        return min(1.0, self._common(box, self._boxes, [MOST_BOXES]) / self._all)
+
+    def narrowed(self, box: Box, name: str, extent: Extent) -> Box:
+        """The box with another set of values of one attribute."""
+        return {**box, name: Side(extent)}
+
+    def _measure(self, box: Box) -> float:
+        share = 1.0
+        for name, side in box.items():
+            share *= self._shares.of(name, side.extent) + (self._shares.absent(name) if side.absent else 0.0)
+            if not share:
+                return 0.0
+        return min(1.0, share)
+
+    def _common(self, box: Box, boxes: Sequence[Box], left: list[int]) -> float:
+        """How much of a box lies in the union of others: in the first one, and, of what lies outside, in the rest."""
+        left[0] -= 1
+        if not boxes:
+            return 0.0
+        if left[0] < 0:
+            return self._measure(box)
+        first, rest = boxes[0], boxes[1:]
+        inside = self._met(box, first)
+        if inside is None:
+            return self._common(box, rest, left)
+        total = self._measure(inside)
+        if not rest:
+            return total
+        outside = dict(box)
+        for name, side in first.items():
+            ours = outside.get(name, self._free(name))
+            beyond = Side(without(ours.extent, side.extent), ours.absent and not side.absent)
+            if beyond.extent or beyond.absent:
+                total += self._common({**outside, name: beyond}, rest, left)
+            outside[name] = Side(intersection(ours.extent, side.extent), ours.absent and side.absent)
+        return total
+
+    def _met(self, box: Box, other: Box) -> Box | None:
+        met = dict(box)
+        for name, side in other.items():
+            ours = met.get(name, self._free(name))
+            both = Side(intersection(ours.extent, side.extent), ours.absent and side.absent)
+            if not both.extent and not both.absent:
+                return None
+            met[name] = both
+        return met
+
+    def _free(self, name: str) -> Side:
+        attribute = self._schema.attributes[name]
+        return Side(settled(everything(attribute), attribute), absent=True)

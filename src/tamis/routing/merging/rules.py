@@ -1,0 +1,140 @@
+"""Which predicates on one attribute become one, where filters ask for the same otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntFlag
+
+from tamis.language.extents import Extent, everything, united, without
+from tamis.language.literals import leaf_of
+from tamis.language.predicates import Leaf, OneOf, Present
+from tamis.routing.covering.exact_values import settled
+from tamis.schema import Attribute
+
+
+class Rules(IntFlag):
+    """What mergers may be made of, besides overlapping and adjacent ranges (`= 3`, `= 4`), which lose nothing.
+
+    LISTS: values that are apart become a list, which loses nothing either. TABLE_1: a range that is open to one side
+    takes in what lies beyond its bound, and with one that is open to the other side it makes any value
+    (Li, Hou and Jacobsen 2005, Table 1, with the bounds closed). HULLS: any two ranges become one from the first to the
+    last value. DROPPED: the predicate is left out.
+    """
+
+    PERFECT = 0
+    LISTS = 1
+    TABLE_1 = 2
+    HULLS = 4
+    DROPPED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One filter of a group: what it admits of the attribute, and how much it forwards in vain already."""
+
+    name: str
+    extent: Extent
+    vain: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Several filters of a group as one: their names, what it asks of the attribute (None: nothing), and how many
+    events it forwards that none of the filters before any merging matches."""
+
+    names: tuple[str, ...]
+    leaf: Leaf | None
+    extent: Extent
+    vain: float
+
+
+_LISTED = ("enumerated", "hierarchical")
+
+Vain = Callable[[Extent], float]
+"""Of how many events the attribute's value is in a set, and the other conditions of the group hold."""
+
+
+def merge_group(
+    parts: Sequence[Part], attribute: Attribute, rules: Rules, most: float, vain: Vain, whole: Callable[[], float]
+) -> list[Merged]:
+    """The mergers of filters that differ in one attribute; none of them forwards as much as `most` in vain.
+
+    Ranges that touch are joined first, for nothing. Then the cheapest join of neighbours is made, and again, as long as
+    there is one. `whole`: how many events satisfy the other conditions.
+    """
+    if not rules & Rules.LISTS and attribute.domain.kind not in _LISTED:
+        parts = [part for part in parts if len(part.extent) == 1]
+    clusters = _touching(parts)
+    if rules & (Rules.TABLE_1 | Rules.HULLS):
+        clusters = _joined(clusters, attribute, bool(rules & Rules.HULLS), most, vain)
+    if rules & Rules.LISTS and len(clusters) > 1:
+        clusters = [_together(clusters, tuple(r for c in clusters for r in c.extent), 0.0)]
+    found = []
+    for cluster in clusters:
+        leaf = _expressed(cluster.extent, attribute, rules) if len(cluster.names) > 1 else None
+        if leaf is not None:
+            found.append(Merged(cluster.names, leaf, cluster.extent, cluster.vain))
+    if rules & Rules.DROPPED and len(parts) > 1:
+        union = united(r for cluster in clusters for r in cluster.extent)
+        lost = max(0.0, whole() - vain(union)) + sum(cluster.vain for cluster in clusters)
+        if _allowed(lost, most):
+            return [Merged(tuple(part.name for part in parts), None, (), lost)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    names: tuple[str, ...]
+    extent: Extent
+    vain: float
+
+
+def _touching(parts: Sequence[Part]) -> list[_Cluster]:
+    """Joined where they overlap, or nothing lies between them."""
+    clusters: list[_Cluster] = []
+    for part in sorted(parts, key=lambda part: (part.extent, part.name)):
+        if clusters and part.extent[0][0] <= clusters[-1].extent[-1][1]:
+            last = clusters[-1]
+            extent = united((*last.extent, *part.extent))
+            clusters[-1] = _Cluster((*last.names, part.name), extent, last.vain + part.vain)
+        else:
+            clusters.append(_Cluster((part.name,), part.extent, part.vain))
+    return clusters
+
+
+def _joined(clusters: list[_Cluster], attribute: Attribute, any_two: bool, most: float, vain: Vain) -> list[_Cluster]:
+    ((first, last),) = settled(everything(attribute), attribute)
+    left = list(clusters)
+    while len(left) > 1:
+        choices = []
+        for k in range(len(left) - 1):
+            one, other = left[k], left[k + 1]
+            if any_two or one.extent[0][0] == first or other.extent[-1][1] == last:
+                hull = ((one.extent[0][0], other.extent[-1][1]),)
+                gap = without(hull, united((*one.extent, *other.extent)))
+                lost = vain(gap) + one.vain + other.vain
+                if _allowed(lost, most):
+                    choices.append((lost, k, hull))
+        if not choices:
+            break
+        lost, k, hull = min(choices)
+        left[k : k + 2] = [_Cluster((*left[k].names, *left[k + 1].names), hull, lost)]
+    return left
+
+
+def _together(clusters: list[_Cluster], extent: Extent, lost: float) -> _Cluster:
+    names = tuple(name for cluster in clusters for name in cluster.names)
+    return _Cluster(names, extent, lost + sum(cluster.vain for cluster in clusters))
+
+
+def _allowed(lost: float, most: float) -> bool:
+    return lost < most or lost <= 0.0
+
+
+def _expressed(extent: Extent, attribute: Attribute, rules: Rules) -> Leaf | None:
+    """The one leaf for a set of values; lists of numbers and strings only if they are wanted."""
+    leaf = leaf_of(extent, attribute)
+    if isinstance(leaf, OneOf) and attribute.domain.kind not in _LISTED and not rules & Rules.LISTS:
+        return None
+    return Present(attribute.name) if leaf is None and extent == everything(attribute) else leaf
