@@ -20,7 +20,9 @@ _ROOMS = (
     "routing",
     "operators",
     "joins",
+    "dissemination",
     "analysis",
+    "simulation",
 )  # those with kernels; each may use those before it
 
 

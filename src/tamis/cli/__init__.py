@@ -7,6 +7,7 @@ import typer
 from tamis.cli.analyze import analyze
 from tamis.cli.backtest import backtest
 from tamis.cli.bench import bench
+from tamis.cli.broker import broker
 from tamis.cli.compile import compile
 from tamis.cli.convert import convert
 from tamis.cli.covers import covers
@@ -59,6 +60,7 @@ app.command()(operators)
 app.command()(version)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)
+app.add_typer(broker)
 app.add_typer(experiments)
 
 

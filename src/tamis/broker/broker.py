@@ -1,0 +1,176 @@
+"""The broker as a state machine: what connections bring goes in, what is to be sent over them comes out.
+
+Nothing here waits, reads a clock or opens a socket. `commit` makes what was taken in durable and hands out what follows
+from it, so that nothing is said that a crash would take back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from tamis.broker.client_desk import ClientDesk
+from tamis.broker.encoding import MessageError, decode, encode
+from tamis.broker.filters import Filters
+from tamis.broker.link import Link
+from tamis.broker.link_desk import LinkDesk
+from tamis.broker.messages import Attach, Hello, Message, Refused
+from tamis.broker.outbox import Bound
+from tamis.broker.seen import Seen
+from tamis.broker.settling import Asked, Sent, Settling
+from tamis.broker.store import BrokerStore
+from tamis.broker.traffic import CLIENT, LINK, Traffic
+from tamis.errors import TamisError
+from tamis.routing.tables import POLICIES
+from tamis.schema import Schema
+
+Role = Literal["link", "client"]
+
+_logger: Final = logging.getLogger("tamis.broker")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """How a broker routes, how much may wait, and how long an answer may take."""
+
+    policy: str = "covering"
+    link_bound: Bound = field(default_factory=Bound)
+    client_bound: Bound = field(default_factory=lambda: Bound(overflow="drop"))
+    answer_seconds: float = 10.0
+    """A neighbour that has not applied a change by then is connected to anew, and told everything again."""
+    table_part: int = 1 << 20
+    """Characters of filters in one message."""
+    kept_letters: int = 1_000
+
+
+@dataclass(slots=True)
+class Output:
+    """What a connection is sent, in this order; then it is closed, if there is a reason to."""
+
+    messages: list[bytes] = field(default_factory=list)
+    close: str | None = None
+
+
+@dataclass(slots=True)
+class Connection:
+    """A stream to somebody, who may only be what its `role` says.
+
+    `dialled` is the address that was called, None if they called; `hop` is who they are, once they have said so.
+    """
+
+    number: int
+    dialled: str | None
+    role: Role
+    hop: str | None = None
+    output: Output = field(default_factory=Output)
+
+
+class Broker:
+    """One broker over its state. Not for several threads at once."""
+
+    def __init__(self, schema: Schema, store: BrokerStore, settings: BrokerSettings | None = None) -> None:
+        settings = settings or BrokerSettings()
+        if settings.policy not in POLICIES:
+            raise TamisError(f"there is no policy {settings.policy!r}; there are {', '.join(POLICIES)}")
+        self.schema = schema
+        self.store = store
+        self.settings = settings
+        self.name = store.name
+        self.now = 0.0
+        self.filters = Filters(schema, POLICIES[settings.policy], store)
+        bounds = {LINK: settings.link_bound, CLIENT: settings.client_bound}
+        self.traffic = Traffic(store, self.filters.sieve, bounds, Seen(store))
+        self.settling = Settling()
+        self.connections: dict[int, Connection] = {}
+        self.links = LinkDesk(self)
+        self.clients = ClientDesk(self)
+
+    # What happens to the broker.
+
+    def connect(self, number: int, role: Role, dialled: str | None = None) -> None:
+        """There is a new connection; one that was dialled is to a neighbour, and is greeted."""
+        self.connections[number] = connection = Connection(number, dialled, role)
+        if dialled is not None:
+            self.send(number, self.links.hello())
+        _logger.debug("%s: connection %s, %s", self.name, number, connection.dialled)
+
+    def receive(self, number: int, data: bytes) -> None:
+        """Bytes came over a connection: one message. What is none, or out of place, ends the connection."""
+        connection = self.connections.get(number)
+        if connection is None or connection.output.close is not None:
+            return
+        try:
+            self._dispatch(connection, decode(data), len(data))
+        except MessageError as error:
+            self.close(number, str(error))
+
+    def disconnect(self, number: int) -> None:
+        """A connection is gone."""
+        connection = self.connections.pop(number, None)
+        if connection is None or connection.hop is None:
+            return
+        desk = self.links if connection.hop.startswith(LINK) else self.clients
+        desk.disconnected(connection)
+
+    def tick(self, now: float) -> None:
+        """So late it is: whoever owes an answer for too long is connected to anew."""
+        self.now = now
+        self.links.check_answers(now)
+
+    def commit(self) -> dict[int, Output]:
+        """Makes everything up to now durable; returns what connections are sent after that."""
+        self.traffic.go_on()
+        self.links.pump()
+        self.clients.pump()
+        self.store.commit()
+        told = {}
+        for connection in list(self.connections.values()):
+            if connection.output.messages or connection.output.close is not None:
+                told[connection.number], connection.output = connection.output, Output()
+                if told[connection.number].close is not None:
+                    self.disconnect(connection.number)
+        return told
+
+    # For the desks.
+
+    def send(self, number: int, *messages: Message) -> None:
+        if number in self.connections:
+            self.connections[number].output.messages.extend(map(encode, messages))
+
+    def send_encoded(self, number: int, bodies: Iterable[bytes]) -> None:
+        self.connections[number].output.messages.extend(bodies)
+
+    def close(self, number: int, reason: str) -> None:
+        """Ends a connection, with the reason as its last message."""
+        if number in self.connections:
+            self.send(number, Refused(reason))
+            self.connections[number].output.close = reason
+
+    def settle(self, asked: Asked, sent: Iterable[Sent]) -> None:
+        """Whoever asked is told when everything that was sent on because of it is settled: perhaps now."""
+        if self.settling.begin(asked, sent):
+            self.tell_settled([asked])
+
+    def tell_settled(self, asked: Iterable[Asked]) -> None:
+        for each in asked:
+            desk: Any = self.links if each.hop.startswith(LINK) else self.clients
+            desk.tell_settled(each)
+
+    def _dispatch(self, connection: Connection, message: Message, size: int) -> None:
+        if connection.hop is not None:
+            desk = self.links if connection.hop.startswith(LINK) else self.clients
+            desk.receive(connection, message, size)
+        elif isinstance(message, Hello) and connection.role == "link":
+            self.links.greet(connection, message)
+        elif isinstance(message, Attach) and connection.role == "client":
+            self.clients.attach(connection, message)
+        elif isinstance(message, Refused):
+            _logger.warning("%s: %s refuses: %s", self.name, connection.dialled or "the other end", message.reason)
+            self.close(connection.number, message.reason)
+        else:
+            raise MessageError(f"a connection does not begin with {type(message).__name__}")
+
+    def link(self, name: str) -> Link | None:
+        return self.links.links.get(name)

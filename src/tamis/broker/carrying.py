@@ -1,0 +1,81 @@
+"""Events as they travel: an Arrow IPC stream, with what must stay beside each event in columns of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.broker.encoding import MessageError
+
+# No attribute has a colon in its name.
+_ROW: Final = "tamis:row"
+_MATCHED: Final = "tamis:subscriptions"
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Events, the row that each has in the batch it was published with, and for clients what each satisfies."""
+
+    events: pa.RecordBatch
+    rows: pa.Array
+    matched: pa.Array | None = None
+
+    def taken(self, places: Int64s, matched: pa.Array | None = None) -> Carried:
+        """Some of the events."""
+        if len(places) == self.events.num_rows:  # places are sorted and differ, so these are all
+            return Carried(self.events, self.rows, matched)
+        chosen = pa.array(places)
+        return Carried(self.events.take(chosen), self.rows.take(chosen), matched)
+
+
+def published(events: pa.RecordBatch) -> Carried:
+    """Events that begin to travel."""
+    return Carried(events, pa.array(np.arange(events.num_rows, dtype=np.int32)))
+
+
+def pack(carried: Carried) -> bytes:
+    """As bytes."""
+    arrays, names = [*carried.events.columns, carried.rows], [*carried.events.schema.names, _ROW]
+    if carried.matched is not None:
+        arrays, names = [*arrays, carried.matched], [*names, _MATCHED]
+    return write_events(pa.RecordBatch.from_arrays(arrays, names))
+
+
+def unpack(data: bytes) -> Carried:
+    """From bytes; MessageError if they are no events."""
+    batch = read_events(data)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    rows, matched = columns.pop(_ROW, None), columns.pop(_MATCHED, None)
+    if rows is None or rows.type != pa.int32():
+        raise MessageError("the events of this message do not say which they are")
+    if matched is not None and matched.type != pa.list_(pa.string()):
+        raise MessageError("the events of this message do not say what they satisfy")
+    return Carried(batch.select([n for n in batch.schema.names if n not in (_ROW, _MATCHED)]), rows, matched)
+
+
+def write_events(batch: pa.RecordBatch) -> bytes:
+    """A batch as an IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def read_events(data: bytes) -> pa.RecordBatch:
+    """The one batch of an IPC stream, every buffer of it checked; MessageError if that is not what it is."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
+            batches: list[Any] = list(stream)
+            if len(batches) != 1 or len(set(stream.schema.names)) != len(stream.schema.names):
+                raise MessageError("events come as one batch with different columns")
+            batches[0].validate(full=True)
+            return batches[0]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise MessageError(f"these are no events in Arrow's form: {error}") from error

@@ -1,0 +1,331 @@
+"""What programs speak to a broker with."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import grpc
+import pyarrow as pa
+
+from tamis.broker.access import Access
+from tamis.broker.carrying import unpack, write_events
+from tamis.broker.encoding import decode, encode
+from tamis.broker.messages import (
+    Ask,
+    Attach,
+    Attached,
+    Delivery,
+    Leave,
+    Message,
+    Offer,
+    Received,
+    Refused,
+    Settled,
+    Taken,
+    Told,
+)
+from tamis.broker.wire import ATTACH, CHANNEL_OPTIONS, STATUS
+from tamis.errors import TamisError
+
+_FIRST_DELAY: Final = 0.1
+_LONGEST_DELAY: Final = 5.0
+
+
+class BrokerRefusal(TamisError):  # noqa: N818 - reads as what happened
+    """The broker does not do what it was asked; `refused` says of which ids, or rows, it did not, and why."""
+
+    def __init__(self, message: str, refused: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, dict(refused or {}))
+        self.message = message
+        self.refused = dict(refused or {})
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class BrokerAway(TamisError):  # noqa: N818 - reads as what happened
+    """No answer came in time. What was asked for is asked for again when the broker is back, until the client ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Events that came together: an Arrow batch, and for each event the ids of the subscriptions it satisfies.
+
+    `origin`, `number` and `rows` name each event in the whole network, the same at every client.
+    """
+
+    events: pa.RecordBatch
+    subscriptions: pa.Array
+    origin: str
+    number: int
+    rows: pa.Array
+
+    def to_pylist(self) -> list[tuple[dict[str, Any], list[str]]]:
+        """For each event what it has, and what it satisfies."""
+        told = [
+            {name: value for name, value in event.items() if value is not None} for event in self.events.to_pylist()
+        ]
+        return list(zip(told, self.subscriptions.to_pylist(), strict=True))
+
+
+class BrokerClient:
+    """A client of one broker, under a name: what it subscribed to and what waits for it is kept there under that name.
+
+    It connects again by itself when the connection or the broker is gone, and says again what it got no answer to;
+    the broker knows what it has heard before. Each event comes once: what was handed out by `deliveries` is
+    acknowledged when the next is asked for. Any thread may call it; one takes deliveries.
+    """
+
+    def __init__(
+        self, address: str, name: str, access: Access | None = None, *, echo: bool = True, timeout: float = 30.0
+    ) -> None:
+        self.address = address
+        self.name = name
+        self._access = access or Access()
+        self._echo = echo
+        self._timeout = timeout
+        self._changed = threading.Condition()
+        self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._unanswered: dict[tuple[str, int], Message] = {}
+        self._answers: dict[tuple[str, int], Message] = {}
+        self._settled: set[int] = set()
+        self._deliveries: queue.SimpleQueue[Delivery | None] = queue.SimpleQueue()
+        self._attached: Attached | None = None
+        self._epoch: str | None = None
+        self._sent: set[tuple[str, int]] = set()  # of what is unanswered
+        self._resent: set[tuple[str, int]] = set()  # said again, so that it may have been done before
+        self._heard = 0  # the last position that came
+        self._taken = 0  # the last position that was acknowledged
+        self._asked = 0
+        self._offered: int | None = None
+        self._refusal: str | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep_connected, name=f"tamis-client-{name}", daemon=True)
+        self._thread.start()
+
+    # What a client can ask for.
+
+    def advertise(self, filters: Mapping[str, str], *, settle: bool = False) -> None:
+        """Says what will be published, by ids of one's own."""
+        self._ask(settle, advertise=dict(filters))
+
+    def unadvertise(self, ids: Iterable[str], *, settle: bool = False) -> None:
+        self._ask(settle, unadvertise=tuple(ids))
+
+    def subscribe(self, filters: Mapping[str, str], *, settle: bool = False) -> None:
+        """Asks for events, by ids of one's own. With `settle` it returns when every broker knows that has to."""
+        self._ask(settle, subscribe=dict(filters))
+
+    def unsubscribe(self, ids: Iterable[str], *, settle: bool = False) -> None:
+        self._ask(settle, unsubscribe=tuple(ids))
+
+    def publish(self, events: pa.Table | pa.RecordBatch | Sequence[Mapping[str, object]]) -> int:
+        """Publishes events; returns how many, when they are safe with the broker.
+
+        Waits while the broker's queues are full. BrokerRefusal names rows that were not taken; the others were.
+        """
+        batch = _batch(events)
+        self.attached()
+        with self._changed:
+            assert self._offered is not None
+            self._offered += 1
+            offer = Offer(self._offered, write_events(batch))
+        answer = self._said(("publish", offer.number), offer)
+        assert isinstance(answer, Taken)
+        if answer.refused:
+            first = next(iter(answer.refused.items()))
+            raise BrokerRefusal(
+                f"{len(answer.refused)} events were refused; row {first[0]}: {first[1]}", answer.refused
+            )
+        return batch.num_rows if answer.repeated else answer.accepted
+
+    def deliveries(self, timeout: float | None = None) -> Iterator[Delivered]:
+        """Events as they come; ends when nothing came for so long, or the client is closed."""
+        while True:
+            try:
+                delivery = self._deliveries.get(timeout=timeout)
+            except queue.Empty:
+                return
+            if delivery is None:
+                if self._refusal is not None:
+                    raise BrokerRefusal(self._refusal)
+                return
+            carried = unpack(delivery.events)
+            assert carried.matched is not None
+            yield Delivered(carried.events, carried.matched, delivery.origin, delivery.number, carried.rows)
+            with self._changed:
+                self._taken = max(self._taken, delivery.position)
+                self._outgoing.put(encode(Received(delivery.position)))
+
+    def attached(self) -> Attached:
+        """What the broker said when the client was attached: its name, and what it has of the client."""
+        with self._changed:
+            self._wait(lambda: self._attached is not None)
+            assert self._attached is not None
+            return self._attached
+
+    def leave(self) -> None:
+        """Withdraws all that was asked for, lets go of all that waits, and ends."""
+        self.attached()
+        self._outgoing.put(encode(Leave()))
+        self._ended.wait(self._timeout)
+        self.close()
+
+    def close(self) -> None:
+        """Ends; what waits is kept for the next client of this name."""
+        self._ended.set()
+        self._outgoing.put(None)
+        self._deliveries.put(None)
+        self._thread.join(self._timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Asking and answering.
+
+    def _ask(self, settle: bool, **wishes: Any) -> None:
+        with self._changed:
+            self._asked += 1
+            ask = Ask(self._asked, **wishes)
+        answer = self._said(("ask", ask.number), ask)
+        assert isinstance(answer, Told)
+        refused = answer.refused
+        if ("ask", ask.number) in self._resent:
+            self._resent.discard(("ask", ask.number))
+            withdrawn = {*ask.unadvertise, *ask.unsubscribe}
+            refused = {id: reason for id, reason in refused.items() if id not in withdrawn}
+        if refused:
+            shown = "; ".join(f"{id}: {reason}" for id, reason in list(refused.items())[:5])
+            raise BrokerRefusal(shown, refused)
+        if settle:
+            with self._changed:
+                self._wait(lambda: ask.number in self._settled)
+
+    def _said(self, key: tuple[str, int], message: Message) -> Message:
+        with self._changed:
+            self._unanswered[key] = message
+            if self._attached is not None:
+                self._sent.add(key)
+                self._outgoing.put(encode(message))
+            self._wait(lambda: key in self._answers)
+            return self._answers.pop(key)
+
+    def _wait(self, until: Any) -> None:
+        if not self._changed.wait_for(lambda: until() or self._refusal is not None, self._timeout):
+            raise BrokerAway(f"the broker at {self.address} did not answer in {self._timeout:g} seconds")
+        if self._refusal is not None:
+            raise BrokerRefusal(self._refusal)
+
+    def _hear(self, message: Message) -> None:
+        with self._changed:
+            match message:
+                case Attached():
+                    if self._epoch != message.epoch:
+                        self._heard = self._taken = 0  # another state, another count
+                    self._attached, self._epoch = message, message.epoch
+                    self._resent |= self._sent
+                    self._offered = max(self._offered or 0, message.published)
+                    for key, each in self._unanswered.items():
+                        self._sent.add(key)
+                        self._outgoing.put(encode(each))
+                case Told():
+                    self._answer(("ask", message.number), message)
+                case Taken():
+                    self._answer(("publish", message.number), message)
+                case Settled():
+                    self._settled.add(message.number)
+                case Delivery() if message.position > self._heard:
+                    self._heard = message.position
+                    self._deliveries.put(message)
+                case Delivery() if message.position <= self._taken:
+                    self._outgoing.put(encode(Received(self._taken)))
+                case Refused():
+                    self._refusal = message.reason
+                case _:
+                    pass
+            self._changed.notify_all()
+
+    def _answer(self, key: tuple[str, int], message: Message) -> None:
+        if self._unanswered.pop(key, None) is not None:
+            self._answers[key] = message
+            self._sent.discard(key)
+
+    def _keep_connected(self) -> None:
+        delay = _FIRST_DELAY
+        while not self._ended.is_set():
+            try:
+                self._speak()
+                delay = _FIRST_DELAY
+            except grpc.RpcError as error:
+                if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED):
+                    self._refuse(str(error.details()))
+            if self._refusal is not None:
+                break
+            self._ended.wait(delay)
+            delay = min(2 * delay, _LONGEST_DELAY)
+        self._deliveries.put(None)
+        self._ended.set()
+
+    def _refuse(self, reason: str) -> None:
+        with self._changed:
+            self._refusal = reason
+            self._changed.notify_all()
+
+    def _speak(self) -> None:
+        """One connection, from the first message to the last."""
+        with open_channel(self.address, self._access) as channel:
+            outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+            outgoing.put(encode(Attach(self.name, self._echo)))
+            with self._changed:
+                self._outgoing = outgoing
+            try:
+                for data in channel.stream_stream(ATTACH)(iter(outgoing.get, None), metadata=self._access.metadata()):
+                    self._hear(decode(data))
+            finally:
+                with self._changed:
+                    self._attached = None
+                outgoing.put(None)
+
+
+def ask_status(address: str, access: Access | None = None, timeout: float = 10.0) -> dict[str, Any]:
+    """How the broker at an address does."""
+    shown = access or Access()
+    try:
+        with open_channel(address, shown) as channel:
+            told = channel.unary_unary(STATUS)(b"", metadata=shown.metadata(), timeout=timeout)
+    except grpc.RpcError as error:
+        raise BrokerAway(f"the broker at {address} does not answer: {error.details()}") from error
+    status: dict[str, Any] = json.loads(told)
+    return status
+
+
+def open_channel(address: str, access: Access) -> Any:
+    """A gRPC channel, encrypted if certificates are given."""
+    credentials = access.channel_credentials()
+    if credentials is None:
+        return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+    return grpc.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
+
+
+def _batch(events: pa.Table | pa.RecordBatch | Sequence[Mapping[str, object]]) -> pa.RecordBatch:
+    """As one Arrow batch; the broker says what in it is not of its schema."""
+    if isinstance(events, pa.RecordBatch):
+        return events
+    if isinstance(events, pa.Table):
+        table = events
+    else:
+        # Not all events have all attributes, and Arrow would take those of the first for all.
+        names = dict.fromkeys(name for event in events for name in event)
+        table = pa.table({name: [event.get(name) for event in events] for name in names})
+    return table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)

@@ -1,0 +1,171 @@
+"""All that a broker knows of filters: both routing tables, the sieve, and their rows on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tamis.broker.sieve import Sieve
+from tamis.broker.store import BrokerStore
+from tamis.routing.tables import Change, Policy, RoutedFilter, RoutingTable, read_filter
+from tamis.schema import Schema
+
+Kind = Literal["advertisement", "subscription"]
+
+ADVERTISEMENT: Final[Kind] = "advertisement"
+SUBSCRIPTION: Final[Kind] = "subscription"
+
+
+NO_CHANGE: Final = Change()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changes for a neighbour, of both tables."""
+
+    advertisements: Change = NO_CHANGE
+    subscriptions: Change = NO_CHANGE
+
+    def __bool__(self) -> bool:
+        return bool(self.advertisements or self.subscriptions)
+
+
+class Filters:
+    """The subscription routing table (`advertisements`), the publication routing table (`subscriptions`), the sieve.
+
+    What came from a neighbour is a set of texts; a client has filters under ids of its own. The tables, the sieve and
+    the store always hold the same.
+    """
+
+    def __init__(self, schema: Schema, policy: Policy, store: BrokerStore) -> None:
+        self.schema = schema
+        self.advertisements = RoutingTable(schema, policy)
+        self.subscriptions = RoutingTable(schema, policy, gated=True)
+        self.sieve = Sieve(schema)
+        self._store = store
+        self._of_links: dict[str, dict[Kind, dict[str, RoutedFilter]]] = {}
+        self.held: dict[str, dict[Kind, dict[str, RoutedFilter]]] = {}
+        self._load()
+
+    def _load(self) -> None:
+        read: dict[str, RoutedFilter] = {}
+
+        def known(text: str) -> RoutedFilter:
+            if text not in read:
+                read[text] = read_filter(text, self.schema)
+            return read[text]
+
+        for hop, kind, text in self._store.rows():
+            self._link(hop)[_kind(kind)][text] = known(text)
+        for hop, kinds in self._of_links.items():
+            self.advertisements.change(hop, kinds[ADVERTISEMENT].values(), ())
+            self.subscriptions.change(hop, kinds[SUBSCRIPTION].values(), ())
+            self.sieve.add(hop, {text: text for text in kinds[SUBSCRIPTION]})
+        for client, kind, id, text in self._store.held():
+            self._client(client)[_kind(kind)][id] = known(text)
+        for hop, kinds in self.held.items():
+            self.advertisements.change(hop, kinds[ADVERTISEMENT].values(), ())
+            self.subscriptions.change(hop, kinds[SUBSCRIPTION].values(), ())
+            self.sieve.add(hop, {id: filter.text for id, filter in kinds[SUBSCRIPTION].items()})
+
+    def add_link(self, hop: str) -> None:
+        """From now on the neighbour is told of what the others want."""
+        self.advertisements.add_target(hop)
+        self.subscriptions.add_target(hop, self._link(hop)[ADVERTISEMENT].values())
+
+    def remove_link(self, hop: str) -> dict[str, Changes]:
+        """The neighbour is no more: neither told of anything, nor does anything lead to it."""
+        self.advertisements.remove_target(hop)
+        self.subscriptions.remove_target(hop)
+        kinds = self._link(hop)
+        told = self.change_link(hop, (), kinds[ADVERTISEMENT], (), kinds[SUBSCRIPTION])
+        del self._of_links[hop]
+        return told
+
+    def replace_link(self, hop: str, advertisements: Iterable[str], subscriptions: Iterable[str]) -> dict[str, Changes]:
+        """The neighbour tells all that it has."""
+        kinds = self._link(hop)
+        ads, subs = dict.fromkeys(advertisements), dict.fromkeys(subscriptions)
+        return self.change_link(
+            hop,
+            ads,
+            [text for text in kinds[ADVERTISEMENT] if text not in ads],
+            subs,
+            [text for text in kinds[SUBSCRIPTION] if text not in subs],
+        )
+
+    def change_link(
+        self,
+        hop: str,
+        advertised: Iterable[str],
+        unadvertised: Iterable[str],
+        subscribed: Iterable[str],
+        unsubscribed: Iterable[str],
+    ) -> dict[str, Changes]:
+        """The neighbour tells what is new; `FilterError`, and no change, if something it tells is no filter."""
+        ads = self._news(hop, ADVERTISEMENT, advertised, unadvertised)
+        subs = self._news(hop, SUBSCRIPTION, subscribed, unsubscribed)
+        for kind, news in ((ADVERTISEMENT, ads), (SUBSCRIPTION, subs)):
+            rows = self._of_links[hop][kind]
+            for text in news.removed:
+                del rows[text]
+            rows.update((filter.text, filter) for filter in news.added)
+            self._store.change_rows(hop, kind, (filter.text for filter in news.added), news.removed)
+        self.sieve.remove(hop, subs.removed)
+        self.sieve.add(hop, {filter.text: filter.text for filter in subs.added})
+        return self._change(hop, ads, subs)
+
+    def change_client(
+        self, hop: str, kind: Kind, added: Mapping[str, RoutedFilter], removed: Iterable[str]
+    ) -> dict[str, Changes]:
+        """A client has new filters under ids that it did not have, or withdraws some that it had."""
+        mine = self._client(hop)[kind]
+        gone = {id: mine.pop(id) for id in removed}
+        mine.update(added)
+        for id in gone:
+            self._store.let_go(hop, kind, id)
+        for id, filter in added.items():
+            self._store.hold(hop, kind, id, filter.text)
+        change = Change(tuple(added.values()), tuple(filter.text for filter in gone.values()))
+        if kind == ADVERTISEMENT:
+            return self._change(hop, change, Change())
+        self.sieve.remove(hop, gone)
+        self.sieve.add(hop, {id: filter.text for id, filter in added.items()})
+        return self._change(hop, Change(), change)
+
+    def of_client(self, hop: str, kind: Kind) -> Mapping[str, RoutedFilter]:
+        """What a client has, by its ids."""
+        return self._client(hop)[kind]
+
+    def _change(self, hop: str, ads: Change, subs: Change) -> dict[str, Changes]:
+        told = {target: Changes(change) for target, change in self._applied(self.advertisements, hop, ads).items()}
+        if ads and hop in self.subscriptions.targets:
+            # What was waiting for somebody over there to advertise goes there now.
+            told[hop] = Changes(subscriptions=self.subscriptions.open_gates(hop, ads.added, ads.removed))
+        for target, change in self._applied(self.subscriptions, hop, subs).items():
+            told[target] = Changes(told.get(target, Changes()).advertisements, change)
+        return {target: changes for target, changes in told.items() if changes}
+
+    @staticmethod
+    def _applied(table: RoutingTable, hop: str, change: Change) -> dict[str, Change]:
+        return table.change(hop, change.added, change.removed) if change else {}
+
+    def _news(self, hop: str, kind: Kind, added: Iterable[str], removed: Iterable[str]) -> Change:
+        """Without what is there already, and what is not there to be withdrawn."""
+        rows = self._link(hop)[kind]
+        new = {filter.text: filter for text in added if text not in rows for filter in [read_filter(text, self.schema)]}
+        return Change(
+            tuple(filter for text, filter in new.items() if text not in rows),
+            tuple(text for text in dict.fromkeys(removed) if text in rows and text not in new),
+        )
+
+    def _link(self, hop: str) -> dict[Kind, dict[str, RoutedFilter]]:
+        return self._of_links.setdefault(hop, {ADVERTISEMENT: {}, SUBSCRIPTION: {}})
+
+    def _client(self, hop: str) -> dict[Kind, dict[str, RoutedFilter]]:
+        return self.held.setdefault(hop, {ADVERTISEMENT: {}, SUBSCRIPTION: {}})
+
+
+def _kind(text: str) -> Kind:
+    return ADVERTISEMENT if text == ADVERTISEMENT else SUBSCRIPTION

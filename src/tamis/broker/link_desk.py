@@ -1,0 +1,360 @@
+"""Dealings with neighbours: greeting, agreeing on the overlay, telling tables, handing events over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from tamis.broker.carrying import unpack
+from tamis.broker.encoding import MessageError
+from tamis.broker.filters import Changes
+from tamis.broker.link import Link
+from tamis.broker.messages import (
+    PROTOCOL,
+    Active,
+    Alter,
+    Applied,
+    Batch,
+    FilterChange,
+    Hello,
+    Message,
+    Received,
+    Refused,
+    Settled,
+    Table,
+    View,
+)
+from tamis.broker.settling import Asked, Sent
+from tamis.broker.topology import LinkRecord, Topology
+from tamis.broker.traffic import Travelling
+from tamis.errors import FilterError
+from tamis.routing.tables import Change
+
+if TYPE_CHECKING:
+    from tamis.broker.broker import Broker, Connection
+
+_logger: Final = logging.getLogger("tamis.broker")
+
+
+class LinkDesk:
+    """All links of a broker, by the neighbour's name, and the overlay as it knows it.
+
+    Of the links that stand, those in the overlay's tree are targets of the routing tables; the others wait until they
+    are needed.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.topology = Topology(broker.store.records())
+        self.links: dict[str, Link] = {}
+        self._received = broker.store.received()
+        self._retarget()
+
+    def hello(self) -> Hello:
+        broker = self._broker
+        records = tuple(self.topology.records.values())
+        return Hello(broker.name, broker.store.epoch, broker.schema.fingerprint, records)
+
+    def greet(self, connection: Connection, hello: Hello) -> None:
+        """The other end of a connection says who it is."""
+        broker = self._broker
+        if (wrong := self._refusal(connection, hello)) is not None:
+            _logger.warning("%s: no link to %s: %s", broker.name, hello.name, wrong)
+            broker.close(connection.number, wrong)
+            return
+        link = self.links.setdefault(hello.name, Link(hello.name))
+        if link.connection is not None:
+            stale = link.connection
+            broker.close(stale, "another connection speaks for this link")
+            broker.connections[stale].hop = None
+            self._end_session(link)
+        connection.hop = link.hop
+        link.connection, link.address = connection.number, connection.dialled or link.address
+        link.sessions += 1
+        if connection.dialled is None:
+            broker.send(connection.number, self.hello())
+        elif missed := Topology(hello.records).merged(self.topology.records.values())[1]:
+            broker.send(connection.number, View(tuple(missed)))  # learned since the connection was greeted
+        epoch, position = self._received.get(link.hop, (hello.epoch, 0))
+        link.epoch, link.received = hello.epoch, position if epoch == hello.epoch else 0
+        self._learn(hello.records, link)
+        if connection.dialled is not None and (record := self.topology.with_link(broker.name, hello.name)) is not None:
+            self._learn([record])
+        self._announce(link)
+
+    def _refusal(self, connection: Connection, hello: Hello) -> str | None:
+        broker = self._broker
+        if hello.protocol != PROTOCOL:
+            return f"this broker speaks protocol {PROTOCOL}, not {hello.protocol}"
+        if hello.name == broker.name:
+            return f"both ends are called {hello.name!r}: give each broker a name of its own"
+        if hello.schema != broker.schema.fingerprint:
+            return "the brokers have different schemas: start both with the same"
+        known = self.links.get(hello.name)
+        if known is not None and known.connection is not None:
+            dialled = broker.connections[known.connection].dialled is not None
+            if dialled != (connection.dialled is not None) and dialled == (broker.name < hello.name):
+                return "there is a connection for this link already"
+        return None
+
+    def receive(self, connection: Connection, message: Message, size: int) -> None:
+        """A message of a neighbour that has said who it is."""
+        assert connection.hop is not None
+        link = self.links[connection.hop.partition(":")[2]]
+        match message:
+            case View():
+                self._learn(message.records, link)
+            case Active():
+                link.active = message
+                self._open(link)
+            case Refused():
+                _logger.warning("%s: %s ends the link: %s", self._broker.name, link.name, message.reason)
+                self._broker.close(connection.number, message.reason)
+            case Table() | Alter() | Applied() | Settled() | Batch() | Received():
+                # A link that is not open does not count: when it opens, everything is told again that is not known.
+                if link.open and self._is_in_use(link):
+                    self._receive_open(link, message, size)
+            case _:
+                raise MessageError(f"a neighbour does not say {type(message).__name__}")
+
+    def _receive_open(
+        self, link: Link, message: Table | Alter | Applied | Settled | Batch | Received, size: int
+    ) -> None:
+        broker = self._broker
+        match message:
+            case Table():
+                self._take_table(link, message)
+            case Alter():
+                self._take_alter(link, message)
+            case Applied():
+                link.applied = max(link.applied, message.number)
+                link.unapplied_since = None if link.applied >= link.number else broker.now
+            case Settled():
+                broker.tell_settled(broker.settling.settled(link.hop, message.number, message.upto))
+            case Batch():
+                self._take_batch(link, message, size)
+            case Received():
+                broker.traffic.outbox(link.hop).acknowledge(message.position)
+
+    # The overlay.
+
+    def _learn(self, records: Iterable[LinkRecord], source: Link | None = None) -> None:
+        """Links are told of; what is new goes on to the other neighbours."""
+        self.topology, new = self.topology.merged(records)
+        if not new:
+            return
+        self._broker.store.put_records(new)
+        self._retarget()
+        for link in self.links.values():
+            if link.connection is not None:
+                if link is not source:
+                    self._broker.send(link.connection, View(tuple(new)))
+                self._announce(link)
+
+    def forget(self, name: str) -> None:
+        """Takes a link away for good, and what waits for it with it."""
+        record = self.topology.link(self._broker.name, name)
+        if record is not None and record.standing:
+            self._learn([record.ended()])
+        link = self.links.get(name)
+        if link is not None and link.connection is not None:
+            self._broker.close(link.connection, "the link was taken away")
+
+    def _retarget(self) -> None:
+        """Makes the links of the tree, and no others, targets of the routing tables."""
+        broker, mine = self._broker, set()
+        for one, other in self.topology.tree:
+            if broker.name in (one, other):
+                mine.add(other if one == broker.name else one)
+        targets = {hop.partition(":")[2] for hop in broker.filters.subscriptions.targets}
+        for name in sorted(targets - mine):
+            link = self.links[name]
+            self.tell(broker.filters.remove_link(link.hop))
+            broker.traffic.drop(link.hop, "the link was taken away", broker.settings.kept_letters)
+            broker.tell_settled(broker.settling.settled(link.hop, link.number, upto=True))
+        for name in sorted(mine - targets):
+            broker.filters.add_link(self.links.setdefault(name, Link(name)).hop)
+
+    def _is_in_use(self, link: Link) -> bool:
+        return self.topology.is_in_use(self._broker.name, link.name)
+
+    def _announce(self, link: Link) -> None:
+        """Says what is known here, if that was not said before; the link opens when the other end says the same."""
+        view = self.topology.digest
+        if link.connection is None or link.told == view:
+            return
+        link.told, link.open, link.heard = view, False, None
+        self._broker.traffic.forget(link.hop)
+        filters = self._broker.filters
+        active = Active(
+            view, filters.advertisements.digest(link.hop), filters.subscriptions.digest(link.hop), link.received
+        )
+        self._broker.send(link.connection, active)
+        self._open(link)
+
+    def _open(self, link: Link) -> None:
+        """Opens a link whose ends agree, and tells the other end what it lacks."""
+        active, broker = link.active, self._broker
+        if active is None or link.connection is None or not active.view == link.told == self.topology.digest:
+            link.open = False
+            return
+        link.open = True
+        if not self._is_in_use(link):
+            return
+        outbox = broker.traffic.outbox(link.hop)
+        outbox.acknowledge(active.position)
+        outbox.rewind()
+        link.number += 1
+        link.unapplied_since = broker.now
+        ads, subs = broker.filters.advertisements, broker.filters.subscriptions
+        known = active.advertisements, active.subscriptions
+        if known == (ads.forwarded_digest(link.hop), subs.forwarded_digest(link.hop)):
+            broker.send(link.connection, Table(link.number, same=True))
+        else:
+            self._tell_table(link)
+
+    def _tell_table(self, link: Link) -> None:
+        """Sends all that the other end is to know, in messages of bounded size."""
+        filters, limit = self._broker.filters, self._broker.settings.table_part
+        assert link.connection is not None
+        for kind, table in (("advertisements", filters.advertisements), ("subscriptions", filters.subscriptions)):
+            part: list[str] = []
+            size = 0
+            for text in sorted(table.forwarded(link.hop)):
+                if part and size + len(text) > limit:
+                    self._broker.send(link.connection, _part(link.number, kind, part))
+                    part, size = [], 0
+                part.append(text)
+                size += len(text)
+            if part:
+                self._broker.send(link.connection, _part(link.number, kind, part))
+        self._broker.send(link.connection, Table(link.number))
+
+    # Filters.
+
+    def _take_table(self, link: Link, table: Table) -> None:
+        broker = self._broker
+        link.parts.append(table)
+        if not table.last:
+            return
+        told: Mapping[str, Changes] = {}
+        if not table.same:
+            ads = [text for part in link.parts for text in part.advertisements]
+            subs = [text for part in link.parts for text in part.subscriptions]
+            try:
+                told = broker.filters.replace_link(link.hop, ads, subs)
+            except FilterError as error:
+                raise MessageError(f"what was forwarded is no filter: {error}") from error
+        link.parts.clear()
+        link.heard = table.number
+        self._answer(link)
+        # All that was changed before is in it, so that all that was sent on before has to settle too.
+        sent = {*self.tell(told), *broker.settling.outstanding(but=link.hop)}
+        broker.settling.forget(link.hop)
+        broker.settle(Asked(link.hop, table.number, upto=True), {each for each in sent if each[0] != link.hop})
+
+    def _take_alter(self, link: Link, alter: Alter) -> None:
+        if link.heard is None or alter.number != link.heard + 1:
+            raise MessageError(f"change {alter.number} came after change {link.heard}")
+        ads, subs = alter.advertisements, alter.subscriptions
+        try:
+            told = self._broker.filters.change_link(link.hop, ads.added, ads.removed, subs.added, subs.removed)
+        except FilterError as error:
+            raise MessageError(f"what was forwarded is no filter: {error}") from error
+        link.heard = alter.number
+        self._answer(link)
+        self._broker.settle(Asked(link.hop, alter.number), self.tell(told))
+
+    def _answer(self, link: Link) -> None:
+        assert link.connection is not None
+        assert link.heard is not None
+        self._broker.send(link.connection, Applied(link.heard))
+
+    def tell(self, changes: Mapping[str, Changes]) -> list[Sent]:
+        """Sends on what changed for neighbours; those that cannot be told now are when their link opens."""
+        sent = []
+        for hop, change in changes.items():
+            link = self.links[hop.partition(":")[2]]
+            link.number += 1
+            sent.append((hop, link.number))
+            if link.open and link.connection is not None:
+                if link.unapplied_since is None:
+                    link.unapplied_since = self._broker.now
+                told = Alter(link.number, _texts(change.advertisements), _texts(change.subscriptions))
+                if _length(told) > self._broker.settings.table_part:
+                    self._tell_table(link)
+                else:
+                    self._broker.send(link.connection, told)
+        return sent
+
+    def tell_settled(self, asked: Asked) -> None:
+        link = self.links[asked.hop.partition(":")[2]]
+        if link.open and link.connection is not None:
+            self._broker.send(link.connection, Settled(asked.number, asked.upto))
+
+    def check_answers(self, now: float) -> None:
+        """Connects anew to neighbours that have owed an answer for too long."""
+        for link in self.links.values():
+            late = (
+                link.unapplied_since is not None and now - link.unapplied_since > self._broker.settings.answer_seconds
+            )
+            if link.open and late and link.connection is not None:
+                link.resets += 1
+                self._broker.close(link.connection, "a change was not answered in time")
+
+    # Events.
+
+    def _take_batch(self, link: Link, batch: Batch, size: int) -> None:
+        broker = self._broker
+        waiting = broker.traffic.parked.get(link.hop)
+        if batch.position <= link.received and not waiting:
+            self._receipt(link, link.received)
+            return
+        carriage = broker.traffic.carried_by(link.hop)
+        carriage.events_in, carriage.bytes_in = carriage.events_in + batch.count, carriage.bytes_in + size
+
+        def done() -> None:
+            link.received = batch.position
+            self._received[link.hop] = (link.epoch, batch.position)
+            broker.store.put_received(link.hop, link.epoch, batch.position)
+            self._receipt(link, batch.position)
+
+        carried = unpack(batch.events)
+        broker.traffic.take(Travelling(link.hop, batch.origin, batch.epoch, batch.number, carried, done))
+
+    def _receipt(self, link: Link, position: int) -> None:
+        if link.connection is not None:
+            self._broker.send(link.connection, Received(position))
+
+    def pump(self) -> None:
+        """Sends what waits over the links that are open."""
+        for link in self.links.values():
+            if link.open and link.connection is not None and self._is_in_use(link):
+                self._broker.traffic.send_from(link.hop, link.connection, self._broker.send_encoded)
+
+    def disconnected(self, connection: Connection) -> None:
+        assert connection.hop is not None
+        link = self.links[connection.hop.partition(":")[2]]
+        if link.connection == connection.number:
+            self._end_session(link)
+
+    def _end_session(self, link: Link) -> None:
+        link.disconnect()
+        self._broker.traffic.forget(link.hop)
+        self._broker.settling.forget(link.hop)
+
+
+def _texts(change: Change) -> FilterChange:
+    return FilterChange(tuple(filter.text for filter in change.added), change.removed)
+
+
+def _part(number: int, kind: str, texts: list[str]) -> Table:
+    if kind == "advertisements":
+        return Table(number, advertisements=tuple(texts), last=False)
+    return Table(number, subscriptions=tuple(texts), last=False)
+
+
+def _length(alter: Alter) -> int:
+    parts = (alter.advertisements.added, alter.advertisements.removed, alter.subscriptions.added)
+    return sum(len(text) for part in (*parts, alter.subscriptions.removed) for text in part)

@@ -1,0 +1,104 @@
+"""What waits for one hop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tamis.broker.store import BrokerStore
+
+Overflow = Literal["block", "drop"]
+
+_WINDOW: Final = 32
+_WINDOW_BYTES: Final = 8 << 20
+_KEPT_LETTERS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How much may wait for a hop, and what happens then: publishers wait, or the oldest becomes a dead letter."""
+
+    events: int = 1_000_000
+    bytes: int = 256 << 20
+    overflow: Overflow = "block"
+
+
+class Outbox:
+    """The durable queue to one hop: positions grow by one, and go in order.
+
+    Up to `acknowledged` the other side has it all; up to `sent` it was sent in this session. What is put counts from
+    the store's next commit on.
+    """
+
+    def __init__(self, hop: str, store: BrokerStore, bound: Bound, state: tuple[int, int, int, int, int]) -> None:
+        self.hop = hop
+        self.bound = bound
+        self.last, self.acknowledged, self.messages, self.events, self.bytes = state
+        self.sent = self.acknowledged
+        self.dropped = 0
+        self._store = store
+        self._fresh: dict[
+            int, tuple[int, bytes]
+        ] = {}  # the newest that were not sent yet, so that they are not read back
+
+    @property
+    def is_full(self) -> bool:
+        return self.events >= self.bound.events or self.bytes >= self.bound.bytes
+
+    @property
+    def blocks(self) -> bool:
+        """Whether whoever has something for this hop must wait."""
+        return self.bound.overflow == "block" and self.is_full
+
+    def put(self, events: int, message: Callable[[int], bytes]) -> None:
+        """Adds the message of so many events, made for its position."""
+        self.last += 1
+        body = message(self.last)
+        self._store.enqueue(self.hop, self.last, events, body)
+        self.messages, self.events, self.bytes = self.messages + 1, self.events + events, self.bytes + len(body)
+        if len(self._fresh) < _WINDOW:
+            self._fresh[self.last] = (events, body)
+        if self.bound.overflow == "drop":
+            self._drop()
+
+    def _drop(self) -> None:
+        while self.messages > 1 and (self.events > self.bound.events or self.bytes > self.bound.bytes):
+            gone = self._store.drop_oldest(self.hop, "the queue was full", _KEPT_LETTERS)
+            assert gone is not None
+            position, events, size = gone
+            self._fresh.pop(position, None)
+            self.messages, self.events, self.bytes = self.messages - 1, self.events - events, self.bytes - size
+            self.dropped += events
+
+    def acknowledge(self, position: int) -> bool:
+        """The other side has everything up to this position; whether that was news."""
+        position = min(position, self.last)
+        if position <= self.acknowledged:
+            return False
+        messages, events, size = self._store.acknowledge(self.hop, position)
+        self.acknowledged = position
+        self.sent = max(self.sent, position)
+        self.messages, self.events, self.bytes = self.messages - messages, self.events - events, self.bytes - size
+        self._fresh = {place: each for place, each in self._fresh.items() if place > position}
+        return True
+
+    def rewind(self) -> None:
+        """A new session: what was sent and not acknowledged goes again."""
+        self.sent = self.acknowledged
+
+    def next(self) -> tuple[int, list[bytes]]:
+        """What may be sent now, and how many events that is: no more than a window is under way unacknowledged."""
+        events, found, size = 0, list[bytes](), 0
+        while self.sent < self.last and self.sent - self.acknowledged < _WINDOW and size < _WINDOW_BYTES:
+            fresh = self._fresh.pop(self.sent + 1, None)
+            if fresh is not None:
+                self.sent += 1
+            elif stored := self._store.waiting(self.hop, self.sent):
+                self.sent, fresh = stored[0], stored[1:]
+            else:
+                break
+            count, body = fresh
+            found.append(body)
+            events, size = events + count, size + len(body)
+        return events, found

@@ -1,0 +1,245 @@
+"""A broker's state on disk: one SQLite file, written in transactions that a crash undoes as a whole."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple
+from pathlib import Path
+from typing import Final
+
+from tamis.broker.topology import LinkRecord
+from tamis.errors import TamisError
+
+FORMAT: Final = 1
+_TABLES: Final = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE overlay (one TEXT, other TEXT, age INTEGER, version INTEGER, standing INTEGER, PRIMARY KEY (one, other));
+CREATE TABLE rows (hop TEXT, kind TEXT, text TEXT, PRIMARY KEY (hop, kind, text)) WITHOUT ROWID;
+CREATE TABLE held (client TEXT, kind TEXT, id TEXT, text TEXT, PRIMARY KEY (client, kind, id)) WITHOUT ROWID;
+CREATE TABLE clients (name TEXT PRIMARY KEY, published INTEGER) WITHOUT ROWID;
+CREATE TABLE queue (hop TEXT, position INTEGER, events INTEGER, body BLOB, PRIMARY KEY (hop, position));
+CREATE TABLE sent (hop TEXT PRIMARY KEY, position INTEGER, acknowledged INTEGER) WITHOUT ROWID;
+CREATE TABLE received (hop TEXT PRIMARY KEY, epoch TEXT, position INTEGER) WITHOUT ROWID;
+CREATE TABLE seen (origin TEXT PRIMARY KEY, epoch TEXT, highest INTEGER, below TEXT) WITHOUT ROWID;
+CREATE TABLE dead (number INTEGER PRIMARY KEY, hop TEXT, position INTEGER, events INTEGER, reason TEXT, body BLOB);
+"""
+
+
+class BrokerStoreError(TamisError):
+    """A broker's state that cannot be opened or written."""
+
+
+class BrokerStore:
+    """What a broker must know after a crash. Writes count from the next `commit` on; one process has it at a time.
+
+    `name` and `epoch` are given to the state when it is made: another epoch means that a broker began anew.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+        self._db.isolation_level = None
+        about = dict(self._db.execute("SELECT name, value FROM about"))
+        if about["format"] != FORMAT:
+            raise BrokerStoreError(f"this state is of format {about['format']}, and this Tamis knows {FORMAT}")
+        self.name: str = about["broker"]
+        self.epoch: str = about["epoch"]
+        self._db.execute("BEGIN")
+
+    @classmethod
+    def open(cls, folder: Path | None, name: str | None = None) -> BrokerStore:
+        """The state in a folder, which is made if there is none; without a folder it is kept in memory."""
+        try:
+            if folder is not None:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = ":memory:" if folder is None else str(folder / "broker.sqlite")
+            connection = sqlite3.connect(file, timeout=1.0, check_same_thread=False)
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchone()
+                if not found:
+                    for statement in _TABLES.strip().split("\n"):
+                        connection.execute(statement)
+                    made = [
+                        ("format", FORMAT),
+                        ("broker", name or f"broker-{secrets.token_hex(4)}"),
+                        ("epoch", secrets.token_hex(8)),
+                        ("number", 0),
+                        ("dropped", 0),
+                    ]
+                    connection.executemany("INSERT INTO about VALUES (?, ?)", made)
+            store = cls(connection)
+        except (sqlite3.Error, OSError) as error:
+            raise BrokerStoreError(
+                f"the broker's state in {folder} cannot be opened: {error}; is another broker using it?"
+            ) from error
+        if name is not None and store.name != name:
+            store.close()
+            raise BrokerStoreError(f"the state in {folder} is that of {store.name!r}, not of {name!r}")
+        return store
+
+    def commit(self) -> None:
+        """What was written up to now survives a crash."""
+        try:
+            self._db.execute("COMMIT")
+            self._db.execute("BEGIN")
+        except sqlite3.Error as error:
+            raise BrokerStoreError(f"the broker's state cannot be written: {error}") from error
+
+    def close(self) -> None:
+        """Lets go of the file; what was not committed is lost."""
+        self._db.close()
+
+    def after_crash(self) -> BrokerStore:
+        """The state as the next process finds it after a crash, for tests: without what was not committed."""
+        self._db.execute("ROLLBACK")
+        return BrokerStore(self._db)
+
+    # The overlay.
+
+    def records(self) -> list[LinkRecord]:
+        found = self._db.execute("SELECT one, other, age, version, standing FROM overlay")
+        return [LinkRecord(one, other, age, version, bool(standing)) for one, other, age, version, standing in found]
+
+    def put_records(self, records: Iterable[LinkRecord]) -> None:
+        self._db.executemany("INSERT OR REPLACE INTO overlay VALUES (?, ?, ?, ?, ?)", map(astuple, records))
+
+    # Filters: rows that came over links, and what clients hold.
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Hop, kind, text."""
+        yield from self._db.execute("SELECT hop, kind, text FROM rows ORDER BY hop, kind, text")
+
+    def change_rows(self, hop: str, kind: str, added: Iterable[str], removed: Iterable[str]) -> None:
+        drop = "DELETE FROM rows WHERE hop = ? AND kind = ? AND text = ?"
+        self._db.executemany(drop, ((hop, kind, text) for text in removed))
+        self._db.executemany("INSERT INTO rows VALUES (?, ?, ?)", ((hop, kind, text) for text in added))
+
+    def held(self) -> Iterator[tuple[str, str, str, str]]:
+        """Client, kind, id, text."""
+        yield from self._db.execute("SELECT client, kind, id, text FROM held ORDER BY client, kind, id")
+
+    def hold(self, client: str, kind: str, id: str, text: str) -> None:
+        self._db.execute("INSERT INTO held VALUES (?, ?, ?, ?)", (client, kind, id, text))
+
+    def let_go(self, client: str, kind: str, id: str) -> None:
+        self._db.execute("DELETE FROM held WHERE client = ? AND kind = ? AND id = ?", (client, kind, id))
+
+    # Clients, by the number of their last publish.
+
+    def clients(self) -> dict[str, int]:
+        return dict(self._db.execute("SELECT name, published FROM clients"))
+
+    def put_client(self, name: str, published: int) -> None:
+        self._db.execute("INSERT OR REPLACE INTO clients VALUES (?, ?)", (name, published))
+
+    def drop_client(self, name: str) -> None:
+        self._db.execute("DELETE FROM clients WHERE name = ?", (name,))
+
+    # Batches that this broker was first to see are numbered.
+
+    def next_number(self) -> int:
+        ((number,),) = self._db.execute("UPDATE about SET value = value + 1 WHERE name = 'number' RETURNING value")
+        return int(number)
+
+    def seen(self) -> Iterator[tuple[str, str, int, str]]:
+        yield from self._db.execute("SELECT origin, epoch, highest, below FROM seen")
+
+    def put_seen(self, origin: str, epoch: str, highest: int, below: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", (origin, epoch, highest, below))
+
+    # Queues: what waits for a hop, in the order in which it goes there.
+
+    def queued(self) -> dict[str, tuple[int, int, int, int, int]]:
+        """By hop: last position, the position acknowledged, and messages, events and bytes that wait."""
+        found = self._db.execute(
+            "SELECT s.hop, s.position, s.acknowledged, COUNT(q.position), COALESCE(SUM(q.events), 0), "
+            "COALESCE(SUM(LENGTH(q.body)), 0) FROM sent s LEFT JOIN queue q ON q.hop = s.hop GROUP BY s.hop"
+        )
+        return {
+            hop: (last, acknowledged, count, events, size) for hop, last, acknowledged, count, events, size in found
+        }
+
+    def enqueue(self, hop: str, position: int, events: int, body: bytes) -> None:
+        self._db.execute("INSERT INTO queue VALUES (?, ?, ?, ?)", (hop, position, events, body))
+        self._db.execute(
+            "INSERT INTO sent VALUES (?, ?, 0) ON CONFLICT (hop) DO UPDATE SET position = excluded.position",
+            (hop, position),
+        )
+
+    def waiting(self, hop: str, after: int) -> tuple[int, int, bytes] | None:
+        """Position, events and body of the first message after a position."""
+        found: tuple[int, int, bytes] | None = self._db.execute(
+            "SELECT position, events, body FROM queue WHERE hop = ? AND position > ? ORDER BY position LIMIT 1",
+            (hop, after),
+        ).fetchone()
+        return found
+
+    def acknowledge(self, hop: str, position: int) -> tuple[int, int, int]:
+        """Lets go of everything up to a position; returns how many messages, events and bytes that is."""
+        gone = self._db.execute(
+            "SELECT COUNT(*), COALESCE(SUM(events), 0), COALESCE(SUM(LENGTH(body)), 0) FROM queue "
+            "WHERE hop = ? AND position <= ?",
+            (hop, position),
+        ).fetchone()
+        self._db.execute("DELETE FROM queue WHERE hop = ? AND position <= ?", (hop, position))
+        self._db.execute("UPDATE sent SET acknowledged = ? WHERE hop = ?", (position, hop))
+        return int(gone[0]), int(gone[1]), int(gone[2])
+
+    def drop_oldest(self, hop: str, reason: str, keep: int) -> tuple[int, int, int] | None:
+        """The oldest message that waits becomes a dead letter: its position, events and bytes; None if none waits.
+
+        Of the dead letters the newest `keep` keep their content.
+        """
+        found = self._db.execute(
+            "SELECT position, events, LENGTH(body) FROM queue WHERE hop = ? ORDER BY position LIMIT 1", (hop,)
+        ).fetchone()
+        if found is None:
+            return None
+        self._db.execute(
+            "INSERT INTO dead (hop, position, events, reason, body) "
+            "SELECT hop, position, events, ?, body FROM queue WHERE hop = ? AND position = ?",
+            (reason, hop, found[0]),
+        )
+        self._db.execute("DELETE FROM queue WHERE hop = ? AND position = ?", (hop, found[0]))
+        self._db.execute("DELETE FROM dead WHERE number <= (SELECT MAX(number) FROM dead) - ?", (keep,))
+        self._db.execute("UPDATE about SET value = value + ? WHERE name = 'dropped'", (found[1],))
+        return int(found[0]), int(found[1]), int(found[2])
+
+    def drop_queue(self, hop: str, reason: str, keep: int) -> int:
+        """Everything that waits for a hop becomes dead letters; returns how many events that is."""
+        dropped = 0
+        while (gone := self.drop_oldest(hop, reason, keep)) is not None:
+            dropped += gone[1]
+        self._db.execute("DELETE FROM sent WHERE hop = ?", (hop,))
+        return dropped
+
+    def discard_queue(self, hop: str) -> None:
+        """Nothing waits for a hop any more, and nothing is made of it."""
+        self._db.execute("DELETE FROM queue WHERE hop = ?", (hop,))
+        self._db.execute("DELETE FROM sent WHERE hop = ?", (hop,))
+
+    def dropped(self) -> int:
+        """Events that became dead letters, ever."""
+        ((count,),) = self._db.execute("SELECT value FROM about WHERE name = 'dropped'")
+        return int(count)
+
+    def dead(self, most: int = 100) -> list[tuple[str, int, int, str, bytes]]:
+        """Hop, position, events, reason and message of the newest dead letters, the newest first."""
+        return self._db.execute(
+            "SELECT hop, position, events, reason, body FROM dead ORDER BY number DESC LIMIT ?", (most,)
+        ).fetchall()
+
+    # What came over links.
+
+    def received(self) -> dict[str, tuple[str, int]]:
+        """By hop: the sender's epoch, and the last position that came."""
+        found = self._db.execute("SELECT hop, epoch, position FROM received")
+        return {hop: (epoch, position) for hop, epoch, position in found}
+
+    def put_received(self, hop: str, epoch: str, position: int) -> None:
+        self._db.execute("INSERT OR REPLACE INTO received VALUES (?, ?, ?)", (hop, epoch, position))

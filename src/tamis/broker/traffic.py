@@ -1,0 +1,150 @@
+"""Events on their way through a broker: in at one hop, out at those whose filters they satisfy."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tamis.broker.carrying import Carried, pack
+from tamis.broker.encoding import encode
+from tamis.broker.messages import Batch, Delivery
+from tamis.broker.outbox import Bound, Outbox
+from tamis.broker.seen import Seen
+from tamis.broker.sieve import Catch, Sieve
+from tamis.broker.store import BrokerStore
+
+LINK = "link:"
+CLIENT = "client:"
+
+
+@dataclass(frozen=True, slots=True)
+class Travelling:
+    """Events of one batch that came from a hop; `done` is called when they are in the queues of all they go to.
+
+    What was published here is numbered when it goes on, so that numbers grow along every path.
+    """
+
+    source: str
+    origin: str
+    epoch: str
+    number: int | None
+    carried: Carried
+    done: Callable[[], None]
+    echo: bool = False
+    """Whether the source gets what it asked for of its own."""
+
+
+@dataclass(slots=True)
+class Carriage:
+    """What a hop carried since the broker was started. `unwanted`: came, and nobody here or beyond wanted it."""
+
+    events_in: int = 0
+    bytes_in: int = 0
+    events_out: int = 0
+    bytes_out: int = 0
+    unwanted: int = 0
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The queues of all hops, and what cannot go on because one of them is full.
+
+    A batch goes into all the queues that it is for or into none: while one that blocks is full, it waits in `parked`,
+    and whatever its source sends after it waits behind it.
+    """
+
+    store: BrokerStore
+    sieve: Sieve
+    bounds: Mapping[str, Bound]
+    seen: Seen
+    outboxes: dict[str, Outbox] = field(default_factory=dict)
+    parked: dict[str, deque[Travelling]] = field(default_factory=dict)
+    carriage: dict[str, Carriage] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for hop, state in self.store.queued().items():
+            self.outboxes[hop] = Outbox(hop, self.store, self._bound(hop), state)
+
+    def outbox(self, hop: str) -> Outbox:
+        if hop not in self.outboxes:
+            self.outboxes[hop] = Outbox(hop, self.store, self._bound(hop), (0, 0, 0, 0, 0))
+        return self.outboxes[hop]
+
+    def carried_by(self, hop: str) -> Carriage:
+        return self.carriage.setdefault(hop, Carriage())
+
+    def take(self, travelling: Travelling) -> None:
+        """Sends events on, now or when there is room for them."""
+        behind = self.parked.get(travelling.source)
+        if behind:
+            behind.append(travelling)
+        elif not self._route(travelling):
+            self.parked[travelling.source] = deque([travelling])
+
+    def go_on(self) -> None:
+        """There may be room again."""
+        for source in list(self.parked):
+            queue = self.parked[source]
+            while queue and self._route(queue[0]):
+                queue.popleft()
+            if not queue:
+                del self.parked[source]
+
+    def forget(self, source: str) -> None:
+        """What waits to be taken from a hop is let go: the hop will send it again."""
+        self.parked.pop(source, None)
+
+    def drop(self, hop: str, reason: str, keep: int) -> None:
+        """A hop is no more: what waits for it becomes dead letters."""
+        self.store.drop_queue(hop, reason, keep)
+        self.outboxes.pop(hop, None)
+        self.forget(hop)
+
+    def discard(self, hop: str) -> None:
+        """A hop is no more, and does not want what waits for it."""
+        self.store.discard_queue(hop)
+        self.outboxes.pop(hop, None)
+        self.forget(hop)
+
+    def send_from(self, hop: str, connection: int, send: Callable[[int, list[bytes]], None]) -> None:
+        """Sends what waits for a hop over its connection, as much as may be under way."""
+        events, bodies = self.outbox(hop).next()
+        if bodies:
+            send(connection, bodies)
+            carriage = self.carried_by(hop)
+            carriage.events_out, carriage.bytes_out = (
+                carriage.events_out + events,
+                carriage.bytes_out + sum(map(len, bodies)),
+            )
+
+    def _route(self, travelling: Travelling) -> bool:
+        events = travelling.carried.events
+        catches = self.sieve.sift(events, None if travelling.echo else travelling.source)
+        if any(self.outbox(catch.hop).blocks for catch in catches):
+            return False
+        if travelling.number is None or self.seen.take(travelling.origin, travelling.epoch, travelling.number):
+            number = self.store.next_number() if travelling.number is None else travelling.number
+            for catch in catches:
+                self._put(travelling, number, catch)
+            if travelling.source.startswith(LINK):
+                wanted = np.unique(np.concatenate([catch.places for catch in catches])) if catches else ()
+                self.carried_by(travelling.source).unwanted += events.num_rows - len(wanted)
+        travelling.done()
+        return True
+
+    def _put(self, travelling: Travelling, number: int, catch: Catch) -> None:
+        for_client = catch.hop.startswith(CLIENT)
+        kind = Delivery if for_client else Batch
+        some = travelling.carried.taken(catch.places, catch.matched() if for_client else None)
+        body, count = pack(some), len(catch.places)
+
+        def message(position: int) -> bytes:
+            return encode(kind(position, travelling.origin, travelling.epoch, number, count, body))
+
+        self.outbox(catch.hop).put(count, message)
+
+    def _bound(self, hop: str) -> Bound:
+        return self.bounds[CLIENT if hop.startswith(CLIENT) else LINK]

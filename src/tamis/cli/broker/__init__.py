@@ -1,0 +1,17 @@
+"""`tamis broker`: a broker, and what is said to one from the command line."""
+
+from __future__ import annotations
+
+import typer
+
+from tamis.cli.broker.publish import publish
+from tamis.cli.broker.run import run
+from tamis.cli.broker.status import status
+from tamis.cli.broker.subscribe import subscribe
+
+__all__ = ["broker"]
+
+broker = typer.Typer(name="broker", rich_markup_mode="rich", invoke_without_command=True)
+broker.callback()(run)
+for command in (subscribe, publish, status):
+    broker.command()(command)

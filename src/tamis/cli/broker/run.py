@@ -1,0 +1,151 @@
+"""`tamis broker --listen ... --link ...`: a broker until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis.cli.broker.options import (
+    DEFAULT_ADDRESS,
+    AuthorityOption,
+    CertificateOption,
+    KeyOption,
+    TokenOption,
+    access_of,
+)
+from tamis.cli.failures import CommandError
+from tamis.cli.terminal import remark, warn
+from tamis.schema import Schema
+
+
+class PolicyName(StrEnum):
+    """How much of what is asked for is told to neighbours."""
+
+    simple = "simple"
+    covering = "covering"
+
+
+class OverflowName(StrEnum):
+    """What happens when too much waits for a neighbour."""
+
+    block = "block"
+    drop = "drop"
+
+
+def run(
+    context: typer.Context,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where neighbours and clients call; port 0: any.")
+    ] = DEFAULT_ADDRESS,
+    links: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--link", metavar="HOST:PORT", help="A neighbour to call. May be given several times.", show_default=False
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", "-s", metavar="FILE", help="The schema, in YAML.", show_default=False),
+    ] = None,
+    data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help="Where the broker keeps its state.")] = Path(
+        "tamis-broker"
+    ),
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Of its own in the network.", show_default="drawn at the first start"
+        ),
+    ] = None,
+    policy: Annotated[
+        PolicyName, typer.Option("--policy", help="How much of what is asked for goes on to neighbours.")
+    ] = PolicyName.covering,
+    token: TokenOption = None,
+    client_token: Annotated[
+        Path | None,
+        typer.Option(
+            "--client-token-file", metavar="FILE", help="Another token, good for clients only.", show_default=False
+        ),
+    ] = None,
+    certificate: CertificateOption = None,
+    key: KeyOption = None,
+    authority: AuthorityOption = None,
+    queue_events: Annotated[
+        int, typer.Option("--queue-events", min=1, help="Events that may wait for one neighbour.")
+    ] = 1_000_000,
+    queue_bytes: Annotated[
+        int, typer.Option("--queue-bytes", min=1, help="Bytes that may wait for one neighbour.")
+    ] = 256 << 20,
+    overflow: Annotated[
+        OverflowName,
+        typer.Option("--overflow", help="Past that: publishers wait, or the oldest events become dead letters."),
+    ] = OverflowName.block,
+    forget: Annotated[
+        list[str] | None,
+        typer.Option("--forget", metavar="NAME", help="A neighbour that will not come back.", show_default=False),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log connections.", show_default=False)] = False,
+) -> None:
+    """Run a broker: what is published at one of a network of brokers reaches the subscribers at all of them.
+
+    Everything is kept in one folder, and a broker started over it again goes on where it was. Links are called by one
+    of their ends; connections that are gone are made anew, and nothing that was published meanwhile is lost.
+
+    \b
+    [bold]Examples[/bold]
+      tamis broker --schema auctions.yaml --listen 127.0.0.1:7070 --data one
+      tamis broker --schema auctions.yaml --listen 127.0.0.1:7071 --data two --link 127.0.0.1:7070
+      tamis broker subscribe "price < 100" --at 127.0.0.1:7071 --name ann
+      tamis broker publish events.jsonl --at 127.0.0.1:7070 --name shop --schema auctions.yaml
+      tamis broker status --at 127.0.0.1:7070
+
+    \b
+    [bold]Exit codes[/bold]
+      0  stopped by Ctrl-C or SIGTERM
+      2  could not start, or not go on
+    """
+    if context.invoked_subcommand is not None:
+        return
+    access = access_of(token, certificate, key, authority)
+    if schema is None:
+        raise CommandError("a broker needs a schema, the same as its neighbours': --schema FILE")
+    from tamis.broker.access import is_loopback
+    from tamis.broker.broker import Broker, BrokerSettings
+    from tamis.broker.outbox import Bound
+    from tamis.broker.process import BrokerProcess
+    from tamis.broker.store import BrokerStore
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    if verbose:
+        logging.getLogger("tamis").setLevel(logging.INFO)
+    if not access.is_encrypted and not all(map(is_loopback, (listen, *(links or ())))):
+        warn("connections to other machines are not encrypted; --tls-cert, --tls-key and --tls-ca encrypt them")
+    settings = BrokerSettings(policy=policy.value, link_bound=Bound(queue_events, queue_bytes, overflow.value))
+    broker = Broker(Schema.load(schema), BrokerStore.open(data, name), settings)
+    for gone in forget or ():
+        broker.links.forget(gone)
+    clients = access_of(client_token, certificate, key, authority) if client_token is not None else None
+    asyncio.run(_serve(BrokerProcess(broker, listen, links or (), access, clients), data))
+
+
+async def _serve(process: object, data: Path) -> None:
+    from tamis.broker.process import BrokerProcess
+
+    assert isinstance(process, BrokerProcess)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, process.stop)
+
+    def ready(address: str | None) -> None:
+        remark(f"broker   {process.broker.name}")
+        remark(f"listens  {address}")
+        remark(f"state    {data.absolute()}")
+
+    await process.run(ready)
+    remark("stopped")

@@ -1,0 +1,176 @@
+"""Directories and repositories of nodes: who was used last, and over which links a payload has gone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.compiled import bare_kernel, inlined_kernel
+
+NOWHERE = -1
+NEWEST, OLDEST, USED = range(3)
+ENTRY = np.dtype([("key", "i8"), ("newer", "i4"), ("older", "i4")])
+LINKS_A_WORD = 64
+_SCATTERED = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+
+class Recent(NamedTuple):
+    """So many keys a node, of which the one not used for longest makes room for a new one.
+
+    `entries[node, slot]` for slots below `ends[node, USED]` are a chain from the newest to the oldest. `table[node]` is
+    a hash table with linear probing of slots + 1, 0 where it is free, a power of two long and at most half full.
+    """
+
+    entries: np.recarray[Any, Any]
+    table: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.int32]
+
+
+class Store(NamedTuple):
+    """Payload directory and repository of many nodes (§5): soft state, capped.
+
+    The directory remembers for a payload over which links it has gone, a bit a link: `gone[node, slot, word]` for the
+    slots of `directory`. The repository has payloads; where their contents are is not its business.
+    """
+
+    directory: Recent
+    gone: npt.NDArray[np.uint64]
+    repository: Recent
+
+
+@inlined_kernel
+def _home(recent: Any, key: int) -> int:
+    mixed = (np.uint64(key) * _SCATTERED) >> _HALF
+    return np.int64(mixed) & (recent.table.shape[1] - 1)
+
+
+@inlined_kernel
+def _chain(recent: Any, node: int, slot: int) -> None:
+    """Makes a slot that is in no chain the newest."""
+    newest = recent.ends[node, NEWEST]
+    recent.entries[node, slot].newer = NOWHERE
+    recent.entries[node, slot].older = newest
+    if newest == NOWHERE:
+        recent.ends[node, OLDEST] = slot
+    else:
+        recent.entries[node, newest].newer = slot
+    recent.ends[node, NEWEST] = slot
+
+
+@inlined_kernel
+def _unchain(recent: Any, node: int, slot: int) -> None:
+    newer, older = recent.entries[node, slot].newer, recent.entries[node, slot].older
+    if newer == NOWHERE:
+        recent.ends[node, NEWEST] = older
+    else:
+        recent.entries[node, newer].older = older
+    if older == NOWHERE:
+        recent.ends[node, OLDEST] = newer
+    else:
+        recent.entries[node, older].newer = newer
+
+
+@bare_kernel
+def found(recent: Any, node: int, key: int) -> int:
+    """The slot of a key, or NOWHERE. Nothing changes."""
+    mask = recent.table.shape[1] - 1
+    place = _home(recent, key)
+    while recent.table[node, place] != 0:
+        slot = recent.table[node, place] - 1
+        if recent.entries[node, slot].key == key:
+            return slot
+        place = (place + 1) & mask
+    return NOWHERE
+
+
+@bare_kernel
+def used(recent: Any, node: int, key: int) -> int:
+    """The slot of a key, which is the newest now, or NOWHERE."""
+    slot = found(recent, node, key)
+    if slot != NOWHERE and recent.ends[node, NEWEST] != slot:
+        _unchain(recent, node, slot)
+        _chain(recent, node, slot)
+    return slot
+
+
+@bare_kernel
+def admitted(recent: Any, node: int, key: int) -> int:
+    """The slot of a key that was not there, taken from the oldest if all are used; NOWHERE if there are none."""
+    capacity = recent.entries.shape[1]
+    if capacity == 0:
+        return NOWHERE
+    slot = recent.ends[node, USED]
+    if slot < capacity:
+        recent.ends[node, USED] = slot + 1
+    else:
+        slot = recent.ends[node, OLDEST]
+        _erase(recent, node, recent.entries[node, slot].key)
+        _unchain(recent, node, slot)
+    recent.entries[node, slot].key = key
+    _chain(recent, node, slot)
+    mask = recent.table.shape[1] - 1
+    place = _home(recent, key)
+    while recent.table[node, place] != 0:
+        place = (place + 1) & mask
+    recent.table[node, place] = slot + 1
+    return slot
+
+
+@bare_kernel
+def _erase(recent: Any, node: int, key: int) -> None:
+    """Takes a key out of the hash table, and moves those behind it up, so that no search ends too soon."""
+    mask = recent.table.shape[1] - 1
+    place = _home(recent, key)
+    while recent.entries[node, recent.table[node, place] - 1].key != key:
+        place = (place + 1) & mask
+    after = (place + 1) & mask
+    while recent.table[node, after] != 0:
+        home = _home(recent, recent.entries[node, recent.table[node, after] - 1].key)
+        if (after - home) & mask >= (after - place) & mask:
+            recent.table[node, place] = recent.table[node, after]
+            place = after
+        after = (after + 1) & mask
+    recent.table[node, place] = 0
+
+
+@bare_kernel
+def arrived(store: Any, node: int, payload: int, with_content: bool) -> bool:
+    """QUERY of Algorithm 1: whether the repository has the payload, after it came with its content or by name.
+
+    The directory has an entry from now on, without links if it is new, or has been forgotten in between.
+    """
+    slot = used(store.directory, node, payload)
+    if slot == NOWHERE:
+        slot = admitted(store.directory, node, payload)
+        if slot != NOWHERE:
+            store.gone[node, slot, :] = 0
+    if used(store.repository, node, payload) != NOWHERE:
+        return True
+    return with_content and admitted(store.repository, node, payload) != NOWHERE
+
+
+@bare_kernel
+def supplied(store: Any, node: int, payload: int) -> bool:
+    """Puts a payload that was asked for into the repository; whether it has it now."""
+    return used(store.repository, node, payload) != NOWHERE or admitted(store.repository, node, payload) != NOWHERE
+
+
+@bare_kernel
+def has_gone(store: Any, node: int, payload: int, link: int) -> bool:
+    """Whether a payload has gone over a link, as far as the directory remembers."""
+    slot = found(store.directory, node, payload)
+    if slot == NOWHERE:
+        return False
+    word = store.gone[node, slot, link // LINKS_A_WORD]
+    return (word >> np.uint64(link % LINKS_A_WORD)) & np.uint64(1) != np.uint64(0)
+
+
+@bare_kernel
+def acknowledged(store: Any, node: int, payload: int, link: int) -> None:
+    """The other end of a link, a CN* node, has got a payload (App. H). What the directory has forgotten stays so."""
+    slot = found(store.directory, node, payload)
+    if slot != NOWHERE:
+        store.gone[node, slot, link // LINKS_A_WORD] |= np.uint64(1) << np.uint64(link % LINKS_A_WORD)
