@@ -88,5 +88,5 @@ def _measured(spark: SparkSession, count: int, repetitions: int) -> tuple[dict[t
 
         fixed = best_of(repetitions, lambda: match(few, 1))[0]
         points = [(workers, shards) for workers in events for shards in SHARDS]
-        times = best_of(repetitions, *[lambda w=w, s=s: match(events[w], s) for w, s in points])  # type: ignore[misc]
+        times = best_of(repetitions, *[lambda w=w, s=s: match(events[w], s) for w, s in points])
         return dict(zip(points, times, strict=True)), fixed
