@@ -229,6 +229,10 @@ class JoinServer:
                     results[whole.identities] = (before, whole.rows if whole.there else None)
         return touched
 
+    def columns(self, id: str) -> list[str]:
+        """What is shown of each of a subscription's results, in order."""
+        return list(self._showing(id).labels)
+
     def _showing(self, id: str) -> Showing:
         group = self._found(id).group
         return Showing(group.signature, group.columns, self.schema)

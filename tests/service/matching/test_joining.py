@@ -12,6 +12,7 @@ import pytest
 
 from tamis.joins.naive import NaiveJoins
 from tamis.language import DEFAULT_LIMITS
+from tamis.schema import Schema
 from tamis.service.matching.joining import TABLES, Joining
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.recording import Recorder
@@ -171,6 +172,25 @@ def test_tables_come_with_an_extension_of_the_schema(store: Store) -> None:
     exchange.joining.settle()
     exchange.take(stock("GOOG", 51.5), review("GOOG", "Ann", 7.5))
     assert len(kept(store, one.number)) == 1
+
+
+def test_a_column_that_is_called_otherwise_by_now_is_told_anew(store: Store) -> None:
+    exchange = Exchange(store)
+    clear = PRAISED.replace("PER", "Stocks.PER")
+    one, other, vague = (subscribed(store, text) for text in (clear, TRADED.replace("PER", "Stocks.PER"), PRAISED))
+    exchange.take(stock("GOOG", 51.5), review("GOOG", "Ann", 7.5))
+    grown = Schema.from_dict(FORM).extend(optional={"Reviews": {"PER": "optional"}}).to_dict()
+    store.schemas.add(grown)
+    exchange.joining.settle()
+    (row,) = kept(store, one.number).values()
+    assert row == {"Symbol": "GOOG", "Stocks.PER": 51.5, "Analyst": "Ann", "Rating": 7.5}
+    exchange.take(stock("GOOG", 60.0))
+    assert told(store, one.number, {}, 0) == kept(store, one.number)
+    # The others are left in peace, but for one that does not say which table it means.
+    assert store.notifications.after(other.number, 0) == []
+    assert "PER" in store.joins.content(vague.number).trouble
+    assert kept(store, vague.number) == {}
+    assert [refusal.subscription for refusal in exchange.refused] == [vague.number]
 
 
 @pytest.mark.parametrize("seed", range(4))

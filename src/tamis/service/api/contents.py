@@ -74,8 +74,10 @@ def subscription_content(found: Owned, service: Serving) -> Response:
     if found.state == "cancelled":
         raise Problem(410, "ended", "the subscription is cancelled; there is nothing more to come")
     content = service.store.joins.content(found.number)
-    if content.trouble and found.state == "paused":
-        raise Problem(409, "content", f"it is paused: {content.trouble}")
+    if content.trouble:
+        raise Problem(
+            409, "content", content.trouble if found.state == "active" else f"it is paused: {content.trouble}"
+        )
     try:
         join = join_form(service, found.filter).model_dump()
     except FilterError:

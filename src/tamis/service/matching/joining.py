@@ -6,7 +6,9 @@ both, memory first, and where the transaction fails memory is thrown away.
 
 from __future__ import annotations
 
+import json
 import threading
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +25,7 @@ from tamis.service.configuration import Settings
 from tamis.service.joined_rows import changed_text, key_text, read_rows, result_id, row_text
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.schemas import current_schema, newer_schema
-from tamis.service.store import ChangeRow, JoinWrites, Opening, Store
+from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Store
 
 Numbers = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -70,7 +72,8 @@ class Joining:
         self._version, self._schema = current_schema(store)
         self._server: JoinServer | None = None
         self._begun: dict[int, str] = {}
-        self._stopped: set[int] = set()  # those that outgrew the limits, and are paused for that
+        self._stopped: set[int] = set()  # those that outgrew the limits, or cannot be read any more
+        self._outdated: set[int] = set()  # those whose content has other columns than it should have by now
         self._sizes: dict[int, tuple[int, int]] = {}
         self._followed = 0
 
@@ -133,7 +136,7 @@ class Joining:
     def _load(self) -> None:
         """Memory as the store has it; then what was subscribed and cancelled meanwhile."""
         joined = self._store.joins.joined()
-        self._begun = {number: text for number, (text, trouble) in joined.items() if not trouble}
+        self._begun = {number: one.text for number, one in joined.items() if not one.trouble}
         self._stopped = joined.keys() - self._begun.keys()
         self._sizes = self._store.joins.sizes()
         server = JoinServer(self._schema, limits=self._limits)
@@ -142,7 +145,10 @@ class Joining:
             stored = self._store.joins.table(name)
             tables[name] = StoredRows(*read_rows(stored.rows, self._schema), stored.arrived, stored.latest)
         server.restore(tables)
-        self._report(server.add({str(number): text for number, text in self._begun.items()}))
+        for id, _ in server.add({str(number): text for number, text in self._begun.items()}):
+            del self._begun[int(id)]  # as if it were new: it is refused again then, and told
+        # An attribute that a second table has got meanwhile is shown under another name.
+        self._outdated = {number for number in self._begun if joined[number].columns != _columns(server, number)}
         self._server, self._sound = server, True
         self._compare()
 
@@ -172,13 +178,16 @@ class Joining:
     def _change(self, rows: Sequence[ChangeRow]) -> None:
         """Ends what ended and begins what is new, in one transaction; what is as it was stays."""
         server, writes = self._ready(), JoinWrites()
-        changed = [row for row in rows if row.filter != self._begun.get(row.number)]
+        changed = [row for row in rows if row.filter != self._begun.get(row.number) or row.number in self._outdated]
         new = {row.number: row for row in changed if row.filter is not None}
         gone = [row.number for row in changed if row.number in self._begun]
         self._sound = False
         self._forget(gone, writes)
         self._let_go({row.number for row in rows if row.filter is None} & self._stopped, writes)
-        self._report(server.add({str(number): str(row.filter) for number, row in new.items()}))
+        for id, error in server.add({str(number): str(row.filter) for number, row in new.items()}):
+            self._refused(Refusal(int(id), str(error)))
+            self._stopped.add(int(id))
+            writes.joined[int(id)] = Joined("", "", f"it cannot be read: {error.message}")
         taken = {number: row for number, row in new.items() if str(number) in server}
         openings = [opening for row in taken.values() for opening in self._opened(row, writes)]
         outgrown = self._outgrown(taken)
@@ -194,17 +203,18 @@ class Joining:
         client = self._server.client(str(row.number))
         shown = zip(client.results, client.content(), strict=True)
         results = [(result_id(result), row_text(one)) for result, one in shown]
-        writes.joined[row.number] = (str(row.filter), "")
+        writes.joined[row.number] = Joined(str(row.filter), _columns(self._server, row.number))
         writes.contents.update({(row.number, id): text for id, text in results})
         self._begun[row.number] = str(row.filter)
         self._stopped.discard(row.number)
         self._sizes[row.number] = (len(results), sum(len(text) for _, text in results))
         # Nobody can hold anything of a subscription that is as it was made.
-        anew = row.revision != row.number
+        anew = row.revision != row.number or row.number in self._outdated
+        self._outdated.discard(row.number)
         parts = _pieces(results) or ([[]] if anew else [])
         for place, some in enumerate(parts):
             told = changed_text([("added", id, text) for id, text in some], begins=anew and place == 0)
-            yield Opening(row.number, f"content_{row.number}_{row.revision}_{place}", told)
+            yield Opening(row.number, f"cnt_{uuid.uuid4().hex}", told)
 
     def _forget(self, numbers: Iterable[int], writes: JoinWrites) -> None:
         """Ends joins. What the step wrote of their content goes with them."""
@@ -222,7 +232,7 @@ class Joining:
         """Ends joins, and keeps why."""
         self._forget(outgrown, writes)
         self._stopped |= outgrown.keys()
-        writes.joined.update({number: ("", trouble) for number, trouble in outgrown.items()})
+        writes.joined.update({number: Joined("", "", trouble) for number, trouble in outgrown.items()})
 
     def _let_go(self, stopped: set[int], writes: JoinWrites) -> None:
         """Forgets why joins were stopped, unless they are paused still."""
@@ -270,11 +280,6 @@ class Joining:
             if one.state == "active":
                 self._store.subscriptions.replace(one.id, state="paused")
 
-    def _report(self, refused: Sequence[tuple[str, Exception]]) -> None:
-        for id, error in refused:
-            self._begun.pop(int(id), None)
-            self._refused(Refusal(int(id), str(error)))
-
 
 def joining_of(settings: Settings, store: Store, refused: Callable[[Refusal], None]) -> Joining:
     """The joins of a store, settled."""
@@ -282,6 +287,10 @@ def joining_of(settings: Settings, store: Store, refused: Callable[[Refusal], No
     joining = Joining(store, refused, limits.filter, limits.content_rows, limits.content_bytes)
     joining.settle()
     return joining
+
+
+def _columns(server: JoinServer, number: int) -> str:
+    return json.dumps(server.columns(str(number)))
 
 
 def tables_filter(schema: Schema) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert, literal, select, true
 
@@ -58,18 +58,26 @@ class Content:
     rows: list[tuple[str, str]]
 
 
+class Joined(NamedTuple):
+    """A join whose content is kept: of which text, and with which columns (JSON). `trouble`: why it is not any more."""
+
+    text: str
+    columns: str
+    trouble: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class JoinWrites:
     """What a step changes, as it is afterwards: None stands for what is gone.
 
-    `rows` have their position and body, `arrivals` the two numbers of a table, `contents` the row as JSON, `joined` the
-    text and the trouble of a subscription: what content it had before goes first.
+    `rows` have their position and body, `arrivals` the two numbers of a table, `contents` the row as JSON. What content
+    the subscriptions in `joined` had before goes first.
     """
 
     rows: dict[RowKey, tuple[int, str] | None] = field(default_factory=dict)
     arrivals: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     contents: dict[ResultKey, str | None] = field(default_factory=dict)
-    joined: dict[int, tuple[str, str] | None] = field(default_factory=dict)
+    joined: dict[int, Joined | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.arrivals or self.contents or self.joined)
@@ -121,10 +129,10 @@ class Joins:
         rows = [(row.result, row.row) for row in found if row.result is not None]
         return Content(int(first.head), first.trouble == "", first.trouble or "", rows)
 
-    def joined(self) -> dict[int, tuple[str, str]]:
-        """The text and the trouble of every join whose content is kept, or was until it outgrew the limits."""
+    def joined(self) -> dict[int, Joined]:
+        """Every join whose content is kept, or was until it outgrew the limits."""
         with self._database.read() as connection:
-            return {row.subscription: (row.text, row.trouble) for row in connection.execute(select(JOINED))}
+            return {number: Joined(*about) for number, *about in connection.execute(select(JOINED))}
 
     def sizes(self) -> dict[int, tuple[int, int]]:
         """How many results each content has, and how many characters."""
@@ -168,7 +176,7 @@ def write(connection: Connection, writes: JoinWrites) -> None:
         connection,
         JOINED,
         ("subscription",),
-        ("text", "trouble"),
+        Joined._fields,
         {(number,): joined for number, joined in writes.joined.items()},
     )
 

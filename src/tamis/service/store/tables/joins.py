@@ -27,13 +27,14 @@ TABLE_ARRIVALS = Table(
     Column("latest", BigInteger),
 )
 
-# The joins whose content is kept, each with the text that it is the content of; `trouble` is why it is not kept any
-# more, of one that has outgrown the limits.
+# The joins whose content is kept, each with the text that it is the content of, and the columns that its rows have, as
+# JSON; `trouble` is why it is not kept any more, of one that has outgrown the limits.
 JOINED = Table(
     "joined",
     METADATA,
     Column("subscription", Number, primary_key=True, autoincrement=False),
     Column("text", Text, nullable=False),
+    Column("columns", Text, nullable=False),
     Column("trouble", Text, nullable=False),
 )
 

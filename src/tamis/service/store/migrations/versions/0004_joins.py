@@ -36,6 +36,7 @@ def upgrade() -> None:
             autoincrement=False,
         ),
         sa.Column("text", sa.Text, nullable=False),
+        sa.Column("columns", sa.Text, nullable=False),
         sa.Column("trouble", sa.Text, nullable=False),
     )
     op.create_table(
