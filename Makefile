@@ -30,9 +30,11 @@ demo: $(STAMP) java  ## auctions through Spark against 100,000 subscriptions, re
 	@$(BIN)/tamis demo
 
 test: $(STAMP) java chromium  ## run the tests
+	$(BIN)/python -m tests.compiling
 	$(BIN)/python -m pytest -m "not slow" $(APART)
 
 test-all: $(STAMP) java chromium  ## run the tests, the slow ones too
+	$(BIN)/python -m tests.compiling
 	$(BIN)/python -m pytest $(APART)
 
 check: $(STAMP)  ## format, lint, types, imports

@@ -29,9 +29,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 @pytest.hookimpl(tryfirst=True)  # before what spreads tests over processes looks for their groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In several processes, tests with Spark stay together, for there is one session; others by file."""
+    """In several processes, tests with the Spark session stay together, for there is one; others by file."""
     for item in items:
-        group = "spark" if item.get_closest_marker("spark") else item.nodeid.partition("::")[0]
+        group = "spark" if "spark" in getattr(item, "fixturenames", ()) else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
 
 
