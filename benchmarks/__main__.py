@@ -27,6 +27,7 @@ LINES = {
     "spark-overhead": "spark_overhead",
     "spark-operators": "spark_operators",
     "spark-join": "spark_join",
+    "spark-joins": "spark_joins",
     "streaming-latency": "streaming_latency",
     "json-lines": "json_lines",
     "schedules": "schedules",

@@ -15,7 +15,7 @@ tables:
   S: {key: [B, id], join: [B]}
 """)
 KEYS, ROWS, DOMAIN = 64, 40, 100_000.0
-WIDTH_A, WIDTH_C = 5_000.0, 8_000.0
+WIDTH_A, WIDTH_C = 2_000.0, 4_000.0
 
 
 def subscriptions(count: int, seed: int = 1) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -127,11 +127,10 @@ class Stream:
 
 
 @pytest.fixture(autouse=True)
-def patched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def patched(monkeypatch: pytest.MonkeyPatch) -> None:
     # Logs are folded early, so that histories of some events see it.
     monkeypatch.setattr(cell_module, "_LEAST", 10)
     monkeypatch.setattr(processor_module, "_OPEN", {})
-    yield
 
 
 def contents(oracle: NaiveJoins) -> dict[str, Counter[str]]:
@@ -139,7 +138,7 @@ def contents(oracle: NaiveJoins) -> dict[str, Counter[str]]:
     for id, join in oracle.joins.items():
         showing = Showing(join.signature, join.columns, oracle.schema)
         found[id] = Counter(
-            json.dumps(json.loads(cell_module._text(showing.show(rows))), sort_keys=True)
+            json.dumps(showing.show(rows), sort_keys=True, default=lambda value: value.isoformat())
             for rows in oracle.content(id).values()
         )
     return found
