@@ -108,7 +108,7 @@ class Cell:
     @property
     def bloated(self) -> bool:
         """Whether what was logged is much more than what is there."""
-        return self.logged > max(_LEAST, 2 * row_count(self.server))
+        return self.logged > _LEAST and self.logged > 2 * row_count(self.server)
 
     def _dead(self, refused: Sequence[Violation], events: pa.RecordBatch, order: Integers) -> pa.Table:
         names = list(self.schema.tables)

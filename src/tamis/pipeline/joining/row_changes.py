@@ -54,9 +54,9 @@ def contents(server: JoinServer, ids: Iterable[str], order: int | None) -> pa.Ta
 
 def numbered(tables: list[pa.Table]) -> pa.Table:
     """The tables together; of changes that are alike each has its number, so that they can be told apart."""
-    if not tables:
+    table = pa.concat_tables(tables).combine_chunks() if tables else CHANGES.empty_table()
+    if not table.num_rows:
         return CHANGES.empty_table()
-    table = pa.concat_tables(tables).combine_chunks()
     codes = [table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in CHANGES.names[:3]]
     alike = codes[0].astype(np.int64) * (int(codes[2].max()) + 1) * 2 + codes[2].astype(np.int64) * 2 + codes[1]
     nth = np.zeros(len(alike), np.int32)
