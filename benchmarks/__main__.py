@@ -28,6 +28,7 @@ LINES = {
     "spark-operators": "spark_operators",
     "spark-join": "spark_join",
     "spark-scaling": "spark_scaling",
+    "spark-joins": "spark_joins",
     "streaming-latency": "streaming_latency",
     "json-lines": "json_lines",
     "schedules": "schedules",

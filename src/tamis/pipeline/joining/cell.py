@@ -15,20 +15,10 @@ from tamis.joins.server import JoinServer
 from tamis.joins.tables_kept import kept_tables, restore_tables, row_count
 from tamis.pipeline.joining.blobs import from_blob, one_batch, to_blob
 from tamis.pipeline.joining.cells import Cells, Integers
-from tamis.pipeline.joining.packing import DEAD, ORDER, as_texts, dead_letters, tables_of
+from tamis.pipeline.joining.packing import DEAD, as_texts, dead_letters, tables_of
+from tamis.pipeline.joining.row_changes import contents, row_changes
 from tamis.pipeline.workers.reading import VIOLATION
 from tamis.schema import Schema
-
-CHANGES = pa.schema(
-    [
-        ("subscription", pa.string()),
-        ("change", pa.string()),
-        ("row", pa.string()),
-        ("nth", pa.int32()),
-        (ORDER, pa.int64()),
-    ]
-)
-ADDED, REMOVED = "added", "removed"
 
 _LEAST = 20_000  # events that may be logged whatever the tables' size
 
@@ -101,20 +91,12 @@ class Cell:
         self._learn(known)
         events, order = _ordered(packs)
         if events is None:
-            told = Told(self._contents(fresh, None), DEAD.empty_table())
-            return Entry(None, known), told
+            return Entry(None, known), Told(contents(self.server, fresh, None), DEAD.empty_table())
         self.logged += events.num_rows
         applied = self.server.apply(events)
-        found = self.server.notifications(applied)
-        rows = [
-            (id, change, row)
-            for id, delta in found.items()
-            if id not in fresh
-            for change, shown in ((REMOVED, delta.removed), (ADDED, delta.added))
-            for row in map(_text, shown)
-        ]
-        last = int(order[-1])
-        changes = pa.concat_tables([_changes(rows, last), self._contents(fresh, last)])
+        changes = row_changes(self.server, applied, order, fresh)
+        if fresh:
+            changes = pa.concat_tables([changes, contents(self.server, fresh, int(order[-1]))])
         return Entry(to_blob(events), known), Told(changes, self._dead(applied.refused, events, order))
 
     def whole(self) -> Entry:
@@ -126,10 +108,7 @@ class Cell:
     @property
     def bloated(self) -> bool:
         """Whether what was logged is much more than what is there."""
-        return self.logged > max(_LEAST, 2 * row_count(self.server))
-
-    def _contents(self, ids: Mapping[str, object], order: int | None) -> pa.Table:
-        return _changes([(id, ADDED, _text(row)) for id in ids for row in self.server.content(id)], order)
+        return self.logged > _LEAST and self.logged > 2 * row_count(self.server)
 
     def _dead(self, refused: Sequence[Violation], events: pa.RecordBatch, order: Integers) -> pa.Table:
         names = list(self.schema.tables)
@@ -168,17 +147,6 @@ def _events(blob: bytes | None) -> pa.RecordBatch:
     return one_batch(from_blob(blob))
 
 
-def _changes(rows: list[tuple[str, str, str]], order: int | None) -> pa.Table:
-    """Equal ones are numbered, so that each has a name of its own."""
-    seen: dict[tuple[str, str, str], int] = {}
-    nth = []
-    for row in rows:
-        nth.append(seen.get(row, 0))
-        seen[row] = nth[-1] + 1
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    return pa.table([*columns, nth, [order] * len(rows)], schema=CHANGES)
-
-
 def _known(ids: Mapping[str, str | None]) -> bytes:
     return to_blob(
         pa.table({"id": pa.array(list(ids), pa.string()), "digest": pa.array(list(ids.values()), pa.string())})
@@ -187,7 +155,3 @@ def _known(ids: Mapping[str, str | None]) -> bytes:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _text(row: Mapping[str, object]) -> str:
-    return json.dumps(row, default=lambda value: value.isoformat(), ensure_ascii=False)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tamis.pipeline.joining.blobs import from_blob
-from tamis.pipeline.joining.cell import CHANGES
 from tamis.pipeline.joining.packing import DEAD
+from tamis.pipeline.joining.row_changes import CHANGES
 
 COLUMNS = pa.schema(
     [("batch", pa.int64()), *CHANGES, *(field for field in DEAD if field.name not in CHANGES.names)],

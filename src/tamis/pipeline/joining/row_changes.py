@@ -1,0 +1,89 @@
+"""Changes of contents as rows: whose, whether added or removed, the result as JSON, and the event that did it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.joins.server import Applied, JoinServer
+from tamis.joins.showing import Showing, Shown
+from tamis.language.joins import parse_join
+from tamis.pipeline.joining.json_texts import json_texts
+from tamis.pipeline.joining.packing import ORDER
+from tamis.schema import Schema
+
+Integers = npt.NDArray[np.int64]
+
+CHANGES = pa.schema(
+    [
+        ("subscription", pa.string()),
+        ("change", pa.string()),
+        ("row", pa.string()),
+        (ORDER, pa.int64()),
+        ("nth", pa.int32()),
+    ]
+)
+ADDED, REMOVED = "added", "removed"
+
+
+def row_changes(server: JoinServer, applied: Applied, order: Integers, without: Mapping[str, object]) -> pa.Table:
+    """What a batch changed, but for some subscriptions. `order` has the numbers of the batch's events."""
+    found = server.notifications(applied)
+    tables = [
+        _table(id, change, rows, int(order[-1]), server)
+        for id, delta in found.items()
+        if id not in without
+        for change, rows in ((REMOVED, delta.removed), (ADDED, delta.added))
+        if rows
+    ]
+    return numbered(tables)
+
+
+def contents(server: JoinServer, ids: Iterable[str], order: int | None) -> pa.Table:
+    """All that subscriptions have, as added."""
+    tables = []
+    for id in ids:
+        rows = server.content(id)
+        if rows:
+            tables.append(_table(id, ADDED, rows, order, server))
+    return numbered(tables)
+
+
+def numbered(tables: list[pa.Table]) -> pa.Table:
+    """The tables together; of changes that are alike each has its number, so that they can be told apart."""
+    table = pa.concat_tables(tables).combine_chunks() if tables else CHANGES.empty_table()
+    if not table.num_rows:
+        return CHANGES.empty_table()
+    codes = [table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in CHANGES.names[:3]]
+    alike = codes[0].astype(np.int64) * (int(codes[2].max()) + 1) * 2 + codes[2].astype(np.int64) * 2 + codes[1]
+    nth = np.zeros(len(alike), np.int32)
+    if len(np.unique(alike)) < len(alike):
+        sequence = table[ORDER].fill_null(-1).to_numpy()
+        by = np.lexsort((sequence, alike))
+        begins = np.ones(len(by), np.bool_)
+        begins[1:] = (np.diff(alike[by]) != 0) | (np.diff(sequence[by]) != 0)
+        first = np.maximum.accumulate(np.where(begins, np.arange(len(by)), 0))
+        nth[by] = np.arange(len(by)) - first
+    return table.append_column(CHANGES.field("nth"), pa.array(nth))
+
+
+def _table(id: str, change: str, rows: list[Shown], order: int | None, server: JoinServer) -> pa.Table:
+    texts = json_texts(_structs(rows, server.text(id), server.schema))
+    columns = [
+        pa.array([id] * len(rows), pa.string()),
+        pa.array([change] * len(rows), pa.string()),
+        texts,
+        pa.array([order] * len(rows), pa.int64()),
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(list(CHANGES)[:4]))
+
+
+def _structs(rows: list[Shown], text: str, schema: Schema) -> pa.StructArray:
+    join = parse_join(text, schema)
+    labels = Showing(join.signature, join.columns, schema).labels
+    return pa.array(
+        rows, pa.struct([(label, schema.attributes[name].arrow_type) for label, (_, name) in labels.items()])
+    )

@@ -1,0 +1,183 @@
+"""Cells and their log, without Spark around them: exact for any joins and histories, whoever has what in memory."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark", reason="the Spark extra is not installed")
+
+import pyarrow as pa
+
+from tamis.joins.naive import NaiveJoins
+from tamis.joins.showing import Showing
+from tamis.pipeline.joining import cell as cell_module
+from tamis.pipeline.joining import processor as processor_module
+from tamis.pipeline.joining.blobs import from_blob
+from tamis.pipeline.joining.cells import Cells
+from tamis.pipeline.joining.packing import Packer
+from tamis.pipeline.joining.processor import TablesProcessor
+from tamis.pipeline.snapshot import Part, Snapshot
+from tamis.pipeline.workers.reading import Reader
+from tamis.testing import GeneratedJoins, join_workloads
+
+
+class Value:
+    """A value state, of the cell at hand."""
+
+    def __init__(self, store: dict[Any, Any], name: str) -> None:
+        self._store, self._name = store, name
+
+    def get(self) -> Any:
+        return self._store.get(self._name)
+
+    def update(self, value: Any) -> None:
+        self._store[self._name] = value
+
+
+class Map:
+    """A map state."""
+
+    def __init__(self, store: dict[Any, Any], name: str) -> None:
+        self._store, self._name = store, name
+
+    def getValue(self, key: Any) -> Any:  # noqa: N802
+        return self._store.get((self._name, key))
+
+    def updateValue(self, key: Any, value: Any) -> None:  # noqa: N802
+        self._store[self._name, key] = value
+
+    def removeKey(self, key: Any) -> None:  # noqa: N802
+        del self._store[self._name, key]
+
+
+class Handle:
+    """State of one cell, in a dict."""
+
+    def __init__(self, store: dict[Any, Any]) -> None:
+        self._store = store
+
+    def getValueState(self, name: str, schema: str) -> Value:  # noqa: N802
+        return Value(self._store, name)
+
+    def getMapState(self, name: str, key: str, schema: str) -> Map:  # noqa: N802
+        return Map(self._store, name)
+
+
+class Stream:
+    """A query over tables: packs events, runs cells on them, now and then in a worker that knows nothing yet."""
+
+    def __init__(self, workload: GeneratedJoins, cells: Cells, rng: random.Random) -> None:
+        self.schema, self.cells, self.rng = workload.schema, cells, rng
+        self.stores: dict[int, dict[Any, Any]] = {label: {} for label in cells.labels()}
+        self.workers: list[dict[Any, Any]] = [{}, {}]
+        self.texts: Mapping[str, str] = workload.texts
+        self.batch = 0
+        self.held: dict[str, Counter[str]] = {id: Counter() for id in workload.texts}
+        self.dead = 0
+
+    def run(self, events: list[dict[str, Any]]) -> None:
+        names = self.schema.arrow_schema.names
+        reader = Reader(self.schema, tuple(range(len(names))), tuple(names), check=True)
+        halves = [events[0::2], events[1::2]]
+        orders = [list(range(0, len(events), 2)), list(range(1, len(events), 2))]
+        packs: list[dict[str, Any]] = []
+        for half, order in zip(halves, orders, strict=True):
+            batch = self.schema.to_arrow(half)
+            columns = [
+                batch.column(name)
+                if name in batch.schema.names
+                else pa.nulls(len(half), self.schema.arrow_schema.field(name).type)
+                for name in names
+            ]
+            rows = pa.RecordBatch.from_arrays([*columns, pa.array(order, pa.int64())], [*names, "n"])
+            for out in Packer(self.cells, reader, len(names)).run(iter([rows])):
+                packs += out.to_pylist()
+        for label in self.stores:
+            mine = [pack for pack in packs if pack["cell"] == label]
+            if self.rng.random() < 0.3:
+                # A try that fails: its worker remembers it, the state does not.
+                self._try(label, mine, dict(self.stores[label]))
+            for answer in self._try(label, mine, self.stores[label]):
+                self._tell(answer)
+        self.batch += 1
+
+    def _try(self, label: int, packs: list[dict[str, Any]], store: dict[Any, Any]) -> list[Any]:
+        worker = self.rng.choice(self.workers)
+        if self.rng.random() < 0.2:
+            worker.clear()
+        processor_module._OPEN = worker  # type: ignore[assignment]
+        processor = TablesProcessor(Snapshot(self.schema, (Part("somewhere"),)), self.cells)
+        processor.init(Handle(store))  # type: ignore[arg-type]
+        return list(processor.handleInputRows((label,), iter(packs), None))  # type: ignore[arg-type]
+
+    def _tell(self, answer: Any) -> None:
+        if answer["dead"] is not None:
+            self.dead += from_blob(answer["dead"]).num_rows
+        for row in from_blob(answer["changes"]).to_pylist() if answer["changes"] is not None else ():
+            text = json.dumps(json.loads(row["row"]), sort_keys=True)
+            self.held[row["subscription"]][text] += 1 if row["change"] == "added" else -1
+
+
+@pytest.fixture(autouse=True)
+def patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Logs are folded early, so that histories of some events see it.
+    monkeypatch.setattr(cell_module, "_LEAST", 10)
+    monkeypatch.setattr(processor_module, "_OPEN", {})
+
+
+def contents(oracle: NaiveJoins) -> dict[str, Counter[str]]:
+    found = {}
+    for id, join in oracle.joins.items():
+        showing = Showing(join.signature, join.columns, oracle.schema)
+        found[id] = Counter(
+            json.dumps(showing.show(rows), sort_keys=True, default=lambda value: value.isoformat())
+            for rows in oracle.content(id).values()
+        )
+    return found
+
+
+@given(
+    workload=join_workloads(max_subscriptions=4, max_events=40, max_tables=3),
+    seed=st.integers(0, 1 << 16),
+    parts=st.integers(1, 3),
+    any_join=st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_contents_are_the_oracles_after_every_batch(
+    workload: GeneratedJoins, seed: int, parts: int, any_join: bool
+) -> None:
+    rng = random.Random(seed)
+    oracle = NaiveJoins(workload.schema, workload.texts)
+    signatures = [join.signature for join in oracle.joins.values()]
+    cells = Cells.for_schema(workload.schema, parts)
+    if not any_join:
+        cells = Cells.for_signatures(signatures, workload.schema, parts)
+    stream = Stream(workload, cells, rng)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processor_module, "join_texts", lambda part: stream.texts)
+        patch.setattr(processor_module, "_micro_batch", lambda: ("query", stream.batch))
+        start, refusals = 0, 0
+        kept = {table for placement in cells.placements for table in placement.tables}
+        while start < len(workload.events):
+            stop = start + rng.randrange(1, 15)
+            events = [event for event in workload.events[start:stop] if not workload.schema.violations(event)]
+            _, refused = oracle.apply(events)
+            refusals += sum(bool(kept.intersection(_types(events[row], workload))) for row in refused)
+            stream.run(events)
+            assert {id: +one for id, one in stream.held.items()} == contents(oracle)
+            assert all(count >= 0 for one in stream.held.values() for count in one.values())
+            assert stream.dead == refusals
+            start = stop
+
+
+def _types(event: Mapping[str, Any], workload: GeneratedJoins) -> list[str]:
+    given = event.get("event_type", workload.schema.default_event_type)
+    return [given] if isinstance(given, str) else list(given)
