@@ -99,6 +99,7 @@ class Intake:
         self._tables = {name: _TableState(table) for name, table in schema.tables.items()}
         self._rows: dict[str, dict[int, tuple[Identity, pa.RecordBatch, int]]] = {name: {} for name in schema.tables}
         self._gone: list[tuple[str, int]] = []
+        self._values: dict[tuple[str, int], Values] = {}
         self._joined: dict[tuple[str, ...], dict[tuple[object, ...], int]] = {}
 
     def numbers(self, table: str) -> list[int]:
@@ -109,9 +110,12 @@ class Intake:
         return self._rows[table][number][0]
 
     def values(self, table: str, number: int) -> Values:
-        """A row as the language sees it."""
-        _, batch, place = self._rows[table][number]
-        return event_values(batch.slice(place, 1), self._schema)[0]
+        """A row as the language sees it. It is read once a batch, whoever asks: nobody may change it."""
+        found = self._values.get((table, number))
+        if found is None:
+            _, batch, place = self._rows[table][number]
+            found = self._values[table, number] = event_values(batch.slice(place, 1), self._schema)[0]
+        return found
 
     def arrivals(self, table: str) -> tuple[int, int | None]:
         """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
@@ -133,7 +137,7 @@ class Intake:
         """Makes the changes of a canonical batch that satisfies the schema; new rows are in `rows` afterwards."""
         for owner, number in self._gone:
             del self._rows[owner][number]
-        self._gone = []
+        self._gone, self._values = [], {}
         order = _order(batch, self._schema)
         arrivals = {
             name: self._arrivals(name, batch, [event for event, (owner, _) in enumerate(order) if owner == name])
@@ -185,7 +189,7 @@ class Intake:
 
     def reload(self, layout: Layout, rows: Sequence[TableRows]) -> dict[str, dict[int, int]]:
         """Puts all rows that are there into other arrays; which numbers they have there, by their old ones."""
-        self._gone = []
+        self._gone, self._values = [], {}
         moved: dict[str, dict[int, int]] = {}
         for name, state in self._tables.items():
             kept = [self._rows[name][number] for number in state.rows.values()]

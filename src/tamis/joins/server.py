@@ -24,7 +24,8 @@ from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.joins.showing import Showing, Shown
 from tamis.joins.tables import NO_ROW, Changes
 from tamis.language import DEFAULT_LIMITS, Limits, Tree, parse
-from tamis.language.joins import bind_joins
+from tamis.language.joins import Signature, bind_joins
+from tamis.language.joins.signature import Column
 from tamis.matching.naive import holds
 from tamis.schema import OPERATION, Schema
 
@@ -113,6 +114,7 @@ class JoinServer:
         self._joins: dict[str, _Subscribed] = {}
         self._ids: dict[int, str] = {}
         self._residuals: dict[str, Tree] = {}
+        self._showings: dict[tuple[Signature, tuple[Column, ...] | None], Showing] = {}
         self._layout: Layout | None = None
         self._scheme: Scheme | None = None
         self._sequence = 0
@@ -235,7 +237,11 @@ class JoinServer:
 
     def _showing(self, id: str) -> Showing:
         group = self._found(id).group
-        return Showing(group.signature, group.columns, self.schema)
+        found = self._showings.get((group.signature, group.columns))
+        if found is None:
+            found = Showing(group.signature, group.columns, self.schema)
+            self._showings[group.signature, group.columns] = found
+        return found
 
     def restore(self, rows: Mapping[str, StoredRows]) -> None:
         """Takes over the rows of tables, as `row_changes` told of them, in place of those that are here."""
@@ -275,6 +281,11 @@ class JoinServer:
     def content(self, id: str) -> list[Shown]:
         """The results of a subscription now, in no particular order."""
         return self._joined(self._found(id)).content()
+
+    def results(self, id: str) -> list[tuple[Result, Shown]]:
+        """The same, each with the rows that it is made of."""
+        client = self._joined(self._found(id))
+        return list(zip(client.results, client.content(), strict=True))
 
     def text(self, id: str) -> str:
         """A subscription as it was written."""

@@ -200,9 +200,7 @@ class Joining:
     def _opened(self, row: ChangeRow, writes: JoinWrites) -> Iterable[Opening]:
         """The content that a join has at first, as its first notifications."""
         assert self._server is not None
-        client = self._server.client(str(row.number))
-        shown = zip(client.results, client.content(), strict=True)
-        results = [(result_id(result), row_text(one)) for result, one in shown]
+        results = [(result_id(result), row_text(one)) for result, one in self._server.results(str(row.number))]
         writes.joined[row.number] = Joined(str(row.filter), _columns(self._server, row.number))
         writes.contents.update({(row.number, id): text for id, text in results})
         self._begun[row.number] = str(row.filter)
