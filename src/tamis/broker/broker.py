@@ -22,8 +22,8 @@ from tamis.broker.seen import Seen
 from tamis.broker.settling import Asked, Sent, Settling
 from tamis.broker.store import BrokerStore
 from tamis.broker.traffic import CLIENT, LINK, Traffic
-from tamis.errors import TamisError
-from tamis.routing.tables import POLICIES
+from tamis.routing.merging import MergePolicy
+from tamis.routing.tables import policy
 from tamis.schema import Schema
 
 Role = Literal["link", "client"]
@@ -36,6 +36,8 @@ class BrokerSettings:
     """How a broker routes, how much may wait, and how long an answer may take."""
 
     policy: str = "covering"
+    merging: MergePolicy = field(default_factory=lambda: MergePolicy(every=100))
+    """When filters are merged, and how far; where they are."""
     link_bound: Bound = field(default_factory=Bound)
     client_bound: Bound = field(default_factory=lambda: Bound(overflow="drop"))
     answer_seconds: float = 10.0
@@ -72,14 +74,12 @@ class Broker:
 
     def __init__(self, schema: Schema, store: BrokerStore, settings: BrokerSettings | None = None) -> None:
         settings = settings or BrokerSettings()
-        if settings.policy not in POLICIES:
-            raise TamisError(f"there is no policy {settings.policy!r}; there are {', '.join(POLICIES)}")
         self.schema = schema
         self.store = store
         self.settings = settings
         self.name = store.name
         self.now = 0.0
-        self.filters = Filters(schema, POLICIES[settings.policy], store)
+        self.filters = Filters(schema, policy(settings.policy, settings.merging), store)
         bounds = {LINK: settings.link_bound, CLIENT: settings.client_bound}
         self.traffic = Traffic(store, self.filters.sieve, bounds, Seen(store))
         self.settling = Settling()

@@ -29,7 +29,7 @@ from tamis.broker.settling import Asked, Sent
 from tamis.broker.topology import LinkRecord, Topology
 from tamis.broker.traffic import Travelling
 from tamis.errors import FilterError
-from tamis.routing.tables import Change
+from tamis.routing.tables import RowChange
 
 if TYPE_CHECKING:
     from tamis.broker.broker import Broker, Connection
@@ -345,7 +345,7 @@ class LinkDesk:
         self._broker.settling.forget(link.hop)
 
 
-def _texts(change: Change) -> FilterChange:
+def _texts(change: RowChange) -> FilterChange:
     return FilterChange(tuple(filter.text for filter in change.added), change.removed)
 
 
