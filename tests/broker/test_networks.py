@@ -13,7 +13,7 @@ from tests.broker.histories import SCHEMA, History, history, rebuilt
 
 
 def _settings(policy: str) -> BrokerSettings:
-    return BrokerSettings(policy=policy, merging=MergePolicy(every=3))
+    return BrokerSettings(policy=policy, merging=MergePolicy(every=3), payload_bytes=50, repository=2)
 
 
 def _check(made: History, policy: str) -> None:

@@ -16,6 +16,7 @@ from tamis.broker.encoding import MessageError, decode, encode
 from tamis.broker.filters import Filters
 from tamis.broker.link import Link
 from tamis.broker.link_desk import LinkDesk
+from tamis.broker.link_payloads import LinkPayloads
 from tamis.broker.messages import Attach, Hello, Message, Refused
 from tamis.broker.outbox import Bound
 from tamis.broker.seen import Seen
@@ -45,6 +46,12 @@ class BrokerSettings:
     table_part: int = 1 << 20
     """Characters of filters in one message."""
     kept_letters: int = 1_000
+    payload_bytes: int = 1 << 10
+    """A value of an event that has so many bytes goes over a link once, and by its name from then on."""
+    payload_most: int = 1 << 18
+    """Unless it has more bytes than this: so much is not remembered."""
+    repository: int = 400
+    """Values that a broker remembers."""
 
 
 @dataclass(slots=True)
@@ -81,7 +88,9 @@ class Broker:
         self.now = 0.0
         self.filters = Filters(schema, policy(settings.policy, settings.merging), store)
         bounds = {LINK: settings.link_bound, CLIENT: settings.client_bound}
-        self.traffic = Traffic(store, self.filters.sieve, bounds, Seen(store))
+        bulky = (settings.payload_bytes, settings.payload_most)
+        self.traffic = Traffic(store, self.filters.sieve, bounds, Seen(store), bulky)
+        self.payloads = LinkPayloads(self.name, settings.repository)
         self.settling = Settling()
         self.connections: dict[int, Connection] = {}
         self.links = LinkDesk(self)
