@@ -94,6 +94,14 @@ def run(
         OverflowName,
         typer.Option("--overflow", help="Past that: publishers wait, or the oldest events become dead letters."),
     ] = OverflowName.block,
+    for_services: Annotated[
+        bool,
+        typer.Option(
+            "--for-services",
+            help="Carry what services carry to each other.",
+            show_default=False,
+        ),
+    ] = False,
     forget: Annotated[
         list[str] | None,
         typer.Option("--forget", metavar="NAME", help="A neighbour that will not come back.", show_default=False),
@@ -139,11 +147,21 @@ def run(
     settings = BrokerSettings(
         policy=policy.value, merging=merging, link_bound=Bound(queue_events, queue_bytes, overflow.value)
     )
-    broker = Broker(Schema.load(schema), BrokerStore.open(data, name), settings)
+    broker = Broker(_schema(schema, for_services), BrokerStore.open(data, name), settings)
     for gone in forget or ():
         broker.links.forget(gone)
     clients = access_of(client_token, certificate, key, authority) if client_token is not None else None
     asyncio.run(_serve(BrokerProcess(broker, listen, links or (), access, clients), data))
+
+
+def _schema(file: Path, for_services: bool) -> Schema:
+    schema = Schema.load(file)
+    if not for_services:
+        return schema
+    from tamis.service.brokering.carried_events import network_schema
+    from tamis.service.serving_schema import serving_schema
+
+    return network_schema(serving_schema(schema))
 
 
 async def _serve(process: object, data: Path) -> None:

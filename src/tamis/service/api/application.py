@@ -17,6 +17,7 @@ from tamis.service.api import (
     events,
     filters,
     keys,
+    network,
     operators,
     probes,
     problems,
@@ -77,6 +78,7 @@ def build(service: Service) -> FastAPI:
         schemas,
         advertisements,
         keys,
+        network,
         status,
         probes,
     ):
