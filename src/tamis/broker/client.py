@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -33,6 +34,9 @@ from tamis.broker.messages import (
 from tamis.broker.wire import ATTACH, CHANNEL_OPTIONS, STATUS
 from tamis.errors import TamisError
 
+Speak = Callable[[Iterator[bytes]], Iterator[bytes]]
+"""Messages to the broker in, its messages out, as long as there is a connection."""
+
 _FIRST_DELAY: Final = 0.1
 _LONGEST_DELAY: Final = 5.0
 
@@ -57,12 +61,13 @@ class BrokerAway(TamisError):  # noqa: N818 - reads as what happened
 class Delivered:
     """Events that came together: an Arrow batch, and for each event the ids of the subscriptions it satisfies.
 
-    `origin`, `number` and `rows` name each event in the whole network, the same at every client.
+    `origin`, `epoch`, `number` and `rows` name each event in the whole network, the same at every client.
     """
 
     events: pa.RecordBatch
     subscriptions: pa.Array
     origin: str
+    epoch: str
     number: int
     rows: pa.Array
 
@@ -79,15 +84,22 @@ class BrokerClient:
 
     It connects again by itself when the connection or the broker is gone, and says again what it got no answer to;
     the broker knows what it has heard before. Each event comes once: what was handed out by `deliveries` is
-    acknowledged when the next is asked for. Any thread may call it; one takes deliveries.
+    acknowledged when the next is asked for. Any thread may call it; one takes deliveries. `timeout` is how long an
+    answer is waited for; None: for ever.
     """
 
     def __init__(
-        self, address: str, name: str, access: Access | None = None, *, echo: bool = True, timeout: float = 30.0
+        self,
+        address: str | Speak,
+        name: str,
+        access: Access | None = None,
+        *,
+        echo: bool = True,
+        timeout: float | None = 30.0,
     ) -> None:
-        self.address = address
+        self.address = address if isinstance(address, str) else "this process"
+        self._open = partial(_stream, address, access or Access()) if isinstance(address, str) else address
         self.name = name
-        self._access = access or Access()
         self._echo = echo
         self._timeout = timeout
         self._changed = threading.Condition()
@@ -105,6 +117,7 @@ class BrokerClient:
         self._asked = 0
         self._offered: int | None = None
         self._refusal: str | None = None
+        self._closed = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep_connected, name=f"tamis-client-{name}", daemon=True)
         self._thread.start()
@@ -125,16 +138,20 @@ class BrokerClient:
     def unsubscribe(self, ids: Iterable[str], *, settle: bool = False) -> None:
         self._ask(settle, unsubscribe=tuple(ids))
 
-    def publish(self, events: pa.Table | pa.RecordBatch | Sequence[Mapping[str, object]]) -> int:
+    def publish(
+        self, events: pa.Table | pa.RecordBatch | Sequence[Mapping[str, object]], *, number: int | None = None
+    ) -> int:
         """Publishes events; returns how many, when they are safe with the broker.
 
+        `number` is the publish's own, higher than all before: the same one again publishes nothing again, in whatever
+        process. Without it there is one for each call.
         Waits while the broker's queues are full. BrokerRefusal names rows that were not taken; the others were.
         """
         batch = _batch(events)
         self.attached()
         with self._changed:
             assert self._offered is not None
-            self._offered += 1
+            self._offered = self._offered + 1 if number is None else number
             offer = Offer(self._offered, write_events(batch))
         answer = self._said(("publish", offer.number), offer)
         assert isinstance(answer, Taken)
@@ -158,7 +175,9 @@ class BrokerClient:
                 return
             carried = unpack(delivery.events)
             assert carried.matched is not None
-            yield Delivered(carried.events, carried.matched, delivery.origin, delivery.number, carried.rows)
+            yield Delivered(
+                carried.events, carried.matched, delivery.origin, delivery.epoch, delivery.number, carried.rows
+            )
             with self._changed:
                 self._taken = max(self._taken, delivery.position)
                 self._outgoing.put(encode(Received(delivery.position)))
@@ -180,7 +199,10 @@ class BrokerClient:
     def close(self) -> None:
         """Ends; what waits is kept for the next client of this name."""
         self._ended.set()
-        self._outgoing.put(None)
+        with self._changed:
+            self._closed = True
+            self._outgoing.put(None)
+            self._changed.notify_all()
         self._deliveries.put(None)
         self._thread.join(self._timeout)
 
@@ -222,10 +244,13 @@ class BrokerClient:
             return self._answers.pop(key)
 
     def _wait(self, until: Any) -> None:
-        if not self._changed.wait_for(lambda: until() or self._refusal is not None, self._timeout):
-            raise BrokerAway(f"the broker at {self.address} did not answer in {self._timeout:g} seconds")
+        over = self._changed.wait_for(lambda: until() or self._refusal is not None or self._closed, self._timeout)
         if self._refusal is not None:
             raise BrokerRefusal(self._refusal)
+        if self._closed:
+            raise BrokerAway("the client was closed")
+        if not over:
+            raise BrokerAway(f"the broker at {self.address} did not answer in {self._timeout:g} seconds")
 
     def _hear(self, message: Message) -> None:
         with self._changed:
@@ -284,18 +309,22 @@ class BrokerClient:
 
     def _speak(self) -> None:
         """One connection, from the first message to the last."""
-        with open_channel(self.address, self._access) as channel:
-            outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-            outgoing.put(encode(Attach(self.name, self._echo)))
+        outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        outgoing.put(encode(Attach(self.name, self._echo)))
+        with self._changed:
+            self._outgoing = outgoing
+        try:
+            for data in self._open(iter(outgoing.get, None)):
+                self._hear(decode(data))
+        finally:
             with self._changed:
-                self._outgoing = outgoing
-            try:
-                for data in channel.stream_stream(ATTACH)(iter(outgoing.get, None), metadata=self._access.metadata()):
-                    self._hear(decode(data))
-            finally:
-                with self._changed:
-                    self._attached = None
-                outgoing.put(None)
+                self._attached = None
+            outgoing.put(None)
+
+
+def _stream(address: str, access: Access, outgoing: Iterator[bytes]) -> Iterator[bytes]:
+    with open_channel(address, access) as channel:
+        yield from channel.stream_stream(ATTACH)(outgoing, metadata=access.metadata())
 
 
 def ask_status(address: str, access: Access | None = None, timeout: float = 10.0) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from tamis.broker.sieve import Sieve
 from tamis.broker.store import BrokerStore
-from tamis.routing.tables import Change, Policy, RoutedFilter, RoutingTable, read_filter
+from tamis.routing.tables import Policy, RoutedFilter, RoutingTable, RowChange, read_filter
 from tamis.schema import Schema
 
 Kind = Literal["advertisement", "subscription"]
@@ -17,15 +17,15 @@ ADVERTISEMENT: Final[Kind] = "advertisement"
 SUBSCRIPTION: Final[Kind] = "subscription"
 
 
-NO_CHANGE: Final = Change()
+NO_CHANGE: Final = RowChange()
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
     """What changes for a neighbour, of both tables."""
 
-    advertisements: Change = NO_CHANGE
-    subscriptions: Change = NO_CHANGE
+    advertisements: RowChange = NO_CHANGE
+    subscriptions: RowChange = NO_CHANGE
 
     def __bool__(self) -> bool:
         return bool(self.advertisements or self.subscriptions)
@@ -127,18 +127,18 @@ class Filters:
             self._store.let_go(hop, kind, id)
         for id, filter in added.items():
             self._store.hold(hop, kind, id, filter.text)
-        change = Change(tuple(added.values()), tuple(filter.text for filter in gone.values()))
+        change = RowChange(tuple(added.values()), tuple(filter.text for filter in gone.values()))
         if kind == ADVERTISEMENT:
-            return self._change(hop, change, Change())
+            return self._change(hop, change, RowChange())
         self.sieve.remove(hop, gone)
         self.sieve.add(hop, {id: filter.text for id, filter in added.items()})
-        return self._change(hop, Change(), change)
+        return self._change(hop, RowChange(), change)
 
     def of_client(self, hop: str, kind: Kind) -> Mapping[str, RoutedFilter]:
         """What a client has, by its ids."""
         return self._client(hop)[kind]
 
-    def _change(self, hop: str, ads: Change, subs: Change) -> dict[str, Changes]:
+    def _change(self, hop: str, ads: RowChange, subs: RowChange) -> dict[str, Changes]:
         told = {target: Changes(change) for target, change in self._applied(self.advertisements, hop, ads).items()}
         if ads and hop in self.subscriptions.targets:
             # What was waiting for somebody over there to advertise goes there now.
@@ -148,14 +148,14 @@ class Filters:
         return {target: changes for target, changes in told.items() if changes}
 
     @staticmethod
-    def _applied(table: RoutingTable, hop: str, change: Change) -> dict[str, Change]:
+    def _applied(table: RoutingTable, hop: str, change: RowChange) -> dict[str, RowChange]:
         return table.change(hop, change.added, change.removed) if change else {}
 
-    def _news(self, hop: str, kind: Kind, added: Iterable[str], removed: Iterable[str]) -> Change:
+    def _news(self, hop: str, kind: Kind, added: Iterable[str], removed: Iterable[str]) -> RowChange:
         """Without what is there already, and what is not there to be withdrawn."""
         rows = self._link(hop)[kind]
         new = {filter.text: filter for text in added if text not in rows for filter in [read_filter(text, self.schema)]}
-        return Change(
+        return RowChange(
             tuple(filter for text, filter in new.items() if text not in rows),
             tuple(text for text in dict.fromkeys(removed) if text in rows and text not in new),
         )

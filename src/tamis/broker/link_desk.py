@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tamis.broker.carrying import unpack
 from tamis.broker.encoding import MessageError
 from tamis.broker.filters import Changes
 from tamis.broker.link import Link
+from tamis.broker.link_payloads import Answers, Whole
 from tamis.broker.messages import (
     PROTOCOL,
     Active,
@@ -18,18 +20,21 @@ from tamis.broker.messages import (
     Batch,
     FilterChange,
     Hello,
+    Holds,
     Message,
     Received,
     Refused,
     Settled,
+    Supply,
     Table,
     View,
+    Want,
 )
 from tamis.broker.settling import Asked, Sent
 from tamis.broker.topology import LinkRecord, Topology
 from tamis.broker.traffic import Travelling
 from tamis.errors import FilterError
-from tamis.routing.tables import Change
+from tamis.routing.tables import RowChange
 
 if TYPE_CHECKING:
     from tamis.broker.broker import Broker, Connection
@@ -111,16 +116,14 @@ class LinkDesk:
             case Refused():
                 _logger.warning("%s: %s ends the link: %s", self._broker.name, link.name, message.reason)
                 self._broker.close(connection.number, message.reason)
-            case Table() | Alter() | Applied() | Settled() | Batch() | Received():
+            case Table() | Alter() | Applied() | Settled() | Batch() | Holds() | Want() | Supply() | Received():
                 # A link that is not open does not count: when it opens, everything is told again that is not known.
                 if link.open and self._is_in_use(link):
                     self._receive_open(link, message, size)
             case _:
                 raise MessageError(f"a neighbour does not say {type(message).__name__}")
 
-    def _receive_open(
-        self, link: Link, message: Table | Alter | Applied | Settled | Batch | Received, size: int
-    ) -> None:
+    def _receive_open(self, link: Link, message: Message, size: int) -> None:
         broker = self._broker
         match message:
             case Table():
@@ -134,7 +137,15 @@ class LinkDesk:
                 broker.tell_settled(broker.settling.settled(link.hop, message.number, message.upto))
             case Batch():
                 self._take_batch(link, message, size)
+            case Holds():
+                broker.payloads.held(link.hop, message.ids)
+            case Want():
+                assert link.connection is not None
+                broker.send(link.connection, broker.payloads.wanted(link.hop, message))
+            case Supply():
+                self._follow(broker.payloads.supplied(message))
             case Received():
+                broker.payloads.acknowledged(link.hop, message.position)
                 broker.traffic.outbox(link.hop).acknowledge(message.position)
 
     # The overlay.
@@ -185,7 +196,7 @@ class LinkDesk:
         if link.connection is None or link.told == view:
             return
         link.told, link.open, link.heard = view, False, None
-        self._broker.traffic.forget(link.hop)
+        self._let_go(link)
         filters = self._broker.filters
         active = Active(
             view, filters.advertisements.digest(link.hop), filters.subscriptions.digest(link.hop), link.received
@@ -202,6 +213,7 @@ class LinkDesk:
         link.open = True
         if not self._is_in_use(link):
             return
+        broker.payloads.begin(link.hop)
         outbox = broker.traffic.outbox(link.hop)
         outbox.acknowledge(active.position)
         outbox.rewind()
@@ -313,6 +325,22 @@ class LinkDesk:
             return
         carriage = broker.traffic.carried_by(link.hop)
         carriage.events_in, carriage.bytes_in = carriage.events_in + batch.count, carriage.bytes_in + size
+        self._follow(broker.payloads.arrived(link.hop, batch, size))
+
+    def _follow(self, answers: Answers) -> None:
+        """Does what follows from values that came, or did not."""
+        for hop, message in answers.messages:
+            connection = self.links[hop.partition(":")[2]].connection
+            if connection is not None:
+                self._broker.send(connection, message)
+        for hop in answers.broken:
+            if (connection := self.links[hop.partition(":")[2]].connection) is not None:
+                self._broker.close(connection, "a value was lost on its way")
+        for whole in answers.whole:
+            self._send_on(self.links[whole.link.partition(":")[2]], whole)
+
+    def _send_on(self, link: Link, whole: Whole) -> None:
+        broker, batch = self._broker, whole.batch
 
         def done() -> None:
             link.received = batch.position
@@ -320,7 +348,7 @@ class LinkDesk:
             broker.store.put_received(link.hop, link.epoch, batch.position)
             self._receipt(link, batch.position)
 
-        carried = unpack(batch.events)
+        carried = unpack(batch.events[: batch.slim] if batch.payloads else batch.events, whole.contents)
         broker.traffic.take(Travelling(link.hop, batch.origin, batch.epoch, batch.number, carried, done))
 
     def _receipt(self, link: Link, position: int) -> None:
@@ -331,7 +359,8 @@ class LinkDesk:
         """Sends what waits over the links that are open."""
         for link in self.links.values():
             if link.open and link.connection is not None and self._is_in_use(link):
-                self._broker.traffic.send_from(link.hop, link.connection, self._broker.send_encoded)
+                as_it_goes = partial(self._broker.payloads.outgoing, link.hop)
+                self._broker.traffic.send_from(link.hop, link.connection, self._broker.send_encoded, as_it_goes)
 
     def disconnected(self, connection: Connection) -> None:
         assert connection.hop is not None
@@ -341,11 +370,16 @@ class LinkDesk:
 
     def _end_session(self, link: Link) -> None:
         link.disconnect()
-        self._broker.traffic.forget(link.hop)
+        self._let_go(link)
         self._broker.settling.forget(link.hop)
 
+    def _let_go(self, link: Link) -> None:
+        """What came and could not go on yet comes again."""
+        self._follow(self._broker.payloads.end(link.hop))
+        self._broker.traffic.forget(link.hop)
 
-def _texts(change: Change) -> FilterChange:
+
+def _texts(change: RowChange) -> FilterChange:
     return FilterChange(tuple(filter.text for filter in change.added), change.removed)
 
 

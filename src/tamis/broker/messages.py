@@ -96,7 +96,8 @@ class Batch:
     """Events on their way over a link, the `position`th message of its queue.
 
     They are some of the batch that the broker `origin` numbered `number`; `events` has them as `carrying.pack` made
-    them.
+    them. Bulky values may be taken out: then the first `slim` bytes are the events without them, and after these come
+    the values that `payloads` names, each of so many bytes as `sizes` says; of -1: it goes by its name alone.
     """
 
     position: int
@@ -104,6 +105,31 @@ class Batch:
     epoch: str
     number: int
     count: int
+    events: bytes
+    slim: int = 0
+    payloads: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Values have come: the other end may send their names from now on."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """A value is not here any more: its name was sent, and its content is wanted."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """The content of a value that was wanted."""
+
+    id: str
     events: bytes
 
 
@@ -198,6 +224,8 @@ class Leave:
     """The client goes for good: all that it asked for is withdrawn, and what waits for it is let go."""
 
 
-LinkMessage = Hello | View | Active | Table | Alter | Applied | Settled | Batch | Received | Refused
+LinkMessage = (
+    Hello | View | Active | Table | Alter | Applied | Settled | Batch | Holds | Want | Supply | Received | Refused
+)
 ClientMessage = Attach | Attached | Ask | Told | Offer | Taken | Delivery | Received | Settled | Refused | Leave
 Message = LinkMessage | ClientMessage

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import json
 import logging
+import queue
 import random
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic
@@ -72,6 +73,7 @@ class BrokerProcess:
         self._handled: list[Callable[[], None]] = []
         self._woken = asyncio.Event()
         self._stopped = asyncio.Event()
+        self._local: set[asyncio.Task[None]] = set()
         self._core = ThreadPoolExecutor(1, thread_name_prefix="tamis-broker")
         self._state = threading.Lock()
         self._failure: BaseException | None = None
@@ -94,6 +96,7 @@ class BrokerProcess:
                 stream.outgoing.put_nowait(None)
             if server is not None:
                 await server.stop(_GRACE)
+            await asyncio.gather(*self._local, return_exceptions=True)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -105,6 +108,10 @@ class BrokerProcess:
     def stop(self) -> None:
         """Ends `run`; from its loop."""
         self._stopped.set()
+
+    def stop_soon(self) -> None:
+        """Ends `run`; from another thread."""
+        self._loop.call_soon_threadsafe(self.stop)
 
     def status(self) -> dict[str, Any]:
         """How the broker does; from any thread."""
@@ -170,14 +177,44 @@ class BrokerProcess:
         """Hands messages to the state machine, as fast as it takes them, and ends the stream after the last."""
         try:
             async for data in incoming:
-                await stream.room.acquire()
-                self._submit(_received(self.broker, stream.number, data), stream.room.release)
+                await self._hear(stream, data)
         finally:
             stream.outgoing.put_nowait(None)
 
     def _close(self, stream: _Stream) -> None:
         if self._streams.pop(stream.number, None) is not None:
             self._submit(lambda: self.broker.disconnect(stream.number))
+
+    def speak(self, outgoing: Iterator[bytes]) -> Iterator[bytes]:
+        """A client in this process, on a thread of its own: what it says goes in, what it is told comes out."""
+        told: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        stream = asyncio.run_coroutine_threadsafe(self._open_here(told), self._loop).result()
+
+        def hear() -> None:
+            with contextlib.suppress(RuntimeError):  # the process has ended
+                for data in outgoing:
+                    asyncio.run_coroutine_threadsafe(self._hear(stream, data), self._loop).result()
+                self._loop.call_soon_threadsafe(stream.outgoing.put_nowait, None)
+
+        threading.Thread(target=hear, name="tamis-broker-client", daemon=True).start()
+        yield from iter(told.get, None)
+
+    async def _open_here(self, told: queue.SimpleQueue[bytes | None]) -> _Stream:
+        stream = self._open("client")
+
+        async def tell() -> None:
+            async for data in stream.messages():
+                told.put(data)
+            told.put(None)
+            self._close(stream)
+
+        self._local.add(task := asyncio.create_task(tell()))
+        task.add_done_callback(self._local.discard)
+        return stream
+
+    async def _hear(self, stream: _Stream, data: bytes) -> None:
+        await stream.room.acquire()
+        self._submit(_received(self.broker, stream.number, data), stream.room.release)
 
     # Those who call.
 

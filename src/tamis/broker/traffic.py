@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tamis.broker.bulk import take_out
 from tamis.broker.carrying import Carried, pack
 from tamis.broker.encoding import encode
+from tamis.broker.link_payloads import with_contents
 from tamis.broker.messages import Batch, Delivery
 from tamis.broker.outbox import Bound, Outbox
 from tamis.broker.seen import Seen
@@ -60,6 +62,8 @@ class Traffic:
     sieve: Sieve
     bounds: Mapping[str, Bound]
     seen: Seen
+    bulky: tuple[int, int] = (1 << 10, 1 << 18)
+    """Values of so many bytes, at least and at most, go over a link once, and by their names from then on."""
     outboxes: dict[str, Outbox] = field(default_factory=dict)
     parked: dict[str, deque[Travelling]] = field(default_factory=dict)
     carriage: dict[str, Carriage] = field(default_factory=dict)
@@ -109,9 +113,16 @@ class Traffic:
         self.outboxes.pop(hop, None)
         self.forget(hop)
 
-    def send_from(self, hop: str, connection: int, send: Callable[[int, list[bytes]], None]) -> None:
+    def send_from(
+        self,
+        hop: str,
+        connection: int,
+        send: Callable[[int, list[bytes]], None],
+        as_it_goes: Callable[[bytes], bytes] = lambda body: body,
+    ) -> None:
         """Sends what waits for a hop over its connection, as much as may be under way."""
-        events, bodies = self.outbox(hop).next()
+        events, stored = self.outbox(hop).next()
+        bodies = [as_it_goes(body) for body in stored]
         if bodies:
             send(connection, bodies)
             carriage = self.carried_by(hop)
@@ -139,10 +150,18 @@ class Traffic:
         for_client = catch.hop.startswith(CLIENT)
         kind = Delivery if for_client else Batch
         some = travelling.carried.taken(catch.places, catch.matched() if for_client else None)
-        body, count = pack(some), len(catch.places)
+        count = len(catch.places)
+        if for_client:
+            body, contents = pack(some), dict[bytes, bytes]()
+        else:
+            taken = take_out(some.events, *self.bulky)
+            body, contents = pack(Carried(taken.events, some.rows)), taken.contents
 
         def message(position: int) -> bytes:
-            return encode(kind(position, travelling.origin, travelling.epoch, number, count, body))
+            made = kind(position, travelling.origin, travelling.epoch, number, count, body)
+            return encode(
+                with_contents(made, body, contents, contents) if isinstance(made, Batch) and contents else made
+            )
 
         self.outbox(catch.hop).put(count, message)
 

@@ -70,6 +70,25 @@ def serve(
         bool,
         typer.Option("--allow-private", help="Let webhooks go to private and local addresses.", show_default=False),
     ] = False,
+    broker_listen: Annotated[
+        str | None,
+        typer.Option(
+            "--broker-listen", metavar="HOST:PORT", help="Where other services and brokers call.", show_default=False
+        ),
+    ] = None,
+    links: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--link",
+            metavar="HOST:PORT",
+            help="A service's --broker-listen, or a broker, to link to. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    token: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="What linked ones show each other.", show_default=False),
+    ] = None,
     settings: Annotated[
         Path | None,
         typer.Option("--settings", metavar="FILE", help="More settings, in YAML.", show_default=False),
@@ -86,6 +105,8 @@ def serve(
       tamis serve --schema auctions.yaml
       tamis serve --port 9000 --publish keys --subscribe keys
       tamis serve --schema city.yaml --operators loc_in,mob_pattern
+      tamis serve --schema auctions.yaml --broker-listen 127.0.0.1:7070
+      tamis serve --schema auctions.yaml --port 8081 --state other --link 127.0.0.1:7070
       TAMIS_STORE_URL=postgresql+psycopg://tamis@db/tamis tamis serve --log kafka://broker:9092/events
 
     \b
@@ -113,6 +134,9 @@ def serve(
             "access.publish": None if publish is None else publish.value,
             "access.subscribe": None if subscribe is None else subscribe.value,
             "delivery.allow_private": True if allow_private else None,
+            "broker.listen": broker_listen,
+            "broker.links": tuple(links) if links else None,
+            "broker.token_file": token,
         },
         settings,
     )

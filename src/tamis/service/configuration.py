@@ -135,6 +135,37 @@ class RetentionSettings:
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
+class BrokerSettings:
+    """The network of brokers that the server is part of: none, unless it listens for neighbours or calls some."""
+
+    listen: str = ""
+    """Where neighbours call, as `host:port`; empty: nobody calls."""
+    links: Names = ()
+    """Neighbours to call, as `host:port`."""
+    name: str | None = None
+    """The server's own in the network; None: drawn at the first start."""
+    policy: Literal["simple", "covering", "merging"] = "covering"
+    """How much of what is subscribed to here neighbours are told."""
+    imt: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """With merging: the share of events that a merger may carry in vain."""
+    token_file: Path | None = None
+    """What neighbours show each other. Needed where others than programs of this machine reach `listen`."""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_ca: Path | None = None
+    """Who must have signed neighbours' certificates."""
+    queue_events: Positive = 1_000_000
+    """Events that may wait for one neighbour."""
+    queue_bytes: Positive = 256 << 20
+    overflow: Literal["block", "drop"] = "block"
+    """Past that: nothing more goes out to the network until there is room, or the oldest become dead letters."""
+
+    @property
+    def wanted(self) -> bool:
+        return bool(self.listen or self.links)
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class Settings:
     """Everything a server was told. Frozen; goes to the pipeline process as JSON (`to_json`, `from_json`)."""
 
@@ -164,6 +195,7 @@ class Settings:
     limits: LimitSettings = LimitSettings()
     delivery: DeliverySettings = DeliverySettings()
     retention: RetentionSettings = RetentionSettings()
+    broker: BrokerSettings = BrokerSettings()
 
     def __post_init__(self) -> None:
         if self.default_validity > self.max_validity:

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
 from tamis.pipeline.session import require_spark
+from tamis.schema import Schema
 from tamis.service.api import create_app
 from tamis.service.api.head_limit import HeadLimit
 from tamis.service.api.known_host import KnownHost
@@ -24,11 +25,14 @@ from tamis.service.api.schema_file import settle_schema
 from tamis.service.api.service import Service
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.delivery import Delivery
-from tamis.service.log import open_log
+from tamis.service.log import EventLog, open_log
 from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.matching import Supervisor
 from tamis.service.offering import Offering
 from tamis.service.store import Store
+
+if TYPE_CHECKING:
+    from tamis.service.brokering import Bridge
 
 Announce = Callable[[str], None]
 
@@ -108,7 +112,24 @@ def assemble(settings: Settings) -> Service:
         store.close()
         raise
     delivery = Delivery(store, settings, offering=offering)
-    return Service(settings, store, log, delivery, Supervisor(settings), schema, version, offering)
+    bridge = _bridge(settings, schema, store, log, offering)
+    return Service(settings, store, log, delivery, Supervisor(settings), schema, version, offering, bridge)
+
+
+def _bridge(settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> Bridge | None:
+    """The way to a network of brokers, if the settings ask for one: only then gRPC is needed."""
+    if not settings.broker.wanted:
+        return None
+    try:
+        from tamis.service.brokering import open_bridge
+
+        return open_bridge(settings, schema, store, log, offering)
+    except ModuleNotFoundError as error:
+        store.close()
+        raise ConfigurationError(f"a network of brokers needs {error.name}: pip install 'tamis[broker]'") from error
+    except BaseException:
+        store.close()
+        raise
 
 
 def require_operators(store: Store, offering: Offering) -> None:

@@ -30,6 +30,7 @@ class PolicyName(StrEnum):
 
     simple = "simple"
     covering = "covering"
+    merging = "merging"
 
 
 class OverflowName(StrEnum):
@@ -66,6 +67,13 @@ def run(
     policy: Annotated[
         PolicyName, typer.Option("--policy", help="How much of what is asked for goes on to neighbours.")
     ] = PolicyName.covering,
+    imt: Annotated[
+        float,
+        typer.Option("--imt", min=0, max=1, help="With merging: the share of events that a merger may carry in vain."),
+    ] = 0.0,
+    merge_every: Annotated[
+        int, typer.Option("--merge-every", min=1, help="With merging: after so many changes of what is asked for.")
+    ] = 100,
     token: TokenOption = None,
     client_token: Annotated[
         Path | None,
@@ -86,6 +94,14 @@ def run(
         OverflowName,
         typer.Option("--overflow", help="Past that: publishers wait, or the oldest events become dead letters."),
     ] = OverflowName.block,
+    for_services: Annotated[
+        bool,
+        typer.Option(
+            "--for-services",
+            help="Carry what services carry to each other.",
+            show_default=False,
+        ),
+    ] = False,
     forget: Annotated[
         list[str] | None,
         typer.Option("--forget", metavar="NAME", help="A neighbour that will not come back.", show_default=False),
@@ -120,18 +136,32 @@ def run(
     from tamis.broker.outbox import Bound
     from tamis.broker.process import BrokerProcess
     from tamis.broker.store import BrokerStore
+    from tamis.routing.merging import MergePolicy
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     if verbose:
         logging.getLogger("tamis").setLevel(logging.INFO)
     if not access.is_encrypted and not all(map(is_loopback, (listen, *(links or ())))):
         warn("connections to other machines are not encrypted; --tls-cert, --tls-key and --tls-ca encrypt them")
-    settings = BrokerSettings(policy=policy.value, link_bound=Bound(queue_events, queue_bytes, overflow.value))
-    broker = Broker(Schema.load(schema), BrokerStore.open(data, name), settings)
+    merging = MergePolicy(imt=imt, every=merge_every)
+    settings = BrokerSettings(
+        policy=policy.value, merging=merging, link_bound=Bound(queue_events, queue_bytes, overflow.value)
+    )
+    broker = Broker(_schema(schema, for_services), BrokerStore.open(data, name), settings)
     for gone in forget or ():
         broker.links.forget(gone)
     clients = access_of(client_token, certificate, key, authority) if client_token is not None else None
     asyncio.run(_serve(BrokerProcess(broker, listen, links or (), access, clients), data))
+
+
+def _schema(file: Path, for_services: bool) -> Schema:
+    schema = Schema.load(file)
+    if not for_services:
+        return schema
+    from tamis.service.brokering.carried_events import network_schema
+    from tamis.service.serving_schema import serving_schema
+
+    return network_schema(serving_schema(schema))
 
 
 async def _serve(process: object, data: Path) -> None:

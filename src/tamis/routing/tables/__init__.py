@@ -3,10 +3,10 @@
 Advertisements and subscriptions have the same form, so both tables are a `RoutingTable`.
 """
 
-from tamis.routing.tables.change import Change
 from tamis.routing.tables.intersection import intersects
-from tamis.routing.tables.policies import POLICIES, Policy
+from tamis.routing.tables.policies import POLICIES, Policy, policy
 from tamis.routing.tables.routed_filter import RoutedFilter, read_filter
 from tamis.routing.tables.routing_table import RoutingTable
+from tamis.routing.tables.row_change import RowChange
 
-__all__ = ["POLICIES", "Change", "Policy", "RoutedFilter", "RoutingTable", "intersects", "read_filter"]
+__all__ = ["POLICIES", "Policy", "RoutedFilter", "RoutingTable", "RowChange", "intersects", "policy", "read_filter"]

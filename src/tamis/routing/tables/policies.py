@@ -2,87 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
-from tamis.routing.standing import CoveringTable
-from tamis.routing.tables.change import Change
+from tamis.language import print_filter
+from tamis.routing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding
+from tamis.routing.merging import MergePolicy, MergingTable
 from tamis.routing.tables.routed_filter import RoutedFilter
+from tamis.routing.tables.row_change import RowChange
 from tamis.schema import Schema
 
+Policy = Callable[[Schema], Forwarding]
 
-class Reduction(Protocol):
-    """A set of filters, and the part of it, or what stands for it, that is forwarded.
+_SIMPLE: Final = "simple"
+_COVERING: Final = "covering"
+_MERGING: Final = "merging"
+POLICIES: Final = (_SIMPLE, _COVERING, _MERGING)
 
-    Whatever matches a filter of the set matches one that is forwarded. What is forwarded depends on the set alone, not
-    on the order in which it came about.
+
+def policy(name: str, merging: MergePolicy | None = None) -> Policy:
+    """One of `POLICIES`; `merging` says when filters are merged and how far, where they are."""
+    if name == _SIMPLE:
+        return lambda schema: SimpleForwarding()
+    if name == _COVERING:
+        return CoveringForwarding
+    if name == _MERGING:
+        return lambda schema: MergingTable(schema, merging)
+    raise ValueError(f"there is no policy {name!r}; there are {', '.join(POLICIES)}")
+
+
+class Reduction:
+    """A set of filters by their texts, and what is forwarded of it, or stands for it, by text too.
+
+    Whatever matches a filter of the set matches one that is forwarded.
     """
 
-    @property
-    def forwarded(self) -> Mapping[str, RoutedFilter]:
-        """By text."""
+    def __init__(self, schema: Schema, policy: Policy) -> None:
+        self._schema = schema
+        self._forwarding = policy(schema)
+        self._texts: dict[str, str] = {}  # of what is forwarded, by its id: a filter's text, or a merger's name
+        self._counts: dict[str, int] = {}
+        self.forwarded: dict[str, RoutedFilter] = {}
 
-    def change(self, added: Iterable[RoutedFilter], removed: Sequence[RoutedFilter]) -> Change:
+    def change(self, added: Iterable[RoutedFilter], removed: Iterable[RoutedFilter]) -> RowChange:
         """Takes filters in that are not in the set, and those out that are; returns what is forwarded differently."""
-
-
-Policy = Callable[[Schema], Reduction]
-
-
-class Simple:
-    """Everything is forwarded."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._filters: dict[str, RoutedFilter] = {}
-
-    @property
-    def forwarded(self) -> Mapping[str, RoutedFilter]:
-        return self._filters
-
-    def change(self, added: Iterable[RoutedFilter], removed: Sequence[RoutedFilter]) -> Change:
-        new, gone = tuple(added), tuple(filter.text for filter in removed)
-        for text in gone:
-            del self._filters[text]
-        self._filters.update((filter.text, filter) for filter in new)
-        return Change(new, gone)
-
-
-class Covering:
-    """Only what nothing else in the set covers; of filters that say the same in other words, the first to come."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._table = CoveringTable(schema)
-        self._filters: dict[str, RoutedFilter] = {}
-        self._roots: dict[str, RoutedFilter] = {}
-
-    @property
-    def forwarded(self) -> Mapping[str, RoutedFilter]:
-        return self._roots
-
-    def change(self, added: Iterable[RoutedFilter], removed: Sequence[RoutedFilter]) -> Change:
-        touched: dict[str, bool] = {}  # whether it was a root before
-        for filter in added:
-            self._filters[filter.text] = filter
-            inserted = self._table.insert(filter.text, filter.form)
-            if inserted.root:
-                touched.setdefault(filter.text, False)
-            for text in inserted.covers:
-                touched.setdefault(text, True)
-        for filter in removed:
-            ended = self._table.remove(filter.text)
-            if ended.root:
-                touched.setdefault(filter.text, True)
-            for text in ended.uncovered:
-                touched.setdefault(text, False)
-        now = {text: self._table.is_root(text) for text in touched}
-        gained = tuple(self._filters[text] for text, was in touched.items() if now[text] and not was)
-        lost = tuple(text for text, was in touched.items() if was and not now[text])
+        known: dict[str, RoutedFilter] = {}
+        before: dict[str, bool] = {}
+        changes = [self._forwarding.insert(filter.text, filter.form) for filter in added]
+        changes += [self._forwarding.remove(filter.text) for filter in removed]
+        for change in changes:
+            for id, form in change.subscribe:
+                # A merger may say in the same words what a filter said before it.
+                text = self._texts[id] = id if id in self._forwarding else print_filter(form, self._schema)
+                before.setdefault(text, text in self._counts)
+                known[text] = RoutedFilter(text, form)
+                self._counts[text] = self._counts.get(text, 0) + 1
+            for id in change.unsubscribe:
+                text = self._texts.pop(id)
+                before.setdefault(text, text in self._counts)
+                self._counts[text] -= 1
+                if not self._counts[text]:
+                    del self._counts[text]
+        gained = tuple(known[text] for text, was in before.items() if not was and text in self._counts)
+        lost = tuple(text for text, was in before.items() if was and text not in self._counts)
         for text in lost:
-            del self._roots[text]
-        self._roots.update((filter.text, filter) for filter in gained)
-        for filter in removed:
-            del self._filters[filter.text]
-        return Change(gained, lost)
+            del self.forwarded[text]
+        self.forwarded.update((filter.text, filter) for filter in gained)
+        return RowChange(gained, lost)
 
-
-POLICIES: Final[Mapping[str, Policy]] = {"simple": Simple, "covering": Covering}
+    def expect(self, gates: Mapping[str, RoutedFilter]) -> None:
+        """Only events that match one of these will come from where the filters are forwarded to."""
+        if isinstance(self._forwarding, MergingTable):
+            self._forwarding.advertise([gate.form for gate in gates.values()])

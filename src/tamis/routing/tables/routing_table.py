@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from tamis.routing.tables.change import Change
 from tamis.routing.tables.intersection import intersects
 from tamis.routing.tables.policies import Policy, Reduction
 from tamis.routing.tables.routed_filter import RoutedFilter
+from tamis.routing.tables.row_change import RowChange
 from tamis.schema import Schema
 
 
@@ -69,7 +69,7 @@ class RoutingTable:
 
     def add_target(self, target: str, gates: Iterable[RoutedFilter] = ()) -> None:
         """From now on everything that came from others goes to the target too."""
-        self._targets[target] = new = _Target(self._schema, self._policy(self._schema), self._gated)
+        self._targets[target] = new = _Target(self._schema, Reduction(self._schema, self._policy), self._gated)
         new.open(gates, ())
         mine = self._rows.get(target, {})
         new.offer([filter for text, filter in self._filters.items() if self._hops_with[text] > (text in mine)], ())
@@ -77,7 +77,7 @@ class RoutingTable:
     def remove_target(self, target: str) -> None:
         del self._targets[target]
 
-    def change(self, hop: str, added: Iterable[RoutedFilter], removed: Iterable[str]) -> dict[str, Change]:
+    def change(self, hop: str, added: Iterable[RoutedFilter], removed: Iterable[str]) -> dict[str, RowChange]:
         """Filters come from a hop, or are withdrawn by it; returns what changes for which target.
 
         The same filter may come from a hop several times, and is there until it is withdrawn as often.
@@ -115,11 +115,11 @@ class RoutingTable:
             del self._rows[hop], self._digests[hop]
         return told
 
-    def open_gates(self, target: str, added: Iterable[RoutedFilter], removed: Iterable[str]) -> Change:
+    def open_gates(self, target: str, added: Iterable[RoutedFilter], removed: Iterable[str]) -> RowChange:
         """Gates of a target come or go; returns what changes for it."""
         return self._targets[target].open(added, removed)
 
-    def _offer(self, target: str, hop: str, gained: list[str], lost: list[str]) -> Change:
+    def _offer(self, target: str, hop: str, gained: list[str], lost: list[str]) -> RowChange:
         """What a target does not itself hold, and nobody but this hop holds, comes or goes with it."""
         theirs = self._rows.get(target, {})
         new = [self._filters[t] for t in gained if self._hops_with[t] - (t in theirs) == 1]
@@ -143,7 +143,7 @@ class _Target:
         self._gates: dict[str, RoutedFilter] = {}
         self._support: dict[str, str] = {}
 
-    def offer(self, added: Iterable[RoutedFilter], removed: Iterable[RoutedFilter]) -> Change:
+    def offer(self, added: Iterable[RoutedFilter], removed: Iterable[RoutedFilter]) -> RowChange:
         gone = [filter for filter in removed if self._offered.pop(filter.text, None) is not None]
         new = list(added)
         self._offered.update((filter.text, filter) for filter in new)
@@ -152,12 +152,13 @@ class _Target:
         dropped = [filter for filter in gone if self._support.pop(filter.text, None) is not None]
         return self._reduce([filter for filter in new if self._admit(filter, self._gates.values())], dropped)
 
-    def open(self, added: Iterable[RoutedFilter], removed: Iterable[str]) -> Change:
+    def open(self, added: Iterable[RoutedFilter], removed: Iterable[str]) -> RowChange:
         closed = set(removed)
         for text in closed:
             self._gates.pop(text, None)
         new = list(added)
         self._gates.update((gate.text, gate) for gate in new)
+        self.reduction.expect(self._gates)
         admitted, dropped = [], []
         if closed:
             for text in [text for text, gate in self._support.items() if gate in closed]:
@@ -177,9 +178,9 @@ class _Target:
                 return True
         return False
 
-    def _reduce(self, added: list[RoutedFilter], removed: list[RoutedFilter]) -> Change:
+    def _reduce(self, added: list[RoutedFilter], removed: list[RoutedFilter]) -> RowChange:
         if not added and not removed:
-            return Change()
+            return RowChange()
         told = self.reduction.change(added, removed)
         for text in (*(filter.text for filter in told.added), *told.removed):
             self.digest.toggle(text)

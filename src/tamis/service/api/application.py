@@ -18,6 +18,7 @@ from tamis.service.api import (
     events,
     filters,
     keys,
+    network,
     operators,
     probes,
     problems,
@@ -79,6 +80,7 @@ def build(service: Service) -> FastAPI:
         schemas,
         advertisements,
         keys,
+        network,
         status,
         probes,
     ):

@@ -39,6 +39,8 @@ class Running:
         service.supervisor.on_batch(self._hear)
         await service.delivery.start()
         await service.supervisor.start()
+        if service.bridge is not None:
+            await service.bridge.start(service.meter.accepted)
         work: dict[str, tuple[float, Callable[[], object]]] = {
             "expiry": (_EXPIRY_SECONDS, lambda: expire(service)),
             "schema": (_SCHEMA_SECONDS, lambda: refresh(service)),
@@ -55,6 +57,8 @@ class Running:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._service.bridge is not None:
+            await self._service.bridge.stop()
         # What the pipeline records meanwhile is delivered after the next start.
         await asyncio.gather(self._service.supervisor.stop(), self._service.delivery.stop())
 

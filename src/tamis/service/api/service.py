@@ -18,6 +18,7 @@ from tamis.service.configuration import Settings
 from tamis.service.offering import NOTHING, Offering
 
 if TYPE_CHECKING:
+    from tamis.service.brokering import Bridge
     from tamis.service.delivery import Delivery
     from tamis.service.log import EventLog
     from tamis.service.matching import Supervisor
@@ -47,6 +48,7 @@ class Service:
         schema: Schema,
         schema_version: int,
         offering: Offering = NOTHING,
+        bridge: Bridge | None = None,
     ) -> None:
         self.settings = settings
         self.limits = settings.limits
@@ -55,6 +57,7 @@ class Service:
         self.delivery = delivery
         self.supervisor = supervisor
         self.offering = offering
+        self.bridge = bridge  # to a network of brokers, if the server is part of one
         self.key_ring = KeyRing(store.keys.find)
         self.metrics = Metrics()
         self.meter = Meter()

@@ -30,6 +30,11 @@ class SpoolLog:
         if write:
             self._opened()
 
+    @property
+    def folder(self) -> Path:
+        """Where the events are."""
+        return self._folder
+
     async def append(self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None) -> Receipt:
         """See EventLog. Appends that come together share one write and one fsync."""
         writer = self._writer

@@ -34,7 +34,7 @@ def read_arrow(body: bytes, most_rows: int, most_bytes: int) -> pa.Array:
                 room -= sum(map(weight, rows.columns))
                 if room < 0:
                     raise _too_much(most_bytes)
-                texts += [_text(row) for row in rows.to_pylist()]
+                texts += [row_text(row) for row in rows.to_pylist()]
                 if len(texts) > most_rows:
                     break
     except (pa.ArrowException, OSError, ValueError, OverflowError, UnicodeDecodeError, TypeError) as error:
@@ -46,7 +46,8 @@ def _too_much(most_bytes: int) -> Problem:
     return Problem(413, "too-large", f"the rows come to more than {most_bytes:,} bytes; send fewer at a time")
 
 
-def _text(row: dict[str, Any]) -> str:
+def row_text(row: dict[str, Any]) -> str:
+    """A row as JSON, without what is absent."""
     present = {name: value for name, value in row.items() if value is not None}
     return orjson.dumps(present, default=_plain, option=orjson.OPT_UTC_Z).decode()
 

@@ -10,6 +10,7 @@ import { showSubscriptions } from "./pages/subscriptions.js";
 import { showEditor } from "./pages/editor.js";
 import { showOperators } from "./pages/operators.js";
 import { showSchema } from "./pages/schema.js";
+import { showNetwork } from "./pages/network.js";
 import { showHealth } from "./pages/health.js";
 
 const element = (id) => document.getElementById(id);
@@ -23,6 +24,7 @@ const places = new Places(element("main"), element("places"), {
   editor: { title: "Filter editor", label: "Editor", show: showEditor },
   operators: { title: "Operators", label: "Operators", show: showOperators },
   schema: { title: "Schema", label: "Schema", show: showSchema },
+  network: { title: "Network", label: "Network", show: showNetwork },
   health: { title: "Delivery and health", label: "Health", show: showHealth },
 });
 

@@ -28,6 +28,7 @@ export const tryFilter = (filter, signal) => call("POST", "filters/try", { body:
 export const startBacktest = (filter, signal) => call("POST", "backtests", { body: { filter }, signal });
 export const backtest = (id, signal) => call("GET", path("backtests", id), { signal });
 
+export const network = (signal) => call("GET", "network", { signal });
 export const operators = (signal) => call("GET", "operators", { signal });
 
 export const schema = (signal) => call("GET", "schema", { signal });

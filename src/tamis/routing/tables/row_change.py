@@ -8,7 +8,7 @@ from tamis.routing.tables.routed_filter import RoutedFilter
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChange:
     """What comes to a set of filters and what leaves it, at once: nothing is in both, and neither without the other."""
 
     added: tuple[RoutedFilter, ...] = ()

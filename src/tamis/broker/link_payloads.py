@@ -1,0 +1,192 @@
+"""Bulky values on links: each goes over a link once, and by name from then on (CN*, Chandramouli and Yang 2008, §5).
+
+The queue to a neighbour has every value; what goes by name is decided when a message is sent. Who lacks a value asks
+the neighbour that sent its name: the message it belongs to is in that neighbour's queue until it is acknowledged, so
+that the answer is always there. Directory and repository are those of the simulator's nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tamis.broker.encoding import MessageError, decode, encode
+from tamis.broker.messages import Batch, Holds, Supply, Want
+from tamis.dissemination.payloads import (
+    Acknowledge,
+    Action,
+    Ask,
+    Carried,
+    Deliver,
+    Lost,
+    Parcel,
+    PayloadNode,
+    Send,
+    payload_id,
+)
+
+_LINKS: Final = 1_024
+_NUMBER_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A message all of whose values are there."""
+
+    link: str
+    batch: Batch
+    size: int
+    contents: dict[bytes, bytes]
+
+
+@dataclass(slots=True)
+class Answers:
+    """What follows from something: messages to neighbours, by link, and batches that can go on, in order."""
+
+    messages: list[tuple[str, Holds | Want]] = field(default_factory=list)
+    whole: list[Whole] = field(default_factory=list)
+    broken: dict[str, None] = field(default_factory=dict)
+    """Links whose sessions cannot go on."""
+
+
+class LinkPayloads:
+    """The payload node of a broker, and what is under way over its links."""
+
+    def __init__(self, name: str, repository: int) -> None:
+        self._node = PayloadNode(name, _LINKS, repository=repository)
+        self._numbers: dict[str, int] = {}
+        self._under_way: dict[str, dict[int, dict[bytes, bytes]]] = {}
+        self._arrived: dict[bytes, tuple[str, Batch, int]] = {}
+        self._count = 0
+        self.named = 0
+
+    def begin(self, link: str) -> None:
+        """A session begins: what the neighbour had, it may not have any more."""
+        self._node.forget(self._number(link))
+        self._under_way[link] = {}
+
+    def end(self, link: str) -> Answers:
+        """A session ends: what it sent and was not whole is sent again in the next one."""
+        self._under_way.pop(link, None)
+        answers = Answers()
+        for ticket, (source, batch, _) in list(self._arrived.items()):
+            if source == link:
+                del self._arrived[ticket]
+                for text in batch.payloads:
+                    self._do(self._node.refused(bytes.fromhex(text)), answers)
+        return answers
+
+    # What is sent.
+
+    def outgoing(self, link: str, body: bytes) -> bytes:
+        """A message of the queue as it goes over a link: without values that the neighbour has."""
+        batch = decode(body)
+        assert isinstance(batch, Batch)
+        if not batch.payloads:
+            return body
+        contents = _contents(batch)
+        payloads = tuple(Carried(id, content, self._node.address) for id, content in contents.items())
+        actions = self._node.receive(Parcel(b"", payloads), [self._number(link)])
+        (sent,) = (action for action in actions if isinstance(action, Send))
+        going = {carried.id: carried.content for carried in sent.parcel.payloads if carried.content is not None}
+        if len(going) == len(contents):
+            return body
+        self.named += len(contents) - len(going)
+        self._under_way.setdefault(link, {})[batch.position] = contents
+        return encode(with_contents(batch, batch.events[: batch.slim], contents, going))
+
+    def acknowledged(self, link: str, position: int) -> None:
+        """The neighbour has everything up to this position."""
+        waiting = self._under_way.get(link, {})
+        for each in [each for each in waiting if each <= position]:
+            del waiting[each]
+
+    def held(self, link: str, ids: Iterable[str]) -> None:
+        """The neighbour has these values now."""
+        self._node.acknowledged(self._number(link), [bytes.fromhex(id) for id in ids])
+
+    def wanted(self, link: str, want: Want) -> Supply:
+        """The neighbour has forgotten a value that it was sent the name of."""
+        id = bytes.fromhex(want.id)
+        for contents in self._under_way.get(link, {}).values():
+            if id in contents:
+                return Supply(want.id, contents[id])
+        content = self._node.asked(id)
+        if content is None:
+            raise MessageError("a value was asked for that was not sent")
+        return Supply(want.id, content)
+
+    # What comes.
+
+    def arrived(self, link: str, batch: Batch, size: int) -> Answers:
+        """A message came; it is whole now, or when values that it lacks have come."""
+        answers = Answers()
+        self._count += 1
+        ticket = self._count.to_bytes(_NUMBER_BYTES, "big")
+        self._arrived[ticket] = (link, batch, size)
+        there = _contents(batch)
+        if any(payload_id(content) != id for id, content in there.items()):
+            raise MessageError("a value is not what it is called")
+        ids = dict.fromkeys(bytes.fromhex(text) for text in batch.payloads)
+        payloads = tuple(Carried(id, there.get(id), link) for id in ids)
+        number = self._number(link)
+        self._do(self._node.receive(Parcel(ticket, payloads), (), came_by=number, deliver=True), answers)
+        return answers
+
+    def supplied(self, supply: Supply) -> Answers:
+        """A value came that was asked for."""
+        answers = Answers()
+        self._do(self._node.supplied(bytes.fromhex(supply.id), supply.events), answers)
+        return answers
+
+    def _do(self, actions: Iterable[Action], answers: Answers) -> None:
+        for action in actions:
+            match action:
+                case Acknowledge():
+                    name = next(name for name, number in self._numbers.items() if number == action.link)
+                    answers.messages.append((name, Holds(tuple(id.hex() for id in action.ids))))
+                case Ask():
+                    answers.messages.append((action.address, Want(action.id.hex())))
+                case Deliver():
+                    found = self._arrived.pop(action.parcel.body, None)
+                    if found is not None:
+                        payloads = action.parcel.payloads
+                        contents = {each.id: each.content for each in payloads if each.content is not None}
+                        answers.whole.append(Whole(*found, contents))
+                case Lost():
+                    # It had been asked for over a link that is gone, or the answer was another: all of it comes again.
+                    if (lost := self._arrived.pop(action.parcel.body, None)) is not None:
+                        answers.broken[lost[0]] = None
+                case Send():
+                    raise AssertionError("what is sent was asked for by `outgoing`")
+        # What came behind something that was lost would be taken for all there is.
+        answers.whole = [whole for whole in answers.whole if whole.link not in answers.broken]
+
+    def _number(self, link: str) -> int:
+        if link not in self._numbers and len(self._numbers) == _LINKS:
+            raise MessageError(f"a broker has {_LINKS:,} links at most")
+        return self._numbers.setdefault(link, len(self._numbers))
+
+
+def with_contents(batch: Batch, slim: bytes, contents: dict[bytes, bytes], going: dict[bytes, bytes]) -> Batch:
+    """The message with these of its values."""
+    sizes = tuple(len(going[id]) if id in going else -1 for id in contents)
+    names = tuple(id.hex() for id in contents)
+    return replace(batch, slim=len(slim), payloads=names, sizes=sizes, events=b"".join((slim, *going.values())))
+
+
+def _contents(batch: Batch) -> dict[bytes, bytes]:
+    """The values that came with a message, by name."""
+    if len(batch.sizes) != len(batch.payloads) or not 0 <= batch.slim <= len(batch.events):
+        raise MessageError("the values of this message are not said rightly")
+    place, found = batch.slim, {}
+    for text, size in zip(batch.payloads, batch.sizes, strict=True):
+        try:
+            id = bytes.fromhex(text)
+        except ValueError as error:
+            raise MessageError(f"{text!r:.80} names no value") from error
+        if size >= 0:
+            found[id] = batch.events[place : place + size]
+            place += size
+    return found

@@ -1,0 +1,213 @@
+"""A service's own broker, and its client there: the log goes out, what others publish comes into the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from tamis.broker.access import Access
+from tamis.broker.broker import Broker
+from tamis.broker.broker import BrokerSettings as Routing
+from tamis.broker.client import BrokerAway, BrokerClient, BrokerRefusal
+from tamis.broker.outbox import Bound
+from tamis.broker.process import BrokerProcess
+from tamis.broker.store import BrokerStore
+from tamis.pipeline.spool import SpoolReader
+from tamis.routing.merging import MergePolicy
+from tamis.schema import Schema
+from tamis.service.brokering.carried_events import incoming, network_schema, outgoing
+from tamis.service.brokering.wanted_filters import WantedFilters
+from tamis.service.configuration import ConfigurationError, Settings
+from tamis.service.log import EventLog, NotAppended
+from tamis.service.log.spool_log import SpoolLog
+from tamis.service.offering import Offering
+from tamis.service.store import Store
+
+_logger: Final = logging.getLogger("tamis.service")
+
+CLIENT: Final = "service"
+_EVERYTHING: Final = "everything"
+_PAUSE: Final = 0.2
+_ROWS: Final = 5_000
+_STEP: Final = 1_000  # filters said at a time
+_PATIENCE: Final = 60.0
+
+
+class Bridge:
+    """A service in a network of brokers, from `start` to `stop`.
+
+    Its broker runs on a thread of its own. Three more speak to it as a client: one tells it what the store's
+    subscriptions ask for, one publishes what is new on the log, and one appends to the log what comes. A publish has
+    a number by the log's, one more than that of the event after it, and the broker remembers the last: so it goes on
+    where it was. What
+    comes is appended under a key made of its name in the network, so that nothing is appended twice.
+    """
+
+    def __init__(self, settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> None:
+        if not isinstance(log, SpoolLog):
+            raise ConfigurationError("a network of brokers needs a log of the service's own: a spool, not Kafka")
+        given = settings.broker
+        self._schema = network_schema(schema)
+        self._log = log
+        self._reader = SpoolReader(log.folder)
+        limits = settings.limits.filter
+        self._wanted = WantedFilters(store, self._schema, limits, lambda: offering.signatures(schema))
+        routing = Routing(
+            policy=given.policy,
+            merging=MergePolicy(imt=given.imt, every=100),
+            link_bound=Bound(given.queue_events, given.queue_bytes, given.overflow),
+            client_bound=Bound(overflow="block"),
+        )
+        self._access = Access.read(given.token_file, given.tls_cert, given.tls_key, given.tls_ca)
+        broker = Broker(self._schema, BrokerStore.open(settings.state / "broker", given.name), routing)
+        self._listen, self._links = given.listen or None, list(given.links)
+        self._broker = broker
+        self._process: BrokerProcess | None = None
+        self._client: BrokerClient | None = None
+        self._threads: list[threading.Thread] = []
+        self._ended = threading.Event()
+        self._heard: Callable[[int, int], None] = lambda end, partition: None
+        self.error: str | None = None
+
+    async def start(self, heard: Callable[[int, int], None]) -> str | None:
+        """Returns the address that is listened at; `heard` is told how far the log goes whenever something came."""
+        self._heard = heard
+        ready: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._begin(self._run, ready)
+        address = await ready
+        assert self._process is not None
+        self._client = BrokerClient(self._process.speak, CLIENT, echo=False, timeout=None)
+        for work in (self._tell, self._publish, self._take):
+            self._begin(self._keep, work)
+        return address
+
+    async def stop(self) -> None:
+        """Ends in order; what is under way is kept by the broker."""
+        self._ended.set()
+        if self._client is not None and self._process is not None:
+            await asyncio.to_thread(self._client.close)
+            self._process.stop_soon()
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join, _PATIENCE)
+
+    def status(self) -> dict[str, Any]:
+        """How the broker does; its clients are not in it."""
+        assert self._process is not None
+        told = self._process.status()
+        del told["clients"]
+        return told | {"error": self.error, "address": self._process.address}
+
+    @property
+    def _attached(self) -> BrokerClient:
+        assert self._client is not None
+        return self._client
+
+    def _begin(self, work: Callable[..., None], *given: Any) -> None:
+        thread = threading.Thread(target=work, args=given, name=f"tamis-bridge-{work.__name__}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _run(self, ready: asyncio.Future[str | None]) -> None:
+        """The broker's thread."""
+
+        async def serve() -> None:
+            self._process = BrokerProcess(self._broker, self._listen, self._links, self._access)
+            await self._process.run(lambda address: _resolve(self._loop, ready, address))
+
+        try:
+            asyncio.run(serve())
+        except Exception as error:
+            _logger.exception("the service's broker has ended")
+            self.error = str(error)
+            _resolve(self._loop, ready, error)
+
+    def _keep(self, work: Callable[[], None]) -> None:
+        """Does some work again and again; what fails is logged, and done again."""
+        while not self._ended.is_set():
+            try:
+                work()
+                self.error = None
+            except Exception as error:
+                if self._ended.is_set():
+                    return
+                self.error = str(error)
+                _logger.warning("the network: %s; it is tried again", error, exc_info=not _expected(error))
+            self._ended.wait(_PAUSE)
+
+    def _tell(self) -> None:
+        """What subscriptions ask for, told to the broker as it changes."""
+        client = self._attached
+        held = client.attached().subscriptions
+        if _EVERYTHING not in client.attached().advertisements:
+            client.advertise({_EVERYTHING: "TRUE"})
+        while not self._ended.is_set():
+            self._wanted.refresh()
+            wanted = self._wanted.filters()
+            new, gone = [id for id in wanted if id not in held], [id for id in held if id not in wanted]
+            for some in _in_steps(new):
+                client.subscribe({id: wanted[id] for id in some})
+            for some in _in_steps(gone):
+                client.unsubscribe(some)
+            held = wanted
+            self._ended.wait(_PAUSE)
+
+    def _publish(self) -> None:
+        """What is new on the log."""
+        client = self._attached
+        done = client.attached().published - 1
+        first, end = self._reader.bounds()
+        if done < 0:  # what was published before there was a network stays here
+            done = end
+            client.publish([], number=done + 1)
+        done = max(done, first)  # what is not kept any more cannot go out
+        while not self._ended.is_set():
+            _, end = self._reader.bounds()
+            for records in self._reader.read(done, end, _ROWS) if done < end else ():
+                done += records.num_rows
+                client.publish(outgoing(self._schema, records), number=done + 1)
+            self._ended.wait(_PAUSE)
+
+    def _take(self) -> None:
+        """What comes, onto the log."""
+        for delivered in self._attached.deliveries(timeout=1.0):
+            ids, bodies = incoming(delivered)
+            key = f"network\0{delivered.origin}\0{delivered.epoch}\0{delivered.number}"
+            while True:
+                appending = self._log.append(ids, bodies, key=key)
+                try:
+                    receipt = asyncio.run_coroutine_threadsafe(appending, self._loop).result()
+                    break
+                except NotAppended as error:
+                    self.error = str(error)
+                    if self._ended.wait(1.0):
+                        return
+            if not receipt.repeated:
+                self._loop.call_soon_threadsafe(self._heard, receipt.first + receipt.count, receipt.partition)
+
+
+def open_bridge(settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> Bridge | None:
+    """The bridge that the settings ask for, if they do."""
+    return Bridge(settings, schema, store, log, offering) if settings.broker.wanted else None
+
+
+def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], outcome: object) -> None:
+    def settle() -> None:
+        if not future.done():
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+    loop.call_soon_threadsafe(settle)
+
+
+def _in_steps(ids: list[str]) -> list[list[str]]:
+    return [ids[place : place + _STEP] for place in range(0, len(ids), _STEP)]
+
+
+def _expected(error: Exception) -> bool:
+    return isinstance(error, BrokerAway | BrokerRefusal)

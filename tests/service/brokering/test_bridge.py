@@ -1,0 +1,102 @@
+"""Two services linked by their brokers: what is published at one reaches the log of the other, if it asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("grpc", reason="the broker extra is not installed")
+
+from tamis.schema import Schema
+from tamis.service.brokering import Bridge
+from tamis.service.configuration import BrokerSettings, Settings
+from tamis.service.log.spool_log import SpoolLog
+from tamis.service.offering import NOTHING
+from tamis.service.serving_schema import serving_schema
+from tamis.service.store import Store
+from tests.service.store.made import CHEAP
+
+SCHEMA = serving_schema(
+    Schema.from_dict({"attributes": {"price": "integer"}, "event_types": {"sale": {"price": "mandatory"}}})
+)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A service without Spark and HTTP: its store, its log, and its bridge."""
+
+    store: Store
+    log: SpoolLog
+    bridge: Bridge
+
+    @classmethod
+    def open(cls, folder: Path, **broker: Any) -> _Part:
+        settings = replace(Settings(), state=folder, broker=BrokerSettings(**broker))
+        store, log = Store.open(settings.store), SpoolLog(folder / "spool", write=True)
+        return cls(store, log, Bridge(settings, SCHEMA, store, log, NOTHING))
+
+    async def publish(self, *prices: int) -> None:
+        bodies = [json.dumps({"price": price, "unknown": "kept"}) for price in prices]
+        await self.log.append(pa.array([f"e{price}" for price in prices]), pa.array(bodies))
+
+    def prices(self) -> list[int]:
+        return [json.loads(body)["price"] for body in self.log.recent(1_000)["body"].to_pylist()]
+
+    async def close(self) -> None:
+        await self.bridge.stop()
+        await self.log.close()
+        self.store.close()
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+def _filters_told(part: _Part) -> list[int]:
+    return [link["subscriptions_in"] for link in part.bridge.status()["links"]]
+
+
+def test_what_one_publishes_and_the_other_asks_for_is_on_both_logs_once(tmp_path: Path) -> None:
+    async def run() -> None:
+        one = _Part.open(tmp_path / "one", listen="127.0.0.1:0", name="one")
+        await one.publish(1)  # before there was a network: stays here
+        address = await one.bridge.start(lambda end, partition: None)
+        assert address is not None
+        two = _Part.open(tmp_path / "two", links=[address], name="two")
+        heard: list[int] = []
+        await two.bridge.start(lambda end, partition: heard.append(end))
+        two.store.subscriptions.create(replace(CHEAP, text="price < 10", filter="price < 10"))
+        gone, _ = two.store.subscriptions.create(replace(CHEAP, text="price > 50", filter="price > 50"))
+        await _until(lambda: _filters_told(one) == [2])
+        await one.publish(5, 20, 60)
+        await _until(lambda: two.prices() == [5, 60])
+        rows = two.log.recent(2).to_pylist()
+        assert [row["id"] for row in rows] == ["via:one:e5", "via:one:e60"]
+        assert json.loads(rows[0]["body"]) == {"price": 5, "unknown": "kept"}
+        assert heard == [2]
+        # What came does not go back, and what nobody asks for any more does not come.
+        two.store.subscriptions.cancel(gone.id)
+        await _until(lambda: _filters_told(one) == [1])
+        await one.publish(70, 7)
+        await _until(lambda: len(two.prices()) == 3)
+        assert two.prices() == [5, 60, 7]
+        assert one.prices() == [1, 5, 20, 60, 70, 7]
+        await two.close()
+        # While the other is away, what it asked for waits for it.
+        await one.publish(8)
+        two = _Part.open(tmp_path / "two", links=[address], name="two")
+        await two.bridge.start(lambda end, partition: None)
+        await _until(lambda: two.prices() == [5, 60, 7, 8])
+        await two.close()
+        await one.close()
+
+    asyncio.run(run())
