@@ -47,7 +47,7 @@ def simulate(
 def _play(trial: Trial, simulation: Simulation, events: int) -> None:
     """A few events first, then as many at a time as keep the messages of a batch few."""
     left = min(events, trial.workload.events - trial.played)
-    batch = min(left, 16)
+    batch = min(left, 16, trial.workload.r_rows)
     while left > 0:
         changes = trial.next(min(batch, left))
         left -= min(batch, left)
@@ -55,4 +55,5 @@ def _play(trial: Trial, simulation: Simulation, events: int) -> None:
         messages = trial.scheme.change(changes)
         simulation.carry(messages)
         each = max(1, len(messages.table)) / max(1, len(changes) // 2)
-        batch = max(1, min(4_096, int(AT_ONCE / each)))
+        # A row that comes cannot go in the same batch.
+        batch = max(1, min(4_096, int(AT_ONCE / each), trial.workload.r_rows))

@@ -11,7 +11,7 @@ from tamis.dissemination.links.network import LEAVES
 from tamis.dissemination.payloads.kernels import Store
 from tamis.dissemination.payloads.store import DIRECTORY, REPOSITORY, store_of
 from tamis.dissemination.post import EVERYBODY, Post
-from tamis.dissemination.regions import Integers, Mask
+from tamis.dissemination.regions import Floats, Integers, Mask
 from tamis.dissemination.trees import Way, way_for
 from tamis.dissemination.zones import ZoneNetwork
 from tamis.errors import TamisError
@@ -71,6 +71,7 @@ class Simulation:
         star: Star | None = None,
         counting: bool = False,
         leaves: int | None = LEAVES,
+        load: Floats | None = None,
         seed: int = 1,
     ) -> None:
         if network not in NETWORKS:
@@ -78,7 +79,7 @@ class Simulation:
         self.shape, self.overlay, self.payload = shape, overlay, payload
         self.payloads = PayloadNumbers(shape)
         self._star, self._counting, self._leaves = star, counting or star is not None, leaves
-        self._kind = network
+        self._kind, self._load = network, load
         rng = np.random.default_rng([seed, 22])
         # The server's node is the overlay's node 0, wherever its zone is.
         self._dealt: Integers = np.concatenate([[0], 1 + rng.permutation(overlay.nodes - 1)])
@@ -142,7 +143,7 @@ class Simulation:
         nodes = self.overlay.nodes
         network: ZoneNetwork | LinkNetwork
         if self._kind == "zones":
-            network = ZoneNetwork(space.points, nodes, space.members)
+            network = ZoneNetwork(space.points, nodes, space.members, self._load)
             dealt = self._dealt.copy()
             at_server = int(np.flatnonzero(dealt == 0)[0])
             dealt[[at_server, network.home]] = dealt[[network.home, at_server]]
