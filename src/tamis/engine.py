@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import Delta
+from tamis.joins.result_changes import ResultChanges
 from tamis.joins.server import JoinServer
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
 from tamis.language.cutting import is_proper
@@ -69,10 +70,19 @@ Operators: TypeAlias = Iterable[Operator | str]
 
 @dataclass(frozen=True, slots=True)
 class JoinChanges:
-    """What a batch of events did to joins: how the content of each affected one changed, and the events refused."""
+    """What a batch of events did to joins, and the events refused."""
 
-    by_subscription: dict[str, Delta]
+    results: ResultChanges
     refused: list[Violation]
+
+    @property
+    def by_subscription(self) -> dict[str, Delta]:
+        """How the content of each affected subscription changed, by id."""
+        return self.results.by_subscription
+
+    def to_arrow(self) -> list[pa.Table]:
+        """The same as tables of `subscription`, `change` (added or removed), `event` and `row`, one a form of rows."""
+        return self.results.tables
 
 
 class Index:
@@ -124,7 +134,7 @@ class Index:
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> JoinChanges:
         """Makes the changes of tables that events ask for, and says how the content of joins changed."""
         applied = self._joins.apply(events)
-        return JoinChanges(self._joins.notifications(applied), applied.refused)
+        return JoinChanges(self._joins.results(applied), applied.refused)
 
     def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added."""
@@ -281,7 +291,7 @@ def compile(
     return index
 
 
-def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Texts, dict[str, str]]:
+def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Texts, Mapping[str, str] | pa.Table]:
     """The filters, and the joins, of which there are none where there are no tables."""
     if not schema.tables:
         return subscriptions, {}
@@ -293,9 +303,10 @@ def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Tex
     if not found.any():
         return subscriptions, {}
     mask = pa.array(found)
-    joins = dict(zip(ids.filter(mask).to_pylist(), pc.filter(texts, mask).to_pylist(), strict=True))
+    joins = pa.table({"id": ids, "filter": texts}).filter(mask)
     if isinstance(subscriptions, Mapping):
-        return {id: text for id, text in subscriptions.items() if id not in joins}, joins
+        pairs = zip(subscriptions.items(), found.tolist(), strict=True)
+        return {id: text for (id, text), is_join in pairs if not is_join}, joins
     return pa.table({"id": ids, "filter": texts}).filter(pa.array(~found)), joins
 
 
