@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import Delta
+from tamis.joins.explanation import JoinExplanation, explain_join
 from tamis.joins.result_changes import ResultChanges
+from tamis.joins.saved import open_joins, save_joins
 from tamis.joins.server import JoinServer
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
 from tamis.language.cutting import is_proper
@@ -61,6 +63,7 @@ AUTO: Final = "auto"
 _CHOSEN: Final = "columnar"
 FORMAT = 1
 CALLING_FORMAT = 2  # with operators, which those that write the first know nothing of
+JOINS_FORMAT = 3  # with tables, and the joins over them
 _ABOUT = "index.json"
 
 Texts: TypeAlias = Mapping[str, str] | pa.Table | pa.RecordBatch
@@ -166,14 +169,15 @@ class Index:
         self._matcher.remove([id for id in given if id in self._matcher] if self._calling is not None else given)
         self.version += 1
 
-    def explain(self, event: Mapping[str, object], id: str) -> Explanation:
+    def explain(self, event: Mapping[str, object], id: str) -> Explanation | JoinExplanation:
         """Every condition of a subscription on one event: held, failed, or absent; and the first to fail.
 
-        Of a subscription that calls operators also what was evaluated, in which order, and what that decided.
+        Of a subscription that calls operators also what was evaluated, in which order, and what that decided. Of a join
+        the conditions on the event's table, and what the event would be joined with as the tables are now.
         """
         text = self.text(id)
         if id in self._joins:
-            raise SubscriptionError(f"{id!r} joins tables, so that no single event decides; ask index.joins.content")
+            return explain_join(self._joins, id, event)
         if self._calling and id in self._calling:
             return self._calling.explain(self.schema.to_arrow([event]), id)
         return explain(text, event, self.schema, self._limits)
@@ -215,8 +219,6 @@ class Index:
         folder = Path(path)
         if folder.exists():
             raise IndexFileError(f"{folder} exists already; save to a new folder")
-        if len(self._joins):
-            raise IndexFileError("an index with joins is not saved yet: its tables live in memory only")
         temporary = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -226,6 +228,8 @@ class Index:
             about |= {"limits": asdict(self._limits)}
             if self._calling is not None:
                 about |= {"format": CALLING_FORMAT, "operators": self._calling.save(temporary)}
+            if self.schema.tables:
+                about |= {"format": JOINS_FORMAT, "joins": save_joins(self._joins, temporary)}
             text = json.dumps(about | {"checksum": _checksum(about)})
             (temporary / _ABOUT).write_text(text, encoding="utf-8")
             _flush(temporary / _ABOUT)
@@ -248,7 +252,10 @@ class Index:
         schema, limits = Schema.from_dict(about["schema"]), Limits(**about["limits"])
         matcher = MATCHERS[about["matcher"]].open(folder, schema, verify)
         calling = CallingPart.open(folder, about.get("operators"), operators, schema, limits)
-        return cls(schema, matcher, limits, calling)
+        index = cls(schema, matcher, limits, calling)
+        if "joins" in about:
+            open_joins(index.joins, folder, about["joins"], verify)
+        return index
 
 
 def compile(
@@ -368,7 +375,7 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
-        newer = version > CALLING_FORMAT
+        newer = version > JOINS_FORMAT
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexFileError(f"{folder} is no saved index, or a damaged one: {error}") from error
     if newer or name not in MATCHERS:

@@ -41,6 +41,19 @@ class Taken:
     same: list[tuple[Integers, Integers]]
 
 
+@dataclass(frozen=True, slots=True)
+class TableRecord:
+    """A table as it is: its rows, the one that changed last at the end, and what its retention goes by.
+
+    `arrivals` numbers the rows of a table without a key, `arrived` counts all that ever came.
+    """
+
+    rows: pa.RecordBatch
+    arrivals: list[int] | None
+    arrived: int
+    latest: int | None
+
+
 @dataclass(slots=True)
 class _TableState:
     """The rows of one table by identity, the one that changed last at the end, with their numbers."""
@@ -225,6 +238,32 @@ class Intake:
         for place, edge in enumerate(edges):
             keys[:, place] = self._join_keys(own, edge.attributes)
         return values, keys
+
+    def record(self, name: str) -> TableRecord:
+        """A table as it is now."""
+        state = self._tables[name]
+        arrivals = None if state.table.key else [int(str(identity[0])) for identity in state.rows]
+        return TableRecord(self.rows(name, self.numbers(name)), arrivals, state.arrived, state.latest)
+
+    def restore(self, name: str, record: TableRecord) -> None:
+        """Makes an empty table what it was when it was recorded; `reload` has to follow."""
+        table = self._schema.tables[name]
+        numbers = np.arange(record.rows.num_rows)
+        state = self._tables[name] = _TableState(table, arrived=record.arrived, latest=record.latest)
+        if record.arrivals is None:
+            identities: list[Identity] = list(zip(*_language(record.rows, table.key), strict=True))
+        else:
+            identities = [(arrival,) for arrival in record.arrivals]
+        state.rows = OrderedDict(zip(identities, numbers.tolist(), strict=True))
+        if table.retention.by is not None:
+            (times,) = _language(record.rows, (table.retention.by,))
+            state.times = dict(enumerate(times))
+        self._identities[name] = dict(enumerate(identities))
+        self._kept[name].put(numbers, record.rows)
+
+    def remember(self, name: str, latest: int) -> None:
+        """The greatest time that a table's window has seen."""
+        self._tables[name].latest = latest
 
     def reload(self, layout: Layout, rows: Sequence[TableRows]) -> dict[str, dict[int, int]]:
         """Puts all rows that are there into other arrays; which numbers they have there, by their old ones."""

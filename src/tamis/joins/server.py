@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.errors import FilterError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import Delta, JoinClient, Kept, Note, Snapshot
 from tamis.joins.coding import Coding
-from tamis.joins.intake import Intake, Taken
+from tamis.joins.intake import Intake, TableRecord, Taken
 from tamis.joins.layout import Layout
 from tamis.joins.lowering import lower
 from tamis.joins.model import JoinGroup
@@ -31,6 +31,7 @@ from tamis.language.comparisons import Comparisons
 from tamis.language.cutting import is_proper
 from tamis.language.joins import bind_joins
 from tamis.language.joins.parsing import JoinTree, check_join
+from tamis.matching.naive import holds
 from tamis.schema import OPERATION, Schema
 from tamis.schema.checking import Checked
 
@@ -69,7 +70,7 @@ class JoinServer:
         self.schema = schema
         self.errors: list[tuple[str, FilterError]] = []
         self._kind = SCHEMES[scheme]
-        self._limits = limits
+        self.limits = limits
         self._coding = Coding(schema)
         self._intake = Intake(schema, self._coding)
         self._roster = Roster()
@@ -98,7 +99,7 @@ class JoinServer:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
         if not len(ids):
             return []
-        bound = bind_joins(texts, self.schema, self._limits)
+        bound = bind_joins(texts, self.schema, self.limits)
         kept = texts if isinstance(texts, pa.Array) else _proper(texts)
         groups = lower(ids, bound, self.schema, self._coding).groups
         if self._layout is None or not self._layout.fits(groups):
@@ -188,6 +189,38 @@ class JoinServer:
         """The results of a subscription now, in no particular order."""
         return self._joined(self._found(id)).content()
 
+    def rows(self, table: str) -> dict[Identity, Values]:
+        """All rows of a table, as the language sees them."""
+        return self._intake.listed(table, self._intake.numbers(table))
+
+    def passing(self, id: str, table: str) -> dict[Identity, Values]:
+        """The rows of one of its tables that pass a subscription's conditions."""
+        found = self._found(id)
+        condition = self._tree(found.text).conditions[table]
+        selected = self._intake.listed(table, self._selected(found, table))
+        return {key: row for key, row in selected.items() if holds(condition, row, self.schema)}
+
+    @property
+    def sequence(self) -> int:
+        """How many changes there have been."""
+        return self._sequence
+
+    def tables(self) -> dict[str, TableRecord]:
+        """All tables as they are now: what `restore` makes them again from."""
+        return {name: self._intake.record(name) for name in self.schema.tables}
+
+    def restore(self, tables: Mapping[str, TableRecord], sequence: int) -> None:
+        """Makes empty tables what they were after so many changes. Nobody is told."""
+        for name, record in tables.items():
+            self._intake.restore(name, record)
+        self._sequence = sequence
+        self._lay_out(self._roster.groups())
+
+    def remember_times(self, latest: Mapping[str, int]) -> None:
+        """The greatest times that windows have seen, where rows alone do not say."""
+        for name, time in latest.items():
+            self._intake.remember(name, time)
+
     def text(self, id: str) -> str:
         """A subscription as it was written."""
         return self._found(id).text
@@ -222,7 +255,7 @@ class JoinServer:
         """A subscription's text, read; the last few are remembered."""
         tree = self._trees.pop(text, None)
         if tree is None:
-            tree = check_join(text, self.schema, Comparisons(text, self._limits))
+            tree = check_join(text, self.schema, Comparisons(text, self.limits))
         self._trees[text] = tree
         if len(self._trees) > _REMEMBERED:
             del self._trees[next(iter(self._trees))]
