@@ -33,6 +33,8 @@ LINES = {
     "json-lines": "json_lines",
     "schedules": "schedules",
     "joins": "joins",
+    "joins-apply": "joins_applied",
+    "joins-exact": "joins_exact",
     "service-throughput": "service_throughput",
     "service-latency": "service_latency",
     "service-kills": "service_kills",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.joins.explanation import JoinExplanation
 from tests.language.joins.test_parsing import FROM, SCHEMA
 
 JOIN = FROM + " WHERE Stocks.PER BETWEEN 45 AND 70 AND Rating >= 6 AND Analyst LIKE 'A%'"
@@ -70,9 +69,39 @@ def test_joins_come_and_go_while_events_flow() -> None:
     assert list(found.by_subscription) == ["k"]
 
 
-def test_what_joins_cannot_do_is_said(tmp_path: Path) -> None:
+def test_an_event_is_explained_by_its_conditions_and_its_partners() -> None:
     index = tamis.compile({"j": JOIN}, SCHEMA)
-    with pytest.raises(tamis.SubscriptionError, match="joins tables, so that no single event decides"):
-        index.explain(STOCK, "j")
-    index.save(tmp_path / "index")
-    assert tamis.Index.open(tmp_path / "index").text("j") == JOIN
+    index.apply([REVIEW, REVIEW | {"Analyst": "Bob"}])
+    found = index.explain(STOCK, "j")
+    assert isinstance(found, JoinExplanation)
+    assert found.matched
+    assert found.partners == {"Reviews": (2, 1)}
+    assert found.results == 1
+    assert "joined with Reviews: 2 rows, of which 1 pass their conditions" in str(found)
+    dear = index.explain(STOCK | {"PER": 80.0}, "j")
+    assert not dear.matched
+    assert dear.first_failure is not None
+    assert dear.first_failure.condition == "PER BETWEEN 45 AND 70"
+    lonely = index.explain(STOCK | {"Symbol": "X"}, "j")
+    assert (lonely.matched, lonely.first_failure) == (False, None)
+    assert "0 rows" in str(lonely)
+
+
+def test_results_come_as_arrow() -> None:
+    index = tamis.compile({"j": JOIN, "k": "SELECT Symbol FROM Stocks JOIN Reviews USING (Symbol)"}, SCHEMA)
+    tables = index.apply([STOCK, REVIEW]).to_arrow()
+    found = {table["subscription"][0].as_py(): table for table in tables}
+    assert found["k"]["row"].to_pylist() == [{"Symbol": "GOOG"}]
+    assert found["j"]["change"].to_pylist() == ["added"]
+    assert found["j"]["event"].to_pylist() == [1]
+    assert found["j"]["row"].to_pylist()[0]["Analyst"] == "Ann"
+
+
+def test_an_update_that_leaves_a_row_as_it_was_is_no_change() -> None:
+    index = tamis.compile({"j": JOIN}, SCHEMA)
+    index.apply([STOCK, REVIEW])
+    assert index.apply([STOCK]).by_subscription == {}
+    assert index.apply([STOCK | {"PER": 60.0}, STOCK]).by_subscription == {}
+    delete = {"event_type": "Reviews", "Symbol": "GOOG", "Analyst": "Ann", "operation": "delete"}
+    assert index.apply([delete, REVIEW]).by_subscription == {}
+    assert len(index.apply([STOCK, delete]).by_subscription["j"].removed) == 1

@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import Delta
-from tamis.joins.saved import read_joins, save_joins
+from tamis.joins.explanation import JoinExplanation, explain_join
+from tamis.joins.result_changes import ResultChanges
+from tamis.joins.saved import open_joins, save_joins
 from tamis.joins.server import JoinServer
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
 from tamis.language.cutting import is_proper
@@ -32,7 +34,6 @@ from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
 from tamis.matching.le_subscribe.scan import ScanMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
-from tamis.matching.mbd.matcher import MbdMatcher
 from tamis.matching.naive import NaiveMatcher
 from tamis.matching.statistics import Statistics
 from tamis.matching.tree.matcher import TreeMatcher
@@ -55,7 +56,6 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         GoughMatcher,
         ScanMatcher,
         TreeMatcher,
-        MbdMatcher,
     )
 }
 AUTO: Final = "auto"
@@ -63,6 +63,7 @@ AUTO: Final = "auto"
 _CHOSEN: Final = "columnar"
 FORMAT = 1
 CALLING_FORMAT = 2  # with operators, which those that write the first know nothing of
+JOINS_FORMAT = 3  # with tables, and the joins over them
 _ABOUT = "index.json"
 
 Texts: TypeAlias = Mapping[str, str] | pa.Table | pa.RecordBatch
@@ -72,10 +73,19 @@ Operators: TypeAlias = Iterable[Operator | str]
 
 @dataclass(frozen=True, slots=True)
 class JoinChanges:
-    """What a batch of events did to joins: how the content of each affected one changed, and the events refused."""
+    """What a batch of events did to joins, and the events refused."""
 
-    by_subscription: dict[str, Delta]
+    results: ResultChanges
     refused: list[Violation]
+
+    @property
+    def by_subscription(self) -> dict[str, Delta]:
+        """How the content of each affected subscription changed, by id."""
+        return self.results.by_subscription
+
+    def to_arrow(self) -> list[pa.Table]:
+        """The same as tables of `subscription`, `change` (added or removed), `event` and `row`, one a form of rows."""
+        return self.results.tables
 
 
 class Index:
@@ -127,7 +137,7 @@ class Index:
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> JoinChanges:
         """Makes the changes of tables that events ask for, and says how the content of joins changed."""
         applied = self._joins.apply(events)
-        return JoinChanges(self._joins.notifications(applied), applied.refused)
+        return JoinChanges(self._joins.results(applied), applied.refused)
 
     def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added."""
@@ -159,14 +169,15 @@ class Index:
         self._matcher.remove([id for id in given if id in self._matcher] if self._calling is not None else given)
         self.version += 1
 
-    def explain(self, event: Mapping[str, object], id: str) -> Explanation:
+    def explain(self, event: Mapping[str, object], id: str) -> Explanation | JoinExplanation:
         """Every condition of a subscription on one event: held, failed, or absent; and the first to fail.
 
-        Of a subscription that calls operators also what was evaluated, in which order, and what that decided.
+        Of a subscription that calls operators also what was evaluated, in which order, and what that decided. Of a join
+        the conditions on the event's table, and what the event would be joined with as the tables are now.
         """
         text = self.text(id)
         if id in self._joins:
-            raise SubscriptionError(f"{id!r} joins tables, so that no single event decides; ask index.joins.content")
+            return explain_join(self._joins, id, event)
         if self._calling and id in self._calling:
             return self._calling.explain(self.schema.to_arrow([event]), id)
         return explain(text, event, self.schema, self._limits)
@@ -213,12 +224,12 @@ class Index:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
             self._matcher.save(temporary)
-            if len(self._joins):
-                save_joins(ids := self._joins.ids(), [self._joins.text(id) for id in ids], temporary)
             about = {"format": FORMAT, "matcher": self._matcher.name, "schema": self.schema.to_dict()}
             about |= {"limits": asdict(self._limits)}
             if self._calling is not None:
                 about |= {"format": CALLING_FORMAT, "operators": self._calling.save(temporary)}
+            if self.schema.tables:
+                about |= {"format": JOINS_FORMAT, "joins": save_joins(self._joins, temporary)}
             text = json.dumps(about | {"checksum": _checksum(about)})
             (temporary / _ABOUT).write_text(text, encoding="utf-8")
             _flush(temporary / _ABOUT)
@@ -242,7 +253,8 @@ class Index:
         matcher = MATCHERS[about["matcher"]].open(folder, schema, verify)
         calling = CallingPart.open(folder, about.get("operators"), operators, schema, limits)
         index = cls(schema, matcher, limits, calling)
-        index.joins.add(dict(zip(*(column.to_pylist() for column in read_joins(folder).columns), strict=True)))
+        if "joins" in about:
+            open_joins(index.joins, folder, about["joins"], verify)
         return index
 
 
@@ -286,7 +298,7 @@ def compile(
     return index
 
 
-def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Texts, dict[str, str]]:
+def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Texts, Mapping[str, str] | pa.Table]:
     """The filters, and the joins, of which there are none where there are no tables."""
     if not schema.tables:
         return subscriptions, {}
@@ -298,9 +310,10 @@ def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Tex
     if not found.any():
         return subscriptions, {}
     mask = pa.array(found)
-    joins = dict(zip(ids.filter(mask).to_pylist(), pc.filter(texts, mask).to_pylist(), strict=True))
+    joins = pa.table({"id": ids, "filter": texts}).filter(mask)
     if isinstance(subscriptions, Mapping):
-        return {id: text for id, text in subscriptions.items() if id not in joins}, joins
+        pairs = zip(subscriptions.items(), found.tolist(), strict=True)
+        return {id: text for (id, text), is_join in pairs if not is_join}, joins
     return pa.table({"id": ids, "filter": texts}).filter(pa.array(~found)), joins
 
 
@@ -362,7 +375,7 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
-        newer = version > CALLING_FORMAT
+        newer = version > JOINS_FORMAT
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexFileError(f"{folder} is no saved index, or a damaged one: {error}") from error
     if newer or name not in MATCHERS:

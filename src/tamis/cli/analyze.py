@@ -150,6 +150,8 @@ def _here(
 ) -> tuple[Analysis, list[Refusal], int]:
     """In this process: the analysis, what was refused, and how many events were dead."""
     compiled = index_of(subscriptions, schema, operators_of(operators))
+    if joins := len(compiled.index.joins):
+        remark(f"{joins:,} joins are left out: only filters are analysed, which one event decides")
     if not files.files:
         with err.status(f"looking at {len(compiled.index):,} subscriptions"):
             found = analysis_of(compiled.index, statistics=statistics)

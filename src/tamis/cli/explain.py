@@ -20,6 +20,7 @@ from tamis.cli.options import SchemaOption, SubscriptionsArgument
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.terminal import out
 from tamis.errors import SubscriptionError
+from tamis.joins.explanation import JoinExplanation
 from tamis.matching.explanation import Explanation, Verdict
 from tamis.operators.explanation import CourseExplanation
 from tamis.schema import Schema
@@ -47,7 +48,8 @@ def explain(
     """Explain why a subscription matches an event, or why it does not.
 
     Each condition of its normal form is shown with what the event has: it held, it failed, or the attribute is absent.
-    Of operators: what was evaluated until the subscription was decided, and in which order.
+    Of operators: what was evaluated until the subscription was decided, and in which order. Of a join: the conditions
+    on the event's own table, and the rows of the other tables (those saved with the index) that it joins with.
 
     \b
     [bold]Examples[/bold]
@@ -74,7 +76,12 @@ def explain(
     given = _event(event, row, index.schema)
     out.print(Text.assemble((id, "bold"), ": ", text), soft_wrap=True)
     explanation = index.explain(given, id)
+    if isinstance(explanation, JoinExplanation) and explanation.table is None:
+        out.print(str(explanation))
+        return
     _show(explanation)
+    if isinstance(explanation, JoinExplanation):
+        out.print(explanation.joined, style="dim", soft_wrap=True, markup=False, highlight=False)
     if isinstance(explanation, CourseExplanation):
         out.print(explanation.course, style="dim", soft_wrap=True, markup=False, highlight=False)
 
@@ -112,8 +119,10 @@ def _show(explanation: Explanation) -> None:
             out.print(f"alternative {number} of {len(explanation.alternatives)}", style="dim")
         out.print(_table(verdicts))
     first = explanation.first_failure
-    if first is None:
+    if explanation.matched:
         out.print(Text("match", "bold green"))
+    elif first is None:
+        out.print(Text.assemble(("no match", "bold red"), "; nothing joins with the event"))
     else:
         out.print(Text.assemble(("no match", "bold red"), f"; first to fail: {first.condition}"), soft_wrap=True)
 

@@ -13,6 +13,7 @@ from tamis.cli.dead_letters import DeadLetters, dead_letters
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.indexes import index_of
+from tamis.cli.join_changes import JoinChangesFile, join_changes
 from tamis.cli.match_on_spark import match_on_spark
 from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import (
@@ -43,6 +44,16 @@ def match(
             "--output", "-o", metavar="FILE", help="Where matches go (.jsonl, .parquet, .csv); - is standard output."
         ),
     ] = STREAM,
+    changes_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--changes",
+            metavar="FILE",
+            help="Where changes of joins' contents go (.jsonl, .parquet, .csv): the event's position in the input, the "
+            "subscription, added or removed, and the result as JSON.",
+            show_default=False,
+        ),
+    ] = None,
     dead_letters_to: DeadLettersOption = None,
     refused_to: RefusedOption = None,
     arrays: Annotated[
@@ -58,7 +69,8 @@ def match(
 ) -> None:
     """Find which subscriptions each event matches.
 
-    Events that break the schema are dead letters: they are set aside with the reason and do not stop the others.
+    Events that break the schema are dead letters: they are set aside with the reason and do not stop the others. What
+    joins hold begins with the tables that were saved with the index, and changes by the events in order.
 
     \b
     [bold]Examples[/bold]
@@ -66,6 +78,7 @@ def match(
       tamis match auctions.index events/ -o matches.parquet
       tamis match auctions.index events.parquet --dead-letters dead.jsonl
       zcat events.jsonl.gz | tamis match auctions.index - --arrays
+      tamis match stocks.index quotes.jsonl --changes changes.jsonl
       tamis match auctions.index events/ -o matches/ --spark
       tamis match watch.index shots.parquet --operators watch:mob_pattern
 
@@ -77,6 +90,8 @@ def match(
     """
     files = EventFiles(events, ignore_unknown=ignore_unknown)
     if spark:
+        if changes_to is not None:
+            raise CommandError("--changes is not written by Spark here: leave --spark out, or use pipeline.join")
         if numbers or output == STREAM:
             raise CommandError("--spark writes folders of rows without a position: use --output, and not --numbers")
         match_on_spark(
@@ -91,16 +106,26 @@ def match(
             ignore_unknown=ignore_unknown,
         )
         return
-    for path in (dead_letters_to, refused_to, output if output != STREAM else None):
+    for path in (dead_letters_to, refused_to, changes_to, output if output != STREAM else None):
         if path is not None:
             format_of(path, FORMATS, "this output")
             require_writable(path)
     compiled = index_of(subscriptions, schema_for(schema, subscriptions, files), operators_of(operators))
     report(compiled.refused, refused_to)
     form = ResultForm(compiled.index.schema, arrays=arrays, numbers=numbers)
-    with table_writer(output, form.schema) as writer, dead_letters(dead_letters_to) as dead:
-        _match(compiled.index, files, form, writer, dead, batch_rows, progress_bar(results_on_screen=output == STREAM))
-    if dead.events or compiled.refused:
+    joins = len(compiled.index.joins)
+    if joins and changes_to is None:
+        remark(f"{joins:,} joins are passed over: --changes FILE takes how their contents change")
+    with (
+        table_writer(output, form.schema) as writer,
+        dead_letters(dead_letters_to) as dead,
+        join_changes(changes_to, compiled.index) as changes,
+    ):
+        bar = progress_bar(results_on_screen=output == STREAM)
+        _match(compiled.index, files, form, writer, dead, changes, batch_rows, bar)
+    if changes is not None and changes.refused:
+        remark(f"{changes.refused:,} changes were refused by their tables, see {changes_to}")
+    if dead.events or (changes is not None and changes.refused) or compiled.refused:
         raise typer.Exit(PARTLY_REFUSED)
 
 
@@ -110,6 +135,7 @@ def _match(
     form: ResultForm,
     writer: TableWriter,
     dead: DeadLetters,
+    changes: JoinChangesFile | None,
     batch_rows: int,
     bar: Progress,
 ) -> None:
@@ -121,6 +147,8 @@ def _match(
             dead.put(batch.dead)
             matches = index.match(batch.valid)
             form.write(writer, batch.valid, batch.numbers, matches)
+            if changes is not None:
+                changes.put(batch.valid, batch.numbers)
             events += batch.events
             matched += len(matches)
             bar.update(task, completed=batch.consumed, note=f"{events:,} events, {matched:,} matches")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
+import pyarrow as pa
 import typer
 
 from tamis.cli.dead_letters import dead_letters
@@ -17,7 +19,9 @@ from tamis.cli.refusals import Refusal, report
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.tables import FORMATS
 from tamis.cli.terminal import err, progress_bar, remark
+from tamis.errors import FilterError
 from tamis.language import Signatures, bind
+from tamis.language.joins import are_joins, bind_joins
 from tamis.operators.calling_part import resolved_all
 from tamis.schema import Schema
 
@@ -70,12 +74,25 @@ def validate(
 
 def _refused(path: Path, schema: Schema, refused_to: Path | None, operators: Signatures) -> int:
     read = read_subscriptions(path)
+    texts = read.table["filter"].combine_chunks()
+    joins = are_joins(texts) if schema.tables else np.zeros(len(texts), np.bool_)
+    errors: list[tuple[int, FilterError]] = []
     with err.status(f"checking {len(read.table):,} subscriptions"):
-        bound = bind(read.table["filter"].combine_chunks(), schema, operators=operators)
-    refused = read.refused + [Refusal.of(read.table["id"][row].as_py(), error) for row, error in bound.errors]
+        for rows, bound in (
+            (np.flatnonzero(~joins), bind(texts.filter(pa.array(~joins)), schema, operators=operators)),
+            (np.flatnonzero(joins), bind_joins(texts.filter(pa.array(joins)), schema)),
+        ):
+            errors += [(int(rows[row]), error) for row, error in bound.errors]
+    refused = read.refused + [
+        Refusal.of(read.table["id"][row].as_py(), error) for row, error in sorted(errors, key=_row)
+    ]
     report(refused, refused_to)
-    remark(f"subscriptions: {len(read.table) - len(bound.errors):,} right, {len(refused):,} refused")
+    remark(f"subscriptions: {len(read.table) - len(errors):,} right, {len(refused):,} refused")
     return len(refused)
+
+
+def _row(error: tuple[int, FilterError]) -> int:
+    return error[0]
 
 
 def _dead(files: EventFiles, schema: Schema, dead_letters_to: Path | None, batch_rows: int) -> int:

@@ -11,7 +11,7 @@ from tamis.joins.naive import Identity, Result, Values
 from tamis.joins.showing import Showing, Shown
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons
-from tamis.language.joins.parsing import check_join
+from tamis.language.joins.parsing import JoinTree, check_join
 from tamis.matching.naive import holds
 from tamis.schema import Schema
 
@@ -96,14 +96,18 @@ class JoinClient:
     Messages may be repeated at any time, and those of one change may come in any order; of changes of rows that share a
     join key the order has to be kept. What an update makes of a row that keeps its join key has to be one message: its
     new version, then the old one. `filtering` names, for each table, the neighbour by which the server filters the
-    tuples that it sends of it. One thread at a time.
+    tuples that it sends of it. `join` is the subscription's text, read or not. One thread at a time.
     """
 
     def __init__(
-        self, text: str, schema: Schema, filtering: Mapping[str, str] | None = None, limits: Limits = DEFAULT_LIMITS
+        self,
+        join: str | JoinTree,
+        schema: Schema,
+        filtering: Mapping[str, str] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._schema = schema
-        self._join = check_join(text, schema, Comparisons(text, limits))
+        self._join = check_join(join, schema, Comparisons(join, limits)) if isinstance(join, str) else join
         self.signature = self._join.signature
         self._filtering = dict(filtering or {})
         self._showing = Showing(self.signature, self._join.columns, schema)

@@ -16,22 +16,42 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.joins.coding import Coding
+from tamis.joins.kept import KeptRows
 from tamis.joins.layout import NO_COLUMN, Layout
 from tamis.joins.naive import Identity, Values
-from tamis.joins.ranges import Floats, Integers
+from tamis.joins.ranges import Floats, Integers, Mask
 from tamis.joins.tables import NO_ROW, Changes, TableRows
 from tamis.matching.naive import event_values
 from tamis.schema import EVENT_TYPE, OPERATION, Schema, Table
 from tamis.schema.tables import DELETE, INSERT, UPDATE
 
+_SPARE_CODES = 1 << 18
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a batch of events comes to: changes in order, the event that each is due to, and refusals with reasons."""
+    """What a batch of events comes to: changes in order, the event that each is due to, and refusals with reasons.
+
+    `same` has, by table, rows that went and rows that came instead of them with the same key and the same content.
+    """
 
     changes: Changes
     event: Integers
     refused: dict[int, str]
+    same: list[tuple[Integers, Integers]]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecord:
+    """A table as it is: its rows, the one that changed last at the end, and what its retention goes by.
+
+    `arrivals` numbers the rows of a table without a key, `arrived` counts all that ever came.
+    """
+
+    rows: pa.RecordBatch
+    arrivals: list[int] | None
+    arrived: int
+    latest: int | None
 
 
 @dataclass(slots=True)
@@ -97,58 +117,61 @@ class Intake:
         self._schema = schema
         self._coding = coding
         self._tables = {name: _TableState(table) for name, table in schema.tables.items()}
-        self._rows: dict[str, dict[int, tuple[Identity, pa.RecordBatch, int]]] = {name: {} for name in schema.tables}
-        self._gone: list[tuple[str, int]] = []
-        self._values: dict[tuple[str, int], Values] = {}
+        self._kept = {name: KeptRows(_nothing(name, schema)) for name in schema.tables}
+        self._identities: dict[str, dict[int, Identity]] = {name: {} for name in schema.tables}
+        self._read: dict[tuple[str, int], Values] = {}
+        self._gone: dict[str, list[int]] = {}
         self._joined: dict[tuple[str, ...], dict[tuple[object, ...], int]] = {}
 
-    def numbers(self, table: str) -> list[int]:
+    @property
+    def outgrown(self) -> bool:
+        """Whether far more join keys have a code than there are rows: `reload` gives codes anew."""
+        rows = sum(len(state.rows) for state in self._tables.values())
+        return max(map(len, self._joined.values()), default=0) > _SPARE_CODES + 4 * rows
+
+    def numbers(self, table: str) -> Integers:
         """The rows that are there."""
-        return list(self._tables[table].rows.values())
+        rows = self._tables[table].rows
+        return np.fromiter(rows.values(), np.int64, len(rows))
 
     def identity(self, table: str, number: int) -> Identity:
-        return self._rows[table][number][0]
+        return self._identities[table][number]
 
     def values(self, table: str, number: int) -> Values:
-        """A row as the language sees it. It is read once a batch, whoever asks: nobody may change it."""
-        found = self._values.get((table, number))
+        """A row as the language sees it."""
+        found = self._read.get((table, number))
         if found is None:
-            _, batch, place = self._rows[table][number]
-            found = self._values[table, number] = event_values(batch.slice(place, 1), self._schema)[0]
+            (found,) = self.listed(table, np.array([number], np.int64)).values()
+            self._read[table, number] = found
         return found
 
-    def arrivals(self, table: str) -> tuple[int, int | None]:
-        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
-        state = self._tables[table]
-        return state.arrived, state.latest
+    def listed(self, table: str, numbers: Integers) -> dict[Identity, Values]:
+        """Many rows as the language sees them."""
+        identities = self._identities[table]
+        rows = event_values(self.rows(table, numbers), self._schema)
+        return {identities[number]: row for number, row in zip(numbers.tolist(), rows, strict=True)}
 
-    def restore(
-        self, table: str, identities: Sequence[Identity], batch: pa.RecordBatch, arrived: int, latest: int | None
-    ) -> None:
-        """Rows of an earlier life, the one that changed last at the end; `reload` then gives them a place in arrays."""
-        state, own = self._tables[table], _own(batch, table, self._schema)
-        self._rows[table] = {place: (identity, own, place) for place, identity in enumerate(identities)}
-        state.rows = OrderedDict((identity, place) for place, identity in enumerate(identities))
-        by = state.table.retention.by
-        state.times = {} if by is None else dict(enumerate(_language(own, (by,))[0]))
-        state.arrived, state.latest = arrived, latest
+    def rows(self, table: str, numbers: Integers, columns: list[str] | None = None) -> pa.RecordBatch:
+        """Rows in Arrow, all their attributes or some."""
+        return self._kept[table].take(numbers, columns)
 
     def take(self, batch: pa.RecordBatch, layout: Layout, rows: Sequence[TableRows]) -> Taken:
         """Makes the changes of a canonical batch that satisfies the schema; new rows are in `rows` afterwards."""
-        for owner, number in self._gone:
-            del self._rows[owner][number]
-        self._gone, self._values = [], {}
+        self._forget()
         order = _order(batch, self._schema)
+        changed = dict.fromkeys(owner for owner, _ in order if owner is not None)
         arrivals = {
             name: self._arrivals(name, batch, [event for event, (owner, _) in enumerate(order) if owner == name])
-            for name in self._schema.tables
+            for name in changed
         }
         for name, arrival in arrivals.items():
             # Deletes have rows too, which are given back at once.
             numbers = rows[layout.numbers[name]].put(*self.encode(name, arrival.own, layout))
             arrival.numbers = numbers.tolist()
+            self._kept[name].put(numbers, arrival.own)
         told: list[tuple[int, int, int, int]] = []
         refused: dict[int, str] = {}
+        replaced: dict[str, dict[Identity, int]] = {name: {} for name in arrivals}
         for event, (table, operation) in enumerate(order):
             if table is None:
                 continue
@@ -162,17 +185,46 @@ class Intake:
                 arrival.unused.append(number)
             elif operation == DELETE:
                 arrival.unused.append(number)
-                told.append((table_number, state.delete(identity), NO_ROW, event))
+                old = state.delete(identity)
+                replaced[table].setdefault(identity, old)
+                told.append((table_number, old, NO_ROW, event))
             else:
-                self._rows[table][number] = (identity, arrival.own, place)
-                told.append((table_number, state.put(identity, number, time), number, event))
-                told += [(table_number, gone, NO_ROW, event) for gone in state.expired()]
+                self._identities[table][number] = identity
+                old = state.put(identity, number, time)
+                replaced[table].setdefault(identity, old)
+                told.append((table_number, old, number, event))
+                for gone in state.expired():
+                    replaced[table].setdefault(self._identities[table][gone], gone)
+                    told.append((table_number, gone, NO_ROW, event))
         for name, arrival in arrivals.items():
-            rows[layout.numbers[name]].give_back(np.array(arrival.unused, np.int64))
+            unused = np.array(arrival.unused, np.int64)
+            rows[layout.numbers[name]].give_back(unused)
+            self._kept[name].drop(unused)
         columns = np.array(told, np.int64).reshape(-1, 4).T
         changes = Changes.of(*columns[:3])
-        self._gone = [(layout.tables[number], old) for number, old, _, _ in told if old != NO_ROW]
-        return Taken(changes, columns[3].copy(), refused)
+        for number, old, _, _ in told:
+            if old != NO_ROW:
+                self._gone.setdefault(layout.tables[number], []).append(old)
+        same = [self._same(name, replaced.get(name, {})) for name in layout.tables]
+        return Taken(changes, columns[3].copy(), refused, same)
+
+    def _same(self, name: str, replaced: dict[Identity, int]) -> tuple[Integers, Integers]:
+        """Of rows by identity, as they were before the batch, those that are the same again: old and new numbers."""
+        now = self._tables[name].rows
+        pairs = [(old, now[one]) for one, old in replaced.items() if old != NO_ROW and one in now]
+        old, new = np.array(pairs, np.int64).reshape(-1, 2).T
+        if not pairs:
+            return old, new
+        equal = _equal(self.rows(name, old), self.rows(name, new))
+        return old[equal], new[equal]
+
+    def _forget(self) -> None:
+        """Ends the reading of rows that went before."""
+        for owner, numbers in self._gone.items():
+            self._kept[owner].drop(np.array(numbers, np.int64))
+            for number in numbers:
+                del self._identities[owner][number]
+        self._gone, self._read = {}, {}
 
     def encode(self, name: str, own: pa.RecordBatch, layout: Layout) -> tuple[Floats, Integers]:
         """Rows of a table as numbers: values by restricted attribute, join keys by edge."""
@@ -187,19 +239,50 @@ class Intake:
             keys[:, place] = self._join_keys(own, edge.attributes)
         return values, keys
 
+    def record(self, name: str) -> TableRecord:
+        """A table as it is now."""
+        state = self._tables[name]
+        arrivals = None if state.table.key else [int(str(identity[0])) for identity in state.rows]
+        return TableRecord(self.rows(name, self.numbers(name)), arrivals, state.arrived, state.latest)
+
+    def restore(self, name: str, record: TableRecord) -> None:
+        """Makes an empty table what it was when it was recorded; `reload` has to follow."""
+        table, rows = self._schema.tables[name], _own(record.rows, name, self._schema)
+        numbers = np.arange(rows.num_rows)
+        state = self._tables[name] = _TableState(table, arrived=record.arrived, latest=record.latest)
+        if record.arrivals is None:
+            identities: list[Identity] = list(zip(*_language(rows, table.key), strict=True))
+        else:
+            identities = [(arrival,) for arrival in record.arrivals]
+        state.rows = OrderedDict(zip(identities, numbers.tolist(), strict=True))
+        if table.retention.by is not None:
+            (times,) = _language(rows, (table.retention.by,))
+            state.times = dict(enumerate(times))
+        self._identities[name] = dict(enumerate(identities))
+        self._kept[name].put(numbers, rows)
+
+    def arrivals(self, table: str) -> tuple[int, int | None]:
+        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
+        state = self._tables[table]
+        return state.arrived, state.latest
+
+    def remember(self, name: str, latest: int) -> None:
+        """The greatest time that a table's window has seen."""
+        self._tables[name].latest = latest
+
     def reload(self, layout: Layout, rows: Sequence[TableRows]) -> dict[str, dict[int, int]]:
         """Puts all rows that are there into other arrays; which numbers they have there, by their old ones."""
-        self._gone, self._values = [], {}
+        self._forget()
+        self._joined = {}
         moved: dict[str, dict[int, int]] = {}
         for name, state in self._tables.items():
-            kept = [self._rows[name][number] for number in state.rows.values()]
-            own = _stacked([batch.slice(place, 1) for _, batch, place in kept], name, self._schema)
-            fresh = rows[layout.numbers[name]].put(*self.encode(name, own, layout)).tolist()
+            own = self.rows(name, self.numbers(name))
+            numbers = rows[layout.numbers[name]].put(*self.encode(name, own, layout))
+            self._kept[name] = KeptRows(_nothing(name, self._schema))
+            self._kept[name].put(numbers, own)
+            fresh = numbers.tolist()
             moved[name] = dict(zip(state.rows.values(), fresh, strict=True))
-            self._rows[name] = {
-                number: (identity, own, place)
-                for place, (number, (identity, _, _)) in enumerate(zip(fresh, kept, strict=True))
-            }
+            self._identities[name] = dict(zip(fresh, state.rows, strict=True))
             state.rows = OrderedDict(zip(state.rows, fresh, strict=True))
             state.times = {moved[name][number]: time for number, time in state.times.items()}
             state.by_time = [
@@ -270,10 +353,21 @@ def _own(batch: pa.RecordBatch, name: str, schema: Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=list(attributes))
 
 
-def _stacked(slices: list[pa.RecordBatch], name: str, schema: Schema) -> pa.RecordBatch:
-    if not slices:
-        return _own(schema.to_arrow([]), name, schema)
-    return pa.Table.from_batches(slices).combine_chunks().to_batches()[0]
+def _nothing(name: str, schema: Schema) -> pa.RecordBatch:
+    return _own(schema.to_arrow([]), name, schema)
+
+
+def _equal(one: pa.RecordBatch, other: pa.RecordBatch) -> Mask:
+    """Which rows of two batches of one form have the same content."""
+    equal = np.ones(one.num_rows, np.bool_)
+    for left, right in zip(one.columns, other.columns, strict=True):
+        if pa.types.is_nested(left.type):
+            same = np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], np.bool_)
+        else:
+            absent = pc.and_(pc.is_null(left), pc.is_null(right))
+            same = np.asarray(pc.or_(pc.fill_null(pc.equal(left, right), False), absent))
+        equal &= same
+    return equal
 
 
 def _language(own: pa.RecordBatch, names: Sequence[str]) -> list[list[Any]]:

@@ -1,60 +1,84 @@
-"""Selections of events with a bulky payload, run as joins (App. I)."""
+"""Filters over events with a bulky payload, run as joins (App. I): the payload is sent once, not with every event."""
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tamis.joins.ranges import Integers, Ranges, Shape
-from tamis.joins.schemes.scheme import Scheme
-from tamis.joins.tables import NO_ROW, Changes
+from tamis.errors import FilterError, SchemaError
+from tamis.joins.client import Note
+from tamis.joins.server import Applied, JoinServer
+from tamis.schema import EVENT_TYPE, OPERATION, Schema
 
-READINGS, PAYLOADS = 0, 1
-
-
-def payload_shape(width: int) -> Shape:
-    """Readings with so many selection attributes, and payloads, joined by what both are about."""
-    return Shape((width, 1), ((READINGS, PAYLOADS),))
+READINGS, PAYLOADS = "readings", "payloads"
 
 
-def payload_ranges(low: npt.ArrayLike, high: npt.ArrayLike) -> Ranges:
-    """Selections of readings; payloads have no condition."""
-    low, high = np.atleast_2d(np.asarray(low, np.float64)), np.atleast_2d(np.asarray(high, np.float64))
-    free = np.full((len(low), 1), np.inf)
-    shape = payload_shape(low.shape[1])
-    nothing = np.zeros((len(low), 2)), np.zeros(len(low))
-    return Ranges.of(shape, np.hstack((low, -free)), np.hstack((high, free)), *nothing)
+class PayloadServer:
+    """Events about things, each a reading and a payload, as changes of two tables that join on the thing.
 
-
-class PayloadSplit:
-    """Events about things, each a reading and a payload, as changes of two tables.
-
-    A thing's payload goes out to a subscription when its reading comes into the range, and not again while it stays
-    there: semijoins see to that. A payload is told from another by its code (a hash of its content, say). The schemes'
-    messages name rows of `READINGS` and of `PAYLOADS`; the bulky part is sent with the latter only.
+    `about` are the attributes that say what an event is about, `payload` those that are bulky; filters are over the
+    others. A thing's payload goes out to a subscription when its reading comes into the filter, and not again while it
+    stays there and the payload is the same: semijoins see to that. What a client holds is, for every thing, its last
+    reading and payload, if they pass. `server` is the join server behind it.
     """
 
-    def __init__(self, scheme: Scheme) -> None:
-        self._scheme = scheme
-        self._reading: dict[int, int] = {}
-        self._payload: dict[int, tuple[int, int]] = {}  # row and code
+    def __init__(
+        self,
+        schema: Schema,
+        filters: Mapping[str, str],
+        about: Sequence[str],
+        payload: Sequence[str],
+        scheme: str = "ref-sj-clu+",
+    ) -> None:
+        self._about, self._payload = tuple(about), tuple(payload)
+        self.server = JoinServer(_split_schema(schema, self._about, self._payload), scheme=scheme)
+        self._sent: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.errors = self.add(filters)
 
-    def changes(self, things: Integers, readings: npt.ArrayLike, payloads: Integers) -> Changes:
-        """For events in order: things by code, the readings' attributes, codes of payloads."""
-        rows = self._scheme.state.rows
-        coming = rows[READINGS].put(readings, things)
-        steps: list[tuple[int, int, int]] = []
-        for thing, row, code in zip(things.tolist(), coming.tolist(), payloads.tolist(), strict=True):
-            before, known = self._payload.get(thing, (NO_ROW, None))
+    def add(self, filters: Mapping[str, str]) -> list[tuple[str, FilterError]]:
+        """Adds filters over readings; gives those that are refused, with the reasons."""
+        head = f"SELECT * FROM {READINGS} JOIN {PAYLOADS} USING ({', '.join(map(_quoted, self._about))})"
+        return self.server.add({id: f"{head} WHERE {text}" for id, text in filters.items()})
+
+    def apply(self, events: Sequence[Mapping[str, object]]) -> Applied:
+        """Takes events in; each is a whole one, its payload included."""
+        return self.server.apply([change for event in events for change in self.split(event)])
+
+    def notes(self, applied: Applied, id: str) -> list[Note]:
+        return self.server.notes(applied, id)
+
+    def split(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """An event as changes: of the payload only if it is another than before."""
+        thing = {name: event[name] for name in self._about}
+        payload = {name: event[name] for name in self._payload if name in event}
+        reading = {name: value for name, value in event.items() if name not in (*self._payload, EVENT_TYPE)}
+        known = self._sent.get(tuple(thing.values()))
+        changes: list[dict[str, Any]] = [{EVENT_TYPE: READINGS, **reading}]
+        if known != payload:
             # Another payload comes after the reading, and the old one goes before: whoever the reading leaves does not
             # get the new one, and whoever it enters does not get the old one.
-            if known not in (None, code):
-                steps.append((PAYLOADS, before, NO_ROW))
-            steps.append((READINGS, self._reading.get(thing, NO_ROW), row))
-            self._reading[thing] = row
-            if known != code:
-                fresh = int(rows[PAYLOADS].put([0.0], [thing])[0])
-                steps.append((PAYLOADS, NO_ROW, fresh))
-                self._payload[thing] = fresh, code
-        table, old, new = zip(*steps, strict=True) if steps else ((), (), ())
-        return Changes.of(table, old, new)
+            if known is not None:
+                changes.insert(0, {EVENT_TYPE: PAYLOADS, OPERATION: "delete", **thing})
+            changes.append({EVENT_TYPE: PAYLOADS, **thing, **payload})
+            self._sent[tuple(thing.values())] = payload
+        return changes
+
+
+def _split_schema(schema: Schema, about: tuple[str, ...], payload: tuple[str, ...]) -> Schema:
+    """The schema of readings and payloads, out of one whose events are both."""
+    form: dict[str, Any] = schema.to_dict()
+    attributes: dict[str, Any] = {
+        name: one for name, one in form["attributes"].items() if name not in (EVENT_TYPE, OPERATION)
+    }
+    for name in (*about, *payload):
+        if name not in attributes:
+            raise SchemaError(f"there is no attribute {name!r}", "attributes", "name attributes of the schema")
+    bulky = dict.fromkeys(about, "mandatory") | dict.fromkeys(payload, "optional")
+    plain = dict.fromkeys(about, "mandatory") | {name: "optional" for name in attributes if name not in bulky}
+    tables = {name: {"key": list(about), "join": list(about)} for name in (READINGS, PAYLOADS)}
+    types = {READINGS: plain, PAYLOADS: bulky}
+    return Schema.from_dict({"attributes": attributes, "event_types": types, "tables": tables})
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -11,13 +11,6 @@ from tamis.joins.ranges import Ranges
 from tamis.joins.schemes.messages import Form, Messages, Operation, accepted_by
 
 
-def results_of(messages: Messages, m: int, layout: Layout, intake: Intake) -> list[Whole]:
-    """The results in a message with an address."""
-    where = messages.tuples(m)
-    places = range(where.start, where.stop)
-    return [_whole(messages, group, layout, intake, wanted=True) for group in _results(messages, places)]
-
-
 def notes_for(messages: Messages, number: int, ranges: Ranges, layout: Layout, intake: Intake) -> list[Note]:
     """Those of the messages that a subscription's filter accepts."""
     reader = _Reader(messages, number, ranges, layout, intake)

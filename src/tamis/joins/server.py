@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,82 +11,45 @@ import pyarrow as pa
 from tamis.errors import FilterError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import Delta, JoinClient, Kept, Note, Snapshot
 from tamis.joins.coding import Coding
-from tamis.joins.intake import Intake
-from tamis.joins.layout import Layout, first_neighbours
+from tamis.joins.event_by_event import ResultChange, RowChange, changed_results, changed_rows
+from tamis.joins.intake import Intake, TableRecord, Taken
+from tamis.joins.layout import Layout
 from tamis.joins.lowering import lower
 from tamis.joins.model import JoinGroup
 from tamis.joins.naive import Identity, Result, Values
+from tamis.joins.netting import NetChanges, Netting
+from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
 from tamis.joins.ranges import Integers
-from tamis.joins.reading import notes_for, results_of
+from tamis.joins.reading import notes_for
+from tamis.joins.residues import Residues
+from tamis.joins.result_changes import ResultChanges, results_in_arrow
+from tamis.joins.roster import Part, Roster, Subscribed
 from tamis.joins.schemes.messages import Messages
 from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.joins.showing import Showing, Shown
-from tamis.joins.tables import NO_ROW, Changes
-from tamis.language import DEFAULT_LIMITS, Limits, Tree, parse
-from tamis.language.joins import Signature, bind_joins
-from tamis.language.joins.signature import Column
+from tamis.language import DEFAULT_LIMITS, Limits
+from tamis.language.comparisons import Comparisons
+from tamis.language.cutting import is_proper
+from tamis.language.joins import bind_joins
+from tamis.language.joins.parsing import JoinTree, check_join
 from tamis.matching.naive import holds
 from tamis.schema import OPERATION, Schema
+from tamis.schema.checking import Checked
+
+_REMEMBERED = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What a batch of events came to: messages in order, and the events that were refused, with the reasons.
 
-    `changes` are what happened to rows, and `event` the place in the batch of the event that each is due to.
+    Message m is due to event `event[messages.event[m]]` of the batch; `taken` is what became of the tables.
     """
 
     messages: Messages
     refused: list[Violation]
-    changes: Changes
     event: Integers
-
-
-@dataclass(frozen=True, slots=True)
-class ResultChange:
-    """What one event did to one result of one subscription: what was shown of it before and after, None for nothing."""
-
-    event: int
-    id: str
-    result: Result
-    before: Shown | None
-    after: Shown | None
-
-
-@dataclass(frozen=True, slots=True)
-class RowChange:
-    """What one event did to one row of a table: there is another version of it now, or (`there` is false) none."""
-
-    event: int
-    table: str
-    identity: Identity
-    there: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Subscribed:
-    """One subscription: its text, its group and place in it, and its number in the scheme."""
-
-    text: str
-    group: JoinGroup
-    place: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRows:
-    """The rows of a table, the one that changed last at the end: events, and what tells them apart.
-
-    `arrived` and `latest` are what `arrivals` told.
-    """
-
-    identities: Sequence[Identity]
-    rows: pa.RecordBatch
-    arrived: int
-    latest: int | None
-
-
-_Results: TypeAlias = dict[Result, tuple[tuple[Values, ...] | None, tuple[Values, ...] | None]]
+    taken: Taken
 
 
 class JoinServer:
@@ -99,52 +61,56 @@ class JoinServer:
     def __init__(
         self,
         schema: Schema,
-        subscriptions: Mapping[str, str] | None = None,
+        subscriptions: Mapping[str, str] | pa.Table | None = None,
         scheme: str = "enum-j",
         limits: Limits = DEFAULT_LIMITS,
+        plan: JoinPlan = DEFAULT_PLAN,
     ) -> None:
         if scheme not in SCHEMES:
             raise TamisError(f"there is no scheme {scheme!r}; there are {', '.join(SCHEMES)}")
         self.schema = schema
         self.errors: list[tuple[str, FilterError]] = []
         self._kind = SCHEMES[scheme]
-        self._limits = limits
+        self.limits = limits
         self._coding = Coding(schema)
         self._intake = Intake(schema, self._coding)
-        self._joins: dict[str, _Subscribed] = {}
-        self._ids: dict[int, str] = {}
-        self._residuals: dict[str, Tree] = {}
-        self._showings: dict[tuple[Signature, tuple[Column, ...] | None], Showing] = {}
+        self._roster = Roster()
+        self._residuals = Residues(schema, limits)
+        self._trees: dict[str, JoinTree] = {}
         self._layout: Layout | None = None
         self._scheme: Scheme | None = None
         self._sequence = 0
-        self.add(subscriptions or {})
+        self.plan = plan
+        if subscriptions is not None:
+            self.add(subscriptions)
 
     @property
     def scheme(self) -> str:
         """The name of the scheme at work."""
         return self._kind.name
 
-    def add(self, subscriptions: Mapping[str, str]) -> list[tuple[str, FilterError]]:
-        """Adds joins; those that are refused are returned with the reason, and the rest is added."""
-        for id in subscriptions:
-            if id in self._joins:
+    def add(self, subscriptions: Mapping[str, str] | pa.Table) -> list[tuple[str, FilterError]]:
+        """Adds joins, `{id: text}` or a table of `id` and `filter`; gives those that are refused, with the reasons."""
+        if not isinstance(subscriptions, Mapping):
+            ids, texts = (_whole(subscriptions[name]) for name in ("id", "filter"))
+        else:
+            ids, texts = pa.array(list(subscriptions), pa.large_string()), list(subscriptions.values())
+        for id in ids.to_pylist():
+            if id in self._roster.numbers:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
-        if not subscriptions:
+        if not len(ids):
             return []
-        ids, texts = list(subscriptions), list(subscriptions.values())
-        bound = bind_joins(texts, self.schema, self._limits)
-        groups = lower(pa.array(ids, pa.string()), bound, self.schema, self._coding).groups
+        bound = bind_joins(texts, self.schema, self.limits)
+        kept = texts if isinstance(texts, pa.Array) else _proper(texts)
+        groups = lower(ids, bound, self.schema, self._coding).groups
         if self._layout is None or not self._layout.fits(groups):
-            self._lay_out([*self._groups(), *groups])
+            self._lay_out([*self._roster.groups(), *groups])
         assert self._scheme is not None
         assert self._layout is not None
         for group in groups:
-            numbers = self._scheme.subscribe(self._layout.ranges(group, first_neighbours)).tolist()
-            for place, (row, number) in enumerate(zip(group.rows.tolist(), numbers, strict=True)):
-                self._joins[ids[row]] = _Subscribed(texts[row], group, place, number)
-                self._ids[number] = ids[row]
-        refused = [(ids[row], error) for row, error in bound.errors]
+            numbers = self._scheme.subscribe(self._layout.ranges(group))
+            self._roster.enter(Part(group, ids, kept, numbers))
+        refused = [(ids[row].as_py(), error) for row, error in bound.errors]
         self.errors += refused
         return refused
 
@@ -154,25 +120,25 @@ class JoinServer:
         numbers = [self._found(id).number for id in given]
         if self._scheme is not None:
             self._scheme.unsubscribe(np.array(numbers, np.int64))
-        for id in given:
-            del self._ids[self._joins.pop(id).number]
+        self._roster.leave(given)
 
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Applied:
         """Takes events in. Those that break the schema, or that their table cannot take, are refused with a reason."""
-        batch = self.schema.to_arrow(events)
-        checked = self.schema.check(batch)
+        return self.apply_checked(self.schema.check(self.schema.to_arrow(events)))
+
+    def apply_checked(self, checked: Checked) -> Applied:
+        """Takes events in that were held to the schema before; those that break it are refused here as well."""
         refused = [Violation(**row) for row in checked.violations.to_pylist()]
-        if self._scheme is None or self._layout is None:
-            self._lay_out(())
+        if self._scheme is None or self._layout is None or self._intake.outgrown:
+            self._lay_out(self._roster.groups())
         assert self._scheme is not None
         assert self._layout is not None
         taken = self._intake.take(checked.valid, self._layout, self._scheme.state.rows)
-        rows = checked.valid_rows.to_pylist()
-        refused += [Violation(rows[row], OPERATION, "table", None, why) for row, why in taken.refused.items()]
+        rows = np.asarray(checked.valid_rows)
+        refused += [Violation(int(rows[row]), OPERATION, "table", None, why) for row, why in taken.refused.items()]
         self._sequence += len(taken.changes)
-        refused.sort(key=lambda violation: violation.event)
-        places = np.array(rows, np.int64)[taken.event]
-        return Applied(self._scheme.change(taken.changes), refused, taken.changes, places)
+        messages = self._scheme.change(taken.changes)
+        return Applied(messages, sorted(refused, key=lambda violation: violation.event), rows[taken.event], taken)
 
     def notes(self, applied: Applied, id: str) -> list[Note]:
         """The messages that a subscription's filter accepts, as its client reads them; before the next batch."""
@@ -181,83 +147,30 @@ class JoinServer:
         number = self._found(id).number
         return notes_for(applied.messages, number, self._scheme.state.subscriptions, self._layout, self._intake)
 
+    def results(self, applied: Applied) -> ResultChanges:
+        """What the batch left changed of all contents, in Arrow; before the next batch. Needs `enum-j`."""
+        passing = [self._residuals.passing(one, self._roster, self._intake) for one in self._told(applied, net=True)]
+        return ResultChanges(results_in_arrow(passing, self._roster, self._intake, self.schema))
+
     def notifications(self, applied: Applied) -> dict[str, Delta]:
         """How the content of each affected subscription changed, by id; before the next batch. Needs `enum-j`."""
-        found: dict[str, Delta] = {}
-        for (_, id), results in self._touched(applied, np.zeros_like(applied.event)).items():
-            showing = self._showing(id)
-            changed = [(before, now) for before, now in results.values() if before != now]
-            added = [showing.show(now) for _, now in changed if now is not None]
-            removed = [showing.show(before) for before, _ in changed if before is not None]
-            if changed:
-                found[id] = Delta(added, removed)
-        return found
+        return self.results(applied).by_subscription
 
     def result_changes(self, applied: Applied) -> list[ResultChange]:
-        """The same event by event, in their order; before the next batch. Needs `enum-j`."""
-        found: list[ResultChange] = []
-        for (event, id), results in self._touched(applied, applied.event).items():
-            showing = self._showing(id)
-            for result, (before, now) in results.items():
-                if before != now:
-                    shown = (None if rows is None else showing.show(rows) for rows in (before, now))
-                    found.append(ResultChange(event, id, result, *shown))
-        return found
+        """The same event by event, what comes and goes again too; before the next batch. Needs `enum-j`."""
+        told = [self._residuals.passing(one, self._roster, self._intake) for one in self._told(applied, net=False)]
+        return list(changed_results(told, self._roster, self._intake, self.schema))
 
     def row_changes(self, applied: Applied) -> list[RowChange]:
         """What the batch did to rows, in order; before the next batch."""
         assert self._layout is not None
-        changes, found = applied.changes, list[RowChange]()
-        for number, old, new, event in zip(changes.table, changes.old, changes.new, applied.event, strict=True):
-            table, there = self._layout.tables[number], bool(new != NO_ROW)
-            identity = self._intake.identity(table, int(new if there else old))
-            found.append(RowChange(int(event), table, identity, there))
-        return found
-
-    def _touched(self, applied: Applied, event: Integers) -> dict[tuple[int, str], _Results]:
-        """The results that changes touch, before and after, by event (as `event` has it, for each change) and id."""
-        if self.scheme != "enum-j":
-            raise TamisError(f"{self.scheme!r} leaves results to clients; make clients, or use the scheme 'enum-j'")
-        assert self._layout is not None
-        messages = applied.messages
-        touched: dict[tuple[int, str], _Results] = {}
-        for m in range(len(messages)):
-            id = self._ids[int(messages.subscription[m])]
-            results = touched.setdefault((int(event[messages.event[m]]), id), {})
-            # What was there goes before what is there instead.
-            for whole in sorted(results_of(messages, m, self._layout, self._intake), key=lambda one: one.there):
-                if self._passes(id, whole.rows):
-                    before, _ = results.get(whole.identities, (None if whole.there else whole.rows, None))
-                    results[whole.identities] = (before, whole.rows if whole.there else None)
-        return touched
-
-    def columns(self, id: str) -> list[str]:
-        """What is shown of each of a subscription's results, in order."""
-        return list(self._showing(id).labels)
-
-    def _showing(self, id: str) -> Showing:
-        group = self._found(id).group
-        found = self._showings.get((group.signature, group.columns))
-        if found is None:
-            found = Showing(group.signature, group.columns, self.schema)
-            self._showings[group.signature, group.columns] = found
-        return found
-
-    def restore(self, rows: Mapping[str, StoredRows]) -> None:
-        """Takes over the rows of tables, as `row_changes` told of them, in place of those that are here."""
-        for table, stored in rows.items():
-            self._intake.restore(table, stored.identities, stored.rows, stored.arrived, stored.latest)
-        self._lay_out(self._groups())
-
-    def arrivals(self, table: str) -> tuple[int, int | None]:
-        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
-        return self._intake.arrivals(table)
+        return list(changed_rows(applied.taken.changes, applied.event, self._layout, self._intake))
 
     def client(self, id: str) -> JoinClient:
         """A client of a subscription that holds what it should hold now."""
         found = self._found(id)
-        filtering = first_neighbours(found.group.signature) if "sj" in self.scheme else None
-        client = JoinClient(found.text, self.schema, filtering, self._limits)
+        filtering = self.plan.filters(found.group.signature) if "sj" in self.scheme else None
+        client = JoinClient(self._tree(found.text), self.schema, filtering)
         client.resync(self.snapshot(id))
         return client
 
@@ -271,7 +184,7 @@ class JoinServer:
         if self.scheme == "rel-sel":
             return Snapshot(self._latest, {table: self._rows(table, numbers) for table, numbers in selected.items()})
         tuples = {}
-        for table, other in first_neighbours(signature).items():
+        for table, other in self.plan.filters(signature).items():
             reached = self._keys(found, table, other, other)[selected[other]]
             own = selected[table]
             kept = own[np.isin(self._keys(found, table, other, table)[own], reached)]
@@ -282,94 +195,140 @@ class JoinServer:
         """The results of a subscription now, in no particular order."""
         return self._joined(self._found(id)).content()
 
-    def results(self, id: str) -> list[tuple[Result, Shown]]:
+    def results_of(self, id: str) -> list[tuple[Result, Shown]]:
         """The same, each with the rows that it is made of."""
         client = self._joined(self._found(id))
         return list(zip(client.results, client.content(), strict=True))
+
+    def columns(self, id: str) -> list[str]:
+        """What is shown of each of a subscription's results, in order."""
+        group = self._found(id).group
+        return list(Showing(group.signature, group.columns, self.schema).labels)
+
+    def rows(self, table: str) -> dict[Identity, Values]:
+        """All rows of a table, as the language sees them."""
+        return self._intake.listed(table, self._intake.numbers(table))
+
+    def passing(self, id: str, table: str) -> dict[Identity, Values]:
+        """The rows of one of its tables that pass a subscription's conditions."""
+        found = self._found(id)
+        condition = self._tree(found.text).conditions[table]
+        selected = self._intake.listed(table, self._selected(found, table))
+        return {key: row for key, row in selected.items() if holds(condition, row, self.schema)}
+
+    @property
+    def sequence(self) -> int:
+        """How many changes there have been."""
+        return self._sequence
+
+    def tables(self) -> dict[str, TableRecord]:
+        """All tables as they are now: what `restore` makes them again from."""
+        return {name: self._intake.record(name) for name in self.schema.tables}
+
+    def arrivals(self, table: str) -> tuple[int, int | None]:
+        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
+        return self._intake.arrivals(table)
+
+    def restore(self, tables: Mapping[str, TableRecord], sequence: int) -> None:
+        """Makes empty tables what they were after so many changes. Nobody is told."""
+        for name, record in tables.items():
+            self._intake.restore(name, record)
+        self._sequence = sequence
+        self._lay_out(self._roster.groups())
+
+    def remember_times(self, latest: Mapping[str, int]) -> None:
+        """The greatest times that windows have seen, where rows alone do not say."""
+        for name, time in latest.items():
+            self._intake.remember(name, time)
 
     def text(self, id: str) -> str:
         """A subscription as it was written."""
         return self._found(id).text
 
     def ids(self) -> list[str]:
-        return list(self._joins)
+        return list(self._roster.numbers)
+
+    def texts(self) -> pa.Table:
+        """All subscriptions, as a table of `id` and `filter`."""
+        return self._roster.texts()
 
     def __len__(self) -> int:
-        return len(self._joins)
+        return len(self._roster)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._joins
+        return id in self._roster.numbers
 
     def __repr__(self) -> str:
         return f"<JoinServer of {len(self)} subscriptions, {self.scheme}>"
+
+    def _told(self, applied: Applied, net: bool) -> list[NetChanges]:
+        if self.scheme != "enum-j":
+            raise TamisError(f"{self.scheme!r} leaves results to clients; make clients, or use the scheme 'enum-j'")
+        assert self._layout is not None
+        netting = Netting(applied.taken.changes, applied.event, applied.taken.same)
+        return (netting.net if net else netting.told)(applied.messages, self._layout.shape)
 
     @property
     def _latest(self) -> int:
         """The number of the last change; the first one has 0."""
         return self._sequence - 1
 
-    def _found(self, id: str) -> _Subscribed:
-        if id not in self._joins:
+    def _found(self, id: str) -> Subscribed:
+        if id not in self._roster.numbers:
             raise SubscriptionError(f"there is no join subscription {id!r}")
-        return self._joins[id]
+        return self._roster.found(id)
 
-    def _passes(self, id: str, rows: Sequence[Values]) -> bool:
-        """Whether rows pass what the intervals of a subscription do not say."""
-        one = self._joins[id]
-        for table, row in zip(one.group.signature.tables, rows, strict=True):
-            residuals = one.group.residuals.get(table)
-            if residuals is not None and (code := int(residuals.codes[one.place])) >= 0:
-                text = residuals.texts[code].as_py()
-                tree = self._residuals.get(text)
-                if tree is None:
-                    tree = self._residuals[text] = parse(text, self.schema, self._limits)
-                if not holds(tree, row, self.schema):
-                    return False
-        return True
-
-    def _groups(self) -> list[JoinGroup]:
-        return list({id(one.group): one.group for one in self._joins.values()}.values())
+    def _tree(self, text: str) -> JoinTree:
+        """A subscription's text, read; the last few are remembered."""
+        tree = self._trees.pop(text, None)
+        if tree is None:
+            tree = check_join(text, self.schema, Comparisons(text, self.limits))
+        self._trees[text] = tree
+        if len(self._trees) > _REMEMBERED:
+            del self._trees[next(iter(self._trees))]
+        return tree
 
     def _lay_out(self, groups: Sequence[JoinGroup]) -> None:
         """A new scheme, for subscriptions that speak of columns or edges that the old one had no place for."""
-        self._layout = Layout(self.schema, groups)
-        self._scheme = self._kind(self._layout.shape)
-        state = self._scheme.state
+        self._layout = layout = Layout(self.schema, groups, self.plan)
+        self._scheme = scheme = self._kind(layout.shape)
+        state = scheme.state
         state.sequence = self._sequence
-        for table, moved in self._intake.reload(self._layout, state.rows).items():
-            number = self._layout.numbers[table]
+        for table in self._intake.reload(layout, state.rows):
+            number = layout.numbers[table]
             for edge in state.rows[number].edges:
-                state.edges[edge].load(number, np.array(list(moved.values()), np.int64))
-        self._ids = {}
-        for id, one in self._joins.items():
-            (fresh,) = self._scheme.subscribe(self._layout.ranges(_single(one), first_neighbours)).tolist()
-            self._joins[id] = _Subscribed(one.text, one.group, one.place, fresh)
-            self._ids[fresh] = id
+                state.edges[edge].load(number, self._intake.numbers(table))
+        self._roster.enter_again(
+            [
+                (part, places, scheme.subscribe(layout.ranges(part.group).take(places)))
+                for part, places in self._roster.renumber()
+            ]
+        )
 
-    def _selected(self, found: _Subscribed, table: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _selected(self, found: Subscribed, table: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """The rows of a table that a subscription selects by the considered attributes."""
         assert self._scheme is not None
         assert self._layout is not None
         state, number = self._scheme.state, self._layout.numbers[table]
-        rows = np.array(self._intake.numbers(table), np.int64)
+        rows = self._intake.numbers(table)
         column, wide = int(state.shape.first_column[number]), state.shape.considered[number]
         ranges = state.subscriptions
         low, high = (part[found.number, column : column + wide] for part in (ranges.low, ranges.high))
         values = state.rows[number].values[rows, :wide]
         return rows[((low <= values) & (values <= high)).all(axis=1)]
 
-    def _keys(self, found: _Subscribed, one: str, other: str, whose: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _keys(self, found: Subscribed, one: str, other: str, whose: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         assert self._scheme is not None
         assert self._layout is not None
         edge = self._layout.edge_between(found.group.signature, one, other)
         return self._scheme.state.rows[self._layout.numbers[whose]].keys[edge]
 
-    def _rows(self, table: str, numbers: Iterable[int]) -> dict[Identity, Values]:
-        return {self._intake.identity(table, int(n)): self._intake.values(table, int(n)) for n in numbers}
+    def _rows(self, table: str, numbers: Integers) -> dict[Identity, Values]:
+        return self._intake.listed(table, numbers)
 
-    def _joined(self, found: _Subscribed) -> JoinClient:
+    def _joined(self, found: Subscribed) -> JoinClient:
         """A client that was told of every row there is."""
-        client = JoinClient(found.text, self.schema, None, self._limits)
+        client = JoinClient(self._tree(found.text), self.schema)
         parts = [
             Kept(table, identity, row)
             for table in found.group.signature.tables
@@ -379,10 +338,10 @@ class JoinServer:
         return client
 
 
-def _single(one: _Subscribed) -> JoinGroup:
-    """A group of one subscription."""
-    group, here = one.group, slice(one.place, one.place + 1)
-    intervals = {
-        column: type(interval)(interval.low[here], interval.high[here]) for column, interval in group.intervals.items()
-    }
-    return JoinGroup(group.signature, group.rows[here], intervals, {}, group.columns)
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _proper(texts: Sequence[object]) -> pa.Array:
+    """Texts in Arrow; what is none has been refused, and becomes a null."""
+    return pa.array([text if is_proper(text) else None for text in texts], pa.large_string())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
+
+import pyarrow as pa
 
 from tamis.joins.naive import Values
 from tamis.language.joins.signature import Column, Signature
@@ -30,6 +32,11 @@ class Showing:
         for column in chosen:
             self.labels.setdefault(self._label(column), column)
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables whose rows make a result, in their order."""
+        return self._signature.tables
+
     def _label(self, column: Column) -> str:
         table, name = column
         others = [other for other in self._signature.tables if name in self._schema.tables[other].attributes]
@@ -45,6 +52,35 @@ class Showing:
                 values = [self._value(name, value) for value in by_table[table][name]]
                 shown[label] = values if self._schema.attributes[name].multiple else values[0]
         return shown
+
+    def needed(self, table: str) -> list[str]:
+        """The attributes of a table that are shown."""
+        return [name for own, name in self.labels.values() if own == table]
+
+    def structs(self, rows: Mapping[str, pa.RecordBatch]) -> pa.StructArray:
+        """Many results, given the rows of each table: a struct a result, null where something is absent."""
+        arrays = [rows[table].column(name) for table, name in self.labels.values()]
+        return pa.StructArray.from_arrays(arrays, names=list(self.labels))
+
+    def shown(self, results: pa.StructArray) -> list[Shown]:
+        """Structs as `show` would have made them."""
+        columns = []
+        for (label, (_, name)), column in zip(self.labels.items(), results.flatten(), strict=True):
+            if self._schema.attributes[name].domain.kind == "timestamp":
+                whole = pa.int64() if pa.types.is_timestamp(column.type) else pa.list_(pa.int64())
+                listed = column.cast(whole).to_pylist()
+                columns.append((label, [self._values(name, value) for value in listed]))
+            else:
+                columns.append((label, column.to_pylist()))
+        return [
+            {label: values[place] for label, values in columns if values[place] not in (None, [])}
+            for place in range(len(results))
+        ]
+
+    def _values(self, name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._value(name, one) for one in value]
+        return value if value is None else self._value(name, value)
 
     def _value(self, name: str, value: Any) -> Any:
         if self._schema.attributes[name].domain.kind != "timestamp":

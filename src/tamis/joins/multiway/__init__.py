@@ -2,6 +2,7 @@
 
 from tamis.joins.multiway.decomposition import decomposed, filtering_of, total_cost
 from tamis.joins.multiway.parametric import parametric_costs
+from tamis.joins.multiway.planning import planned
 from tamis.joins.multiway.sampled import sampled_costs
 from tamis.joins.multiway.selective import most_selective_first
 
@@ -10,6 +11,7 @@ __all__ = [
     "filtering_of",
     "most_selective_first",
     "parametric_costs",
+    "planned",
     "sampled_costs",
     "total_cost",
 ]

@@ -17,8 +17,8 @@ _AT_ONCE = 1 << 22  # subscriptions times results looked at together
 def write_results(out: Outbox, state: JoinState, changes: Changes, event: int, how: int) -> None:
     """Writes messages for one change, before the tables' indexes follow it, for every signature that has its table.
 
-    New results are those of the new row with the other tables, old ones those of the old row. Meant for comparison:
-    results are made whole, so it takes as long as there are many of them (App. F).
+    New results are those of the new row with the other tables, old ones those of the old row. Subscriptions are gone
+    through for those that select the row, and results are made whole, so it takes as long as there are many (App. F).
     """
     table = int(changes.table[event])
     for row, operation in ((int(changes.new[event]), Operation.INSERT), (int(changes.old[event]), Operation.DELETE)):
@@ -29,10 +29,12 @@ def write_results(out: Outbox, state: JoinState, changes: Changes, event: int, h
             if table not in tables:
                 continue
             results = joined(state, signature, table, row)
+            if not len(results):
+                continue
             if how == REF_J:
                 _send(out, event, signature, tables, results, operation)
                 continue
-            numbers, wanted = _wanted(state, signature, tables, results)
+            numbers, wanted = _wanted(state, signature, tables, results, selecting(state, signature, table, row))
             if how == ENUM_J:
                 for place in np.flatnonzero(wanted.any(axis=1)):
                     out.write(event, Form.RESULTS, signature, int(numbers[place]))
@@ -69,10 +71,20 @@ def _partners(state: JoinState, edge: int, table: int, keys: Integers) -> tuple[
     return np.repeat(np.arange(len(keys)), counts), rows
 
 
-def _wanted(state: JoinState, signature: int, tables: tuple[int, ...], results: Integers) -> tuple[Integers, Mask]:
-    """Subscriptions that select one of the results, and by subscription and result whether they do."""
+def selecting(state: JoinState, signature: int, table: int, row: int) -> Integers:
+    """The subscriptions of a signature that select a row of one of its tables."""
+    ranges, first = state.subscriptions, int(state.shape.first_column[table])
+    found = ranges.signature == signature
+    for place, value in enumerate(state.rows[table].values[row].tolist()):
+        found &= (ranges.low[:, first + place] <= value) & (value <= ranges.high[:, first + place])
+    return np.flatnonzero(found)
+
+
+def _wanted(
+    state: JoinState, signature: int, tables: tuple[int, ...], results: Integers, numbers: Integers
+) -> tuple[Integers, Mask]:
+    """Those of the subscriptions that select one of the results, and by subscription and result whether they do."""
     ranges, shape = state.subscriptions, state.shape
-    numbers = np.flatnonzero(ranges.signature == signature)
     values = _columns(shape, state, tables, results)
     columns = np.concatenate([np.arange(shape.first_column[t], shape.first_column[t + 1]) for t in tables])
     at_once = max(1, _AT_ONCE // max(1, len(results)))

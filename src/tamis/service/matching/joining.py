@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.joins.server import JoinServer, ResultChange, StoredRows
+from tamis.joins.event_by_event import ResultChange
+from tamis.joins.intake import TableRecord
+from tamis.joins.server import JoinServer
 from tamis.language import Limits
 from tamis.schema import Schema
 from tamis.service.configuration import Settings
@@ -143,8 +145,10 @@ class Joining:
         tables = {}
         for name in self._schema.tables:
             stored = self._store.joins.table(name)
-            tables[name] = StoredRows(*read_rows(stored.rows, self._schema), stored.arrived, stored.latest)
-        server.restore(tables)
+            identities, rows = read_rows(stored.rows, self._schema)
+            arrivals = None if self._schema.tables[name].key else [int(str(one[0])) for one in identities]
+            tables[name] = TableRecord(rows, arrivals, stored.arrived, stored.latest)
+        server.restore(tables, sequence=0)
         for id, _ in server.add({str(number): text for number, text in self._begun.items()}):
             del self._begun[int(id)]  # as if it were new: it is refused again then, and told
         # An attribute that a second table has got meanwhile is shown under another name.
@@ -200,7 +204,7 @@ class Joining:
     def _opened(self, row: ChangeRow, writes: JoinWrites) -> Iterable[Opening]:
         """The content that a join has at first, as its first notifications."""
         assert self._server is not None
-        results = [(result_id(result), row_text(one)) for result, one in self._server.results(str(row.number))]
+        results = [(result_id(result), row_text(one)) for result, one in self._server.results_of(str(row.number))]
         writes.joined[row.number] = Joined(str(row.filter), _columns(self._server, row.number))
         writes.contents.update({(row.number, id): text for id, text in results})
         self._begun[row.number] = str(row.filter)

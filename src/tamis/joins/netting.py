@@ -1,0 +1,130 @@
+"""What a batch of changes leaves changed: results that came and went, without those that did both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis.joins.ranges import Integers, Mask, Shape
+from tamis.joins.schemes.messages import Messages, Operation
+from tamis.joins.tables import NO_ROW, Changes
+
+_MOST = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class NetChanges:
+    """Results of subscriptions with one signature: whose, whether it came or went, and its rows, tables ascending.
+
+    `event` is the event of the batch that made it come or go.
+    """
+
+    signature: int
+    subscription: Integers
+    added: Mask
+    rows: Integers
+    event: Integers
+
+    def take(self, which: Mask | Integers) -> NetChanges:
+        return NetChanges(
+            self.signature, self.subscription[which], self.added[which], self.rows[which], self.event[which]
+        )
+
+
+class Netting:
+    """Nets the messages of Enum-J for one batch.
+
+    A result that comes and goes again has a row that came in the batch, and one that went in it; only such results are
+    looked at. `same[t]` has pairs of rows of table t, the first of which went and the second came, that have one key
+    and one content: to results they are one row.
+    """
+
+    def __init__(self, changes: Changes, event: Integers, same: Sequence[tuple[Integers, Integers]]) -> None:
+        self._event = event
+        self._same = same
+        tables = range(len(same))
+        self._came, self._went = (
+            [_mask(rows[(changes.table == table) & (rows != NO_ROW)]) for table in tables]
+            for rows in (changes.new, changes.old)
+        )
+
+    def net(self, messages: Messages, shape: Shape) -> list[NetChanges]:
+        """What is left, signature by signature."""
+        return [self._netted(one, shape.tables_of(one.signature)) for one in self.told(messages, shape)]
+
+    def told(self, messages: Messages, shape: Shape) -> list[NetChanges]:
+        """All that came and went, in the order of the events, signature by signature."""
+        of = np.repeat(np.arange(len(messages)), np.diff(messages.first_tuple))
+        signatures = np.unique(messages.group)
+        found = []
+        for signature in signatures.tolist():
+            tables = shape.tables_of(signature)
+            here = slice(None) if len(signatures) == 1 else messages.group[of] == signature
+            of_result = of[here][:: len(tables)]
+            rows = messages.row[here].reshape(-1, len(tables))
+            added = messages.operation[here][:: len(tables)] == Operation.INSERT
+            whose, event = messages.subscription[of_result], self._event[messages.event[of_result]]
+            found.append(NetChanges(signature, whose, added, rows, event))
+        return found
+
+    def _netted(self, told: NetChanges, tables: tuple[int, ...]) -> NetChanges:
+        if told.added.all() or not told.added.any():
+            return told
+        rows = told.rows.copy()
+        doubtful = np.zeros(len(rows), np.bool_)
+        for column_number, table in enumerate(tables):
+            old, new = self._same[table]
+            column = rows[:, column_number]
+            went, came = _among(self._went[table], column), _among(self._came[table], column)
+            doubtful |= np.where(told.added, went, came)
+            if len(old):
+                doubtful |= _among(_mask(old), column) | _among(_mask(new), column)
+                standing = np.arange(max(int(column.max()), int(new.max())) + 1)
+                standing[new] = old
+                rows[:, column_number] = standing[column]
+        some = np.flatnonzero(doubtful)
+        if not len(some):
+            return told
+        order, starts = _grouped(told.subscription[some], rows[some])
+        added = told.added[some[order]]
+        balance = np.add.reduceat(np.where(added, 1, -1), starts)
+        # What is there now is named by the last row that came, what was there by the first that went.
+        place = np.arange(len(order))
+        came = np.maximum.reduceat(np.where(added, place, -1), starts)
+        went = np.minimum.reduceat(np.where(added, len(order), place), starts)
+        left = some[order[np.where(balance > 0, came, went)[balance != 0]]]
+        return told.take(np.sort(np.concatenate([np.flatnonzero(~doubtful), left])))
+
+
+def _grouped(whose: Integers, rows: Integers) -> tuple[Integers, Integers]:
+    """An order in which equal results of one subscription stand together, as they came, and where each begins."""
+    columns = [whose, *rows.T]
+    sizes = [int(column.max()) + 1 for column in columns]
+    if np.prod(np.array(sizes, np.float64)) < _MOST:
+        key = columns[0]
+        for column, size in zip(columns[1:], sizes[1:], strict=True):
+            key = key * size + column
+        columns = [key]
+    order = np.lexsort(columns[::-1]) if len(columns) > 1 else np.argsort(columns[0], kind="stable")
+    differs = np.zeros(len(order), np.bool_)
+    differs[0] = True
+    for column in columns:
+        differs[1:] |= np.diff(column[order]) != 0
+    return order, np.flatnonzero(differs)
+
+
+def _mask(rows: Integers) -> Mask:
+    mask = np.zeros(int(rows.max(initial=-1)) + 1, np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def _among(mask: Mask, rows: Integers) -> Mask:
+    if not mask.any():
+        return np.zeros(len(rows), np.bool_)
+    inside = rows < len(mask)
+    found = np.zeros(len(rows), np.bool_)
+    found[inside] = mask[rows[inside]]
+    return found

@@ -1,0 +1,154 @@
+"""Who has subscribed: join subscriptions by id, and by the number that a scheme knows them by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.joins.model import JoinGroup
+from tamis.joins.ranges import Integers, Mask
+from tamis.language.joins.signature import Column, Signature
+
+Small = npt.NDArray[np.int32]
+
+View = tuple[Signature, tuple[Column, ...] | None]
+"""What the results of a subscription look like: what it joins, and the columns that it shows."""
+_GONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """One subscription: its number, and its place in the group of those that came with it and look alike."""
+
+    number: int
+    text: str
+    group: JoinGroup
+    place: int
+
+
+@dataclass(slots=True)
+class Part:
+    """A group of subscriptions as it came: `ids[group.rows[i]]` and `texts[group.rows[i]]` are those of entry i.
+
+    `numbers[i]` is the number that it has now, -1 once it is gone; `there` of them are not.
+    """
+
+    group: JoinGroup
+    ids: pa.Array
+    texts: pa.Array
+    numbers: Integers
+    there: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.there = len(self.numbers)
+
+
+class Roster:
+    """All subscriptions there are. A subscription costs an entry of a dict and a few numbers; texts stay in Arrow."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.views: list[View] = []
+        self._parts: dict[int, Part] = {}
+        self._came = 0
+        self._ids: list[str] = []
+        self._part = self._place = self._view = np.empty(0, np.int32)
+        self._restricted: Mask = np.empty(0, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def enter(self, part: Part) -> None:
+        """Subscriptions that have their numbers."""
+        group = part.group
+        self._make_room(int(part.numbers.max()) + 1)
+        self._parts[self._came] = part
+        view = (group.signature, group.columns)
+        if view not in self.views:
+            self.views.append(view)
+        self._part[part.numbers] = self._came
+        self._place[part.numbers] = np.arange(len(group))
+        self._view[part.numbers] = self.views.index(view)
+        self._restricted[part.numbers] = bool(group.residuals)
+        self._came += 1
+        ids = part.ids.take(pa.array(group.rows)).to_pylist()
+        self.numbers.update(zip(ids, part.numbers.tolist(), strict=True))
+        for id, number in zip(ids, part.numbers.tolist(), strict=True):
+            self._ids[number] = id
+
+    def leave(self, ids: Iterable[str]) -> None:
+        for id in ids:
+            number = self.numbers.pop(id)
+            came = int(self._part[number])
+            part = self._parts[came]
+            part.numbers[self._place[number]] = _GONE
+            part.there -= 1
+            if not part.there:
+                del self._parts[came]
+
+    def renumber(self) -> Iterator[tuple[Part, Integers]]:
+        """Every part with the places of those that are still there; they get other numbers, by `enter_again`."""
+        for part in self._parts.values():
+            yield part, np.flatnonzero(part.numbers != _GONE)
+
+    def enter_again(self, numbered: Iterable[tuple[Part, Integers, Integers]]) -> None:
+        """The numbers that the given places of parts have from now on."""
+        parts = {id(part): came for came, part in self._parts.items()}
+        for part, places, numbers in numbered:
+            kept = [self._ids[number] for number in part.numbers[places].tolist()]
+            part.numbers[places] = numbers
+            self.numbers.update(zip(kept, numbers.tolist(), strict=True))
+            self._make_room(int(numbers.max(initial=-1)) + 1)
+            self._part[numbers], self._place[numbers] = parts[id(part)], places
+            self._view[numbers] = self.views.index((part.group.signature, part.group.columns))
+            self._restricted[numbers] = bool(part.group.residuals)
+        for id_, number in self.numbers.items():
+            self._ids[number] = id_
+
+    def found(self, id: str) -> Subscribed:
+        number = self.numbers[id]
+        part, place = self.place(number)
+        row = int(part.group.rows[place])
+        return Subscribed(number, part.texts[row].as_py(), part.group, place)
+
+    def place(self, number: int) -> tuple[Part, int]:
+        """The part of a number, and its place there."""
+        return self._parts[int(self._part[number])], int(self._place[number])
+
+    def groups(self) -> list[JoinGroup]:
+        return [part.group for part in self._parts.values()]
+
+    def view_of(self, numbers: Integers) -> Small:
+        """Places in `views` of subscriptions by their numbers."""
+        return self._view[numbers]
+
+    def restricted(self, numbers: Integers) -> Mask:
+        """Which of them have conditions that intervals do not say."""
+        return self._restricted[numbers]
+
+    def ids_of(self, numbers: Integers) -> list[str]:
+        ids = self._ids
+        return [ids[number] for number in numbers.tolist()]
+
+    def texts(self) -> pa.Table:
+        """Ids and texts of all subscriptions."""
+        ids, texts = [pa.array([], pa.large_string())], [pa.array([], pa.large_string())]
+        for part in self._parts.values():
+            rows = pa.array(part.group.rows[part.numbers != _GONE])
+            ids.append(part.ids.take(rows).cast(pa.large_string()))
+            texts.append(part.texts.take(rows).cast(pa.large_string()))
+        return pa.table({"id": pa.chunked_array(ids), "filter": pa.chunked_array(texts)})
+
+    def _make_room(self, numbers: int) -> None:
+        more = max(numbers, len(self._ids) * 5 // 4) - len(self._ids)
+        if numbers <= len(self._ids):
+            return
+        self._ids += [""] * more
+        self._part, self._place, self._view = (
+            np.concatenate([array, np.zeros(more, np.int32)]) for array in (self._part, self._place, self._view)
+        )
+        self._restricted = np.concatenate([self._restricted, np.zeros(more, np.bool_)])
