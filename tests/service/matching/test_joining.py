@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -17,10 +18,11 @@ from tamis.service.matching.joining import TABLES, Joining
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.recording import Recorder
 from tamis.service.matching.residuals import Residuals
-from tamis.service.store import Store, StoreError
+from tamis.service.store import Reached, Store, StoreError
 from tests.service.matching.exchange import (
     ALL_THREE,
     FORM,
+    LATER,
     PRAISED,
     SCHEMA,
     TRADED,
@@ -51,7 +53,7 @@ class Exchange:
     def start(self) -> None:
         """As a new process would, from what is in the store."""
         self.joining = Joining(self.store, self.refused.append, DEFAULT_LIMITS, *self._limits)
-        self.joining.settle()
+        self.joining.take_over()
         self.recorder = Recorder(self.store, Residuals(self.store), self.joining)
 
     def take(self, *events: dict[str, Any]) -> pa.Table:
@@ -123,7 +125,10 @@ def test_cancelling_pausing_and_resuming_free_and_rebuild_the_content(store: Sto
     assert store.joins.joined() == {}
     assert store.joins.sizes() == {}
     exchange.take(stock("GOOG", 52.0))
-    store.subscriptions.replace(one.id, state="active")
+    store.subscriptions.expire(LATER + timedelta(days=1))
+    exchange.joining.settle()
+    assert store.joins.joined() == {}
+    store.subscriptions.renew(one.id, LATER + timedelta(days=9))
     exchange.joining.settle()
     assert [row["PER"] for row in kept(store, one.number).values()] == [52.0]
     # A follower that had what was there before the pause is told to begin anew.
@@ -191,6 +196,20 @@ def test_a_column_that_is_called_otherwise_by_now_is_told_anew(store: Store) -> 
     assert "PER" in store.joins.content(vague.number).trouble
     assert kept(store, vague.number) == {}
     assert [refusal.subscription for refusal in exchange.refused] == [vague.number]
+
+
+def test_one_that_has_the_log_no_more_begins_nothing(any_store: Store) -> None:
+    exchange = Exchange(any_store)
+    any_store.progress.take_over(Reached("topic", "", ""), "mine")
+    exchange.joining.take_over(("topic", "mine"))
+    one = subscribed(any_store, PRAISED)
+    exchange.joining.settle()
+    assert any_store.joins.joined().keys() == {one.number}
+    any_store.progress.take_over(Reached("topic", "mine", ""), "another's")
+    subscribed(any_store, PRAISED)
+    with pytest.raises(StoreError, match="another service"):
+        exchange.joining.settle()
+    assert any_store.joins.joined().keys() == {one.number}
 
 
 @pytest.mark.parametrize("seed", range(4))

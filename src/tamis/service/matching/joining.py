@@ -27,7 +27,7 @@ from tamis.service.configuration import Settings
 from tamis.service.joined_rows import changed_text, key_text, read_rows, result_id, row_text
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.schemas import current_schema, newer_schema
-from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Store
+from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Owner, Store
 
 Numbers = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -53,8 +53,8 @@ class Step:
 class Joining:
     """The tables and the joins of a store, for the one process that matches its events.
 
-    `settle` brings the joins up to those that the store has; a `step` takes a batch's changes. One thread at a time is
-    let in, and stays until what it did is in the store.
+    `take_over` begins; `settle` brings the joins up to those that the store has; a `step` takes a batch's changes. One
+    thread at a time is let in, and stays until what it did is in the store.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Joining:
         self._limits = limits
         self._most = (content_rows, content_bytes)
         self._entered = threading.RLock()
+        self._owner: Owner | None = None
         self._sound = False
         self._version, self._schema = current_schema(store)
         self._server: JoinServer | None = None
@@ -82,6 +83,15 @@ class Joining:
     @property
     def has_tables(self) -> bool:
         return bool(self._schema.tables)
+
+    def take_over(self, owner: Owner | None = None) -> None:
+        """Reads the store, once nobody else changes it any more.
+
+        `owner`: the log, if it is shared, and the stream that has it now. When another one has it, nothing is written.
+        """
+        with self._entered:
+            self._owner, self._sound = owner, False
+            self.settle()
 
     def settle(self) -> None:
         """Begins and ends joins as the store says: all that was acknowledged before this call is in force after it."""
@@ -197,7 +207,8 @@ class Joining:
         outgrown = self._outgrown(taken)
         self._stop(outgrown, writes)
         if writes or openings:
-            self._store.joins.open(writes, [one for one in openings if one.subscription not in outgrown])
+            told = [one for one in openings if one.subscription not in outgrown]
+            self._store.joins.open(writes, told, self._owner)
         self._sound = True
         self._pause(outgrown)
 
@@ -284,11 +295,9 @@ class Joining:
 
 
 def joining_of(settings: Settings, store: Store, refused: Callable[[Refusal], None]) -> Joining:
-    """The joins of a store, settled."""
+    """The joins of a store, within the limits of the settings."""
     limits = settings.limits
-    joining = Joining(store, refused, limits.filter, limits.content_rows, limits.content_bytes)
-    joining.settle()
-    return joining
+    return Joining(store, refused, limits.filter, limits.content_rows, limits.content_bytes)
 
 
 def _columns(server: JoinServer, number: int) -> str:

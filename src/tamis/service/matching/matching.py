@@ -61,6 +61,8 @@ class Matching:
             self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin)
             # Refused if the one before, cut off and not aware of it yet, has recorded a batch since `reached` was read.
             store.progress.take_over(reached, self._checkpoint.stream)
+        if joining is not None:
+            joining.take_over(None if log.shared is None else (log.shared, self._checkpoint.stream))
         self._recorder = Recorder(store, table.residuals, joining)
         self._flusher = ThreadPoolExecutor(1, "checkpoint")
         self._secured: Future[None] | None = None

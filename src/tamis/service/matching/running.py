@@ -45,15 +45,14 @@ class Running:
         self._heard = 0.0
         log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
         # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
-        with ThreadPoolExecutor(4, "starting") as others:
+        with ThreadPoolExecutor(3, "starting") as others:
             rehearsing = others.submit(rehearse)
             table = others.submit(FollowingTable, state / "table", self._store, say, self._offering)
-            joining = others.submit(joining_of, settings, self._store, say)
             self._spark = start_session(settings)
             lock.note_jvm(self._spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
             warming = others.submit(warm, self._spark)
             self._table = table.result()
-            self._joining = joining.result()
+            self._joining = joining_of(settings, self._store, say)
             self._matching = Matching(
                 self._spark,
                 log,

@@ -6,7 +6,7 @@ from tamis.service.store.dead_letters import DeadLetter, DeadLetters
 from tamis.service.store.deliveries import Deliveries, DeliveryState
 from tamis.service.store.errors import NotFoundError, StoreError, TextError
 from tamis.service.store.importing import Imported
-from tamis.service.store.joins import Content, Joined, Joins, JoinWrites, Opening, StoredRow, StoredTable
+from tamis.service.store.joins import Content, Joined, Joins, JoinWrites, Opening, Owner, StoredRow, StoredTable
 from tamis.service.store.keys import ROLES, Key, Keys, Role
 from tamis.service.store.locks import StoreLock
 from tamis.service.store.notifications import Notifications, Notified, Pair, StoredEvent
@@ -51,6 +51,7 @@ __all__ = [
     "Notifications",
     "Notified",
     "Opening",
+    "Owner",
     "Pair",
     "Progress",
     "Reached",

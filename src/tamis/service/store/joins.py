@@ -13,6 +13,7 @@ from tamis.service.store.bulk import insert_rows
 from tamis.service.store.database import Database
 from tamis.service.store.in_pieces import pieces
 from tamis.service.store.moments import microseconds, now
+from tamis.service.store.progress import require
 from tamis.service.store.tables import (
     CONTENTS,
     COUNTERS,
@@ -25,6 +26,8 @@ from tamis.service.store.tables import (
 
 RowKey: TypeAlias = tuple[str, str]
 ResultKey: TypeAlias = tuple[int, str]
+Owner: TypeAlias = tuple[str, str]
+"""A log that services share, and the stream of the one that matches it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +104,17 @@ class Joins:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def open(self, writes: JoinWrites, openings: Sequence[Opening]) -> int:
-        """Begins and ends contents between batches; the head after that."""
+    def open(self, writes: JoinWrites, openings: Sequence[Opening], owner: Owner | None = None) -> int:
+        """Begins and ends contents between batches; the head after that.
+
+        `owner`: the log, where several services share one, and the stream that must have it, or nothing is done.
+        """
         moment = microseconds(now())
         with self._database.write() as connection:
-            write(connection, writes)
+            if owner is not None:
+                require(connection, *owner)
             head = counters.locked(connection, "head")
+            write(connection, writes)
             placed = list(enumerate(openings, head + 1))
             rows = ((position, one.event_id, moment, "{}") for position, one in placed)
             insert_rows(connection, EVENTS, ("position", "id", "time", "body"), rows)

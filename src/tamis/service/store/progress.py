@@ -52,6 +52,13 @@ def advance(connection: Connection, reached: Reached) -> None:
     _move(connection, update(PROGRESS).where(*mine).values(offsets=reached.offsets), reached.log)
 
 
+def require(connection: Connection, log: str, stream: str) -> None:
+    """Refuses a stream that has the log no more; one that has it keeps it to the end of the transaction."""
+    mine = select(PROGRESS.c.log).where(PROGRESS.c.log == log, PROGRESS.c.stream == stream).with_for_update()
+    if connection.execute(mine).first() is None:
+        raise StoreError(f"the log {log} is matched by another service by now")
+
+
 def _move(connection: Connection, moving: Update, log: str) -> None:
     if connection.execute(moving).rowcount != 1:
         raise StoreError(f"the log {log} is matched by another service by now")
