@@ -103,7 +103,9 @@ class Stream:
                 for name in names
             ]
             rows = pa.RecordBatch.from_arrays([*columns, pa.array(order, pa.int64())], [*names, "n"])
-            for out in Packer(self.cells, reader, len(names), self.lateness and self.lateness.by).run(iter([rows])):
+            for out in Packer(self.cells, reader, len(names), None if self.lateness is None else self.lateness.by).run(
+                iter([rows])
+            ):
                 packs += out.to_pylist()
         for label in self.stores:
             mine = [pack for pack in packs if pack["cell"] == label]
@@ -205,11 +207,15 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def test_events_that_come_out_of_order_are_applied_by_their_time(seed: int, parts: int) -> None:
     rng = random.Random(seed)
     times = sorted(rng.sample(range(1000), 60))
-    events = []
+    events: list[dict[str, Any]] = []
     for second in times:
         table = rng.choice("RS")
         operation = rng.choice((None, None, "insert", "update", "delete"))
-        event = {"event_type": [table], "x": rng.randrange(4), "at": START + timedelta(seconds=second / 10)}
+        event: dict[str, Any] = {
+            "event_type": [table],
+            "x": rng.randrange(4),
+            "at": START + timedelta(seconds=second / 10),
+        }
         event |= {"a" if table == "R" else "b": float(rng.randrange(5))} | (
             {"operation": operation} if operation else {}
         )
@@ -226,7 +232,8 @@ def test_events_that_come_out_of_order_are_applied_by_their_time(seed: int, part
     stream.texts = texts
     stream.held = {id: Counter() for id in texts}
     oracle = NaiveJoins(TIMED, texts)
-    clock, waiting, dead, start = START - timedelta(days=1), [], 0, 0
+    clock, dead, start = START - timedelta(days=1), 0, 0
+    waiting: list[dict[str, Any]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processor_module, "join_texts", lambda part: stream.texts)
         patch.setattr(processor_module, "_micro_batch", lambda: ("query", stream.batch))
