@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.schema import Schema
 
@@ -54,10 +55,10 @@ def history(count: int, seed: int = 1, hot: float = 0.0) -> pa.Table:
         {
             "n": np.arange(count),
             "event_type": pa.array([["R"] if one else ["S"] for one in r.tolist()], pa.list_(pa.string())),
-            "operation": pa.array(np.where(deleted, "delete", None), pa.string()),
+            "operation": pa.array(["delete" if one else None for one in deleted.tolist()], pa.string()),
             "id": ids,
             "B": keys,
-            "A": pa.compute.if_else(pa.compute.or_(gone, pa.array(~r)), absent, pa.array(values)),
-            "C": pa.compute.if_else(pa.compute.or_(gone, pa.array(r)), absent, pa.array(values)),
+            "A": pc.if_else(pc.or_(gone, pa.array(~r)), absent, pa.array(values)),
+            "C": pc.if_else(pc.or_(gone, pa.array(r)), absent, pa.array(values)),
         }
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SUBSCRIPTIONS = 1_000
-BATCH, WARMING, BATCHES = 10_000, 3, 5
+BATCH, WARMING, BATCHES = 10_000, 6, 6  # the JVM takes some batches to compile its part
 BAR = 0.3
 HOT = 0.5
 

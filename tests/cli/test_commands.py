@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.house import Tamis
 
-COMMANDS = ("match", "validate", "explain", "compile", "backtest", "demo", "experiments", "version")
+COMMANDS = ("match", "join", "validate", "explain", "compile", "backtest", "demo", "experiments", "version")
 
 
 def test_help_lists_every_command(tamis: Tamis) -> None:

@@ -132,3 +132,37 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr("tamis.pipeline.session", refuse)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_contents_of_joins_are_found_on_spark(tamis: Tamis, house: Path) -> None:
+    pytest.importorskip("google.protobuf", reason="Spark's state API needs protobuf")
+    (house / "stocks.yaml").write_text(
+        """
+        attributes: {Symbol: string, PER: float, Rating: float, n: integer}
+        event_types:
+          Stocks: {Symbol: mandatory, PER: mandatory, n: mandatory}
+          Reviews: {Symbol: mandatory, Rating: mandatory, n: mandatory}
+        tables: {Stocks: {key: [Symbol], join: [Symbol]}, Reviews: {key: [Symbol], join: [Symbol]}}
+        """
+    )
+    (house / "joins.jsonl").write_text(
+        json.dumps(
+            {"id": "good", "filter": "SELECT Symbol, PER FROM Stocks JOIN Reviews USING (Symbol) WHERE Rating > 5"}
+        )
+    )
+    changes: list[dict[str, object]] = [
+        {"event_type": "Stocks", "Symbol": "A", "PER": 1.5, "n": 1},
+        {"event_type": "Reviews", "Symbol": "A", "Rating": 9.0, "n": 2},
+        {"event_type": "Stocks", "Symbol": "A", "PER": 2.5, "n": 3},
+        {"event_type": "Stocks", "Symbol": "B", "operation": "delete", "n": 4},
+    ]
+    (house / "changes.jsonl").write_text("\n".join(map(json.dumps, reversed(changes))))
+    result = tamis("join", "joins.jsonl", "changes.jsonl", "-s", "stocks.yaml", "-o", "contents", "--order", "n")
+    assert result.exit_code == 1, result.stderr
+    (row,) = _rows(house / "contents")
+    assert (row["subscription"], row["change"]) == ("good", "added")
+    assert json.loads(str(row["row"])) == {"Symbol": "A", "PER": 2.5}
+    (dead,) = _rows(house / "contents-dead-letters")
+    assert "no row with the key 'B' to delete" in str(dead["reason"])

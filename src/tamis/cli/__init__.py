@@ -15,6 +15,7 @@ from tamis.cli.demo import demo
 from tamis.cli.experiments import experiments
 from tamis.cli.explain import explain
 from tamis.cli.failures import Commands
+from tamis.cli.join import join
 from tamis.cli.keys import keys
 from tamis.cli.match import match
 from tamis.cli.operators import operators
@@ -54,7 +55,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, analyze, covers, bench, convert, serve, demo):
+for command in (match, join, validate, explain, compile, backtest, analyze, covers, bench, convert, serve, demo):
     app.command()(command)
 app.command()(operators)
 app.command()(version)

@@ -43,7 +43,7 @@ def match_on_spark(
     require_files(files)
     dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
     for path in (output, dead_to):
-        _form(path)
+        form_of(path)
         if path.exists():
             raise CommandError(f"{path} exists already; Spark writes new folders only")
     found = subscribers_of(subscriptions, schema, operators)
@@ -55,9 +55,9 @@ def match_on_spark(
         if arrays:
             matched = matched.where("size(subscriptions) > 0")
         with tasks_shown(session, "matching"):
-            rows = _written(matched, output)
+            rows = written(matched, output)
         with tasks_shown(session, "dead letters"):
-            refused = 0 if dead.isEmpty() else _written(dead, dead_to)
+            refused = 0 if dead.isEmpty() else written(dead, dead_to)
     seconds = time.perf_counter() - start
     what = "events that match" if arrays else "matches"
     told = f", see {dead_to}" if refused else ""
@@ -66,16 +66,16 @@ def match_on_spark(
         raise typer.Exit(PARTLY_REFUSED)
 
 
-def _written(rows: DataFrame, path: Path) -> int:
+def written(rows: DataFrame, path: Path) -> int:
     """Writes a folder and tells how many rows it has, counted as they went by."""
     from pyspark.sql import Observation, functions
 
     seen = Observation()
-    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(_form(path)).save(
+    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(form_of(path)).save(
         str(path.absolute())
     )
     return int(seen.get["rows"])
 
 
-def _form(path: Path) -> str:
+def form_of(path: Path) -> str:
     return "json" if path.suffix and format_of(path, FORMATS, "results of Spark") is not Format.PARQUET else "parquet"

@@ -10,6 +10,7 @@ from tamis.pipeline.analyze import analyze
 from tamis.pipeline.backtest import Backtest, backtest
 from tamis.pipeline.compile import compile
 from tamis.pipeline.indexes import Subscribed
+from tamis.pipeline.joining.content import content
 from tamis.pipeline.joining.join import join
 from tamis.pipeline.joining.join_stream import join_stream
 from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
@@ -37,6 +38,7 @@ __all__ = [
     "analyze",
     "backtest",
     "compile",
+    "content",
     "join",
     "join_stream",
     "match",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import tamis
 from tamis import pipeline
-from tests.pipeline.joining.stock_day import CHAIN, SCHEMA, TEXTS, contents, followed, history, refused
+from tamis.errors import PipelineError
+from tests.pipeline.joining.stock_day import CHAIN, SCHEMA, TEXTS, canonical, contents, followed, history, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,3 +41,20 @@ def test_the_contents_of_a_batch_are_the_oracles(spark: SparkSession, texts: dic
     kept = EVENTS if "chain" in texts else [event for event in EVENTS if event["event_type"] != ["Markets"]]
     assert sorted(row["sequence"] for row in dead) == refused(kept)
     assert all(row["reason"] and row["violations"][0]["rule"] == "table" for row in dead)
+
+
+def test_the_content_of_tables_in_files_is_the_oracles(spark: SparkSession) -> None:
+    texts = TEXTS | CHAIN
+    rows = [event for event in EVENTS if "operation" not in event]
+    events = frame(spark, rows)
+    tables = {name: events.where(f"event_type[0] = '{name}'").drop("event_type") for name in SCHEMA.tables}
+    found = pipeline.content(tables, tamis.compile(texts, SCHEMA), order="n").collect()
+    held = {id: Counter() for id in texts}  # type: dict[str, Counter[str]]
+    for row in found:
+        held[row["subscription"]][canonical(json.loads(row["row"]))] += 1
+    assert held == contents(rows, texts)
+
+
+def test_content_of_what_is_no_table_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(PipelineError, match="no table 'News' in the schema; there are Stocks"):
+        pipeline.content({"News": frame(spark, EVENTS)}, tamis.compile(TEXTS, SCHEMA))

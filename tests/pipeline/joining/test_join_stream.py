@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,3 +104,18 @@ def test_what_is_no_stream_or_has_no_tables_is_refused(day: Day) -> None:
         pipeline.join(lines, tamis.compile({"s": "PER > 3"}, SCHEMA), json="value")
     with pytest.raises(PipelineError, match="no column 'when' to order"):
         pipeline.join(lines, tamis.compile(ALL, SCHEMA), json="value", order="when")
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_in_the_middle_of_a_batch_leaves_nothing_wrong(day: Day) -> None:
+    for number in range(4):
+        day.publish(f"{number}", EVENTS[number * 100 : number * 100 + 100])
+    child = Path(__file__).with_name("killed_child.py")
+    died = subprocess.run([sys.executable, str(child), str(day.folder), "2"], check=False, timeout=300)
+    assert died.returncode == -signal.SIGKILL
+    day.changes = pipeline.to_files(day.folder / "changes", "json")
+    day.run()
+    told = day.spark.read.json(str(day.folder / "changes")).collect()
+    assert {row["batch"] for row in told} == {0, 1, 2, 3}
+    assert followed(told, ALL) == contents(EVENTS, ALL)
+    assert len({row["notification"] for row in told}) == len(told)

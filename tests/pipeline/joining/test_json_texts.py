@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,7 @@ from tamis.pipeline.joining.json_texts import json_texts
 
 def test_every_kind_of_value_is_read_back() -> None:
     when = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"whole": 3, "float": 7.0, "text": 'a "quoted"\n名', "yes": True, "when": when, "many": ["a", "b"]},
         {"whole": -(1 << 62), "float": -1e300, "text": "", "yes": False, "many": []},
         {"float": float("inf")},

@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,8 +25,10 @@ from tamis.pipeline.joining.blobs import from_blob
 from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import Packer
 from tamis.pipeline.joining.processor import TablesProcessor
+from tamis.pipeline.joining.waiting import Lateness
 from tamis.pipeline.snapshot import Part, Snapshot
 from tamis.pipeline.workers.reading import Reader
+from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
 
 
@@ -74,8 +77,10 @@ class Handle:
 class Stream:
     """A query over tables: packs events, runs cells on them, now and then in a worker that knows nothing yet."""
 
-    def __init__(self, workload: GeneratedJoins, cells: Cells, rng: random.Random) -> None:
-        self.schema, self.cells, self.rng = workload.schema, cells, rng
+    def __init__(
+        self, workload: GeneratedJoins, cells: Cells, rng: random.Random, lateness: Lateness | None = None
+    ) -> None:
+        self.schema, self.cells, self.rng, self.lateness = workload.schema, cells, rng, lateness
         self.stores: dict[int, dict[Any, Any]] = {label: {} for label in cells.labels()}
         self.workers: list[dict[Any, Any]] = [{}, {}]
         self.texts: Mapping[str, str] = workload.texts
@@ -98,7 +103,9 @@ class Stream:
                 for name in names
             ]
             rows = pa.RecordBatch.from_arrays([*columns, pa.array(order, pa.int64())], [*names, "n"])
-            for out in Packer(self.cells, reader, len(names)).run(iter([rows])):
+            for out in Packer(self.cells, reader, len(names), None if self.lateness is None else self.lateness.by).run(
+                iter([rows])
+            ):
                 packs += out.to_pylist()
         for label in self.stores:
             mine = [pack for pack in packs if pack["cell"] == label]
@@ -114,7 +121,7 @@ class Stream:
         if self.rng.random() < 0.2:
             worker.clear()
         processor_module._OPEN = worker  # type: ignore[assignment]
-        processor = TablesProcessor(Snapshot(self.schema, (Part("somewhere"),)), self.cells)
+        processor = TablesProcessor(Snapshot(self.schema, (Part("somewhere"),)), self.cells, self.lateness)
         processor.init(Handle(store))  # type: ignore[arg-type]
         return list(processor.handleInputRows((label,), iter(packs), None))  # type: ignore[arg-type]
 
@@ -181,3 +188,66 @@ def test_contents_are_the_oracles_after_every_batch(
 def _types(event: Mapping[str, Any], workload: GeneratedJoins) -> list[str]:
     given = event.get("event_type", workload.schema.default_event_type)
     return [given] if isinstance(given, str) else list(given)
+
+
+TIMED = Schema.from_yaml("""
+attributes: {x: integer, a: float, b: float, at: timestamp}
+event_types:
+  R: {x: mandatory, a: mandatory, at: mandatory}
+  S: {x: mandatory, b: mandatory, at: mandatory}
+tables:
+  R: {key: [x], join: [x]}
+  S: {key: [x], join: [x], retention: {window: 20 seconds, by: at}}
+""")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@given(seed=st.integers(0, 1 << 16), parts=st.integers(1, 3))
+@settings(max_examples=25, deadline=None)
+def test_events_that_come_out_of_order_are_applied_by_their_time(seed: int, parts: int) -> None:
+    rng = random.Random(seed)
+    times = sorted(rng.sample(range(1000), 60))
+    events: list[dict[str, Any]] = []
+    for second in times:
+        table = rng.choice("RS")
+        operation = rng.choice((None, None, "insert", "update", "delete"))
+        event: dict[str, Any] = {
+            "event_type": [table],
+            "x": rng.randrange(4),
+            "at": START + timedelta(seconds=second / 10),
+        }
+        event |= {"a" if table == "R" else "b": float(rng.randrange(5))} | (
+            {"operation": operation} if operation else {}
+        )
+        events.append(event)
+    delay = 3.0
+    coming = sorted(events, key=lambda event: event["at"].timestamp() + rng.uniform(0, 5.0))
+    workload = GeneratedJoins(TIMED, {}, coming)
+    texts = {
+        "all": "SELECT * FROM R JOIN S USING (x)",
+        "some": "SELECT * FROM R JOIN S USING (x) WHERE a > 1 AND b < 4",
+    }
+    cells = Cells.for_schema(TIMED, parts)
+    stream = Stream(workload, cells, rng, Lateness("at", int(delay * 1e6)))
+    stream.texts = texts
+    stream.held = {id: Counter() for id in texts}
+    oracle = NaiveJoins(TIMED, texts)
+    clock, dead, start = START - timedelta(days=1), 0, 0
+    waiting: list[dict[str, Any]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processor_module, "join_texts", lambda part: stream.texts)
+        patch.setattr(processor_module, "_micro_batch", lambda: ("query", stream.batch))
+        while start < len(coming):
+            stop = start + rng.randrange(1, 15)
+            batch, start = coming[start:stop], stop
+            in_time = [event for event in batch if event["at"] >= clock - timedelta(seconds=delay)]
+            dead += len(batch) - len(in_time)
+            clock = max(clock, *(event["at"] for event in batch))
+            waiting = sorted([*waiting, *in_time], key=lambda event: event["at"])
+            due = [event for event in waiting if event["at"] <= clock - timedelta(seconds=delay)]
+            waiting = waiting[len(due) :]
+            _, refused = oracle.apply(due)
+            dead += len(refused)
+            stream.run(batch)
+            assert {id: +one for id, one in stream.held.items()} == contents(oracle)
+            assert stream.dead == dead

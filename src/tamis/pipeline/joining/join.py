@@ -17,11 +17,14 @@ from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import ORDER, PACK, Packer
 from tamis.pipeline.joining.texts import join_texts
 from tamis.pipeline.joining.unpacking import COLUMNS, Unpacker
+from tamis.pipeline.joining.waiting import Lateness
 from tamis.pipeline.notifications import NOTIFICATION
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
 from tamis.pipeline.validate import with_reason
 from tamis.pipeline.workers.reading import Reader
+from tamis.schema import Schema
+from tamis.schema.tables import read_duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +46,8 @@ def join(
     json: str | None = None,
     ignore_unknown: bool = False,
     dead_letters: bool = False,
+    lateness: str | None = None,
+    time: str | None = None,
     parts: int = PARTS,
     folder: str | Path | None = None,
 ) -> DataFrame:
@@ -60,7 +65,11 @@ def join(
     events that break the schema or that their table refuses are rows too, with `event` (JSON), `violations` and
     `reason`, and no subscription. A subscription that is added to a table of subscriptions while a stream runs is first
     told all that it then has, as added. `parts` is how many cells share the rows, or the subscriptions, of tables; a
-    stream keeps those it began with. The state is one of as many groups: more shuffle partitions than that are idle.
+    stream keeps those it began with.
+
+    With a `lateness` such as "10 seconds", events are applied by their `time` (an attribute; where windows go by one,
+    it is that) and wait until the greatest time seen is so much later. One that comes after its time was done with is a
+    dead letter. In a batch, all events are there, and none is late.
     """
     _require_state(events.sparkSession)
     from tamis.pipeline.joining.processor import ANSWER, TablesProcessor
@@ -69,16 +78,27 @@ def join(
     if not source.schema.tables:
         raise PipelineError("the schema has no tables to join; declare them under `tables`")
     cells = _cells(source, parts)
+    late = _lateness(source.schema, lateness, time, at_once=not events.isStreaming)
     reader, columns, place = _reader(events, source, json, ignore_unknown, order)
-    packed = mapped(events, columns, Packer(cells, reader, place).run, _fields(PACK))
+    packed = mapped(events, columns, Packer(cells, reader, place, None if late is None else late.by).run, _fields(PACK))
     answers = packed.groupBy("cell").transformWithState(
-        statefulProcessor=TablesProcessor(source, cells),
+        statefulProcessor=TablesProcessor(source, cells, late),
         outputStructType=ANSWER,
         outputMode="Append",
         timeMode="None",
     )
     rows = mapped(answers, answers.columns, Unpacker(dead_letters).run, _fields(COLUMNS))
     return _named(rows, dead_letters)
+
+
+def _lateness(schema: Schema, delay: str | None, time: str | None, at_once: bool) -> Lateness | None:
+    if delay is None:
+        return None
+    windows = {table.retention.by for table in schema.tables.values()} - {None}
+    by = time if time is not None else windows.pop() if len(windows) == 1 else None
+    if by is None or by not in schema.attributes or schema.attributes[by].domain.kind != "timestamp":
+        raise PipelineError("events may be late by a timestamp only; say which attribute that is, as time='…'")
+    return Lateness(by, read_duration(delay, "lateness"), at_once)
 
 
 def cells_of(subscriptions: Subscribed, events: DataFrame, parts: int, folder: str | Path | None) -> Cells:

@@ -32,6 +32,8 @@ def join_stream(
     order: str | None = None,
     json: str | None = None,
     ignore_unknown: bool = False,
+    lateness: str | None = None,
+    time: str | None = None,
     parts: int = PARTS,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
@@ -47,8 +49,8 @@ def join_stream(
     if not events.isStreaming:
         raise PipelineError("these events are no stream: use pipeline.join, or read them with stream=True")
     joined = join(
-        events, subscriptions, order=order, json=json, ignore_unknown=ignore_unknown, dead_letters=True, parts=parts,
-        folder=folder,
+        events, subscriptions, order=order, json=json, ignore_unknown=ignore_unknown, dead_letters=True,
+        lateness=lateness, time=time, parts=parts, folder=folder,
     )  # fmt: skip
 
     def run(batch: DataFrame, number: int) -> None:

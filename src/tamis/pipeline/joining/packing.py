@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 
 from tamis.pipeline.joining.blobs import to_blob
 from tamis.pipeline.joining.cells import Cells
+from tamis.pipeline.joining.waiting import times_of
 from tamis.pipeline.workers.reading import VIOLATION, Reader
 from tamis.schema import EVENT_TYPE, Schema
 
 Integers = npt.NDArray[np.int64]
 
-PACK = pa.schema([("cell", pa.int32()), ("events", pa.binary()), ("dead", pa.binary())])
+PACK = pa.schema([("cell", pa.int32()), ("events", pa.binary()), ("dead", pa.binary()), ("clock", pa.int64())])
 DEAD = pa.schema([("event", pa.string()), ("violations", pa.list_(VIOLATION)), ("sequence", pa.int64())])
 ORDER = "sequence"
 
@@ -36,16 +37,18 @@ class Packer:
     """Rows in, packs out. A pack has events of one cell: the attributes, and last the number they are ordered by.
 
     `order` is the column that has that number; without one it is the position of the row. Every cell gets a pack of
-    every task, if an empty one: all cells see all batches. Dead events go with the packs of the first cell.
+    every task, if an empty one, which has the greatest `time` of the task's events: all cells see all batches. Dead
+    events go with the packs of the first cell.
     """
 
     cells: Cells
     reader: Reader
     order: int | None = None
+    time: str | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         labels = self.cells.labels()
-        idle = set(range(len(self.cells)))
+        clock = None
         first = _partition() << _ROWS_A_PARTITION
         for batch in batches:
             order = np.arange(first, first + batch.num_rows) if self.order is None else _whole(batch.column(self.order))
@@ -56,10 +59,10 @@ class Packer:
             if dead is not None:
                 packs.setdefault(0, b"")
             for cell, events in packs.items():
-                idle.discard(cell)
                 yield _pack(labels[cell], events or None, dead if cell == 0 else None)
-        for cell in idle:
-            yield _pack(labels[cell], None, None)
+            clock = _later(clock, None if self.time is None else times_of(read.events, self.time))
+        for label in labels:
+            yield _pack(label, None, None, clock)
 
     def _packs(self, events: pa.RecordBatch, order: Integers) -> dict[int, bytes]:
         """The events of each cell that has any."""
@@ -130,8 +133,13 @@ def _whole(column: pa.Array) -> Integers:
     return column.cast(pa.int64()).fill_null(_NONE).to_numpy(zero_copy_only=False)
 
 
-def _pack(label: int, events: bytes | None, dead: bytes | None) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"cell": label, "events": events, "dead": dead}], schema=PACK)
+def _pack(label: int, events: bytes | None, dead: bytes | None, clock: int | None = None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"cell": label, "events": events, "dead": dead, "clock": clock}], schema=PACK)
+
+
+def _later(clock: int | None, times: pa.Array | None) -> int | None:
+    latest = None if times is None else pc.max(times).as_py()
+    return clock if latest is None else latest if clock is None else max(clock, latest)
 
 
 def _partition() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from tamis.pipeline.joining.blobs import from_blob, to_blob
 from tamis.pipeline.joining.cell import Cell, Entry, Told
 from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.texts import join_texts
+from tamis.pipeline.joining.waiting import Lateness
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 HEAD = "last LONG, first LONG, token STRING, about STRING"
-ENTRY = "token STRING, events BINARY, known BINARY, latest STRING"
+ENTRY = "token STRING, events BINARY, known BINARY, clock LONG, waiting BINARY, whole STRING"
 ANSWER = "batch LONG, changes BINARY, dead BINARY"
 
 _ROWS_A_BLOB = 200_000
@@ -52,17 +53,20 @@ class TablesProcessor(StatefulProcessor):
     one entry; another reads the entries it lacks. A log that is much longer than the tables is replaced by one entry.
     """
 
-    def __init__(self, source: Snapshot | Live, cells: Cells) -> None:
+    def __init__(self, source: Snapshot | Live, cells: Cells, lateness: Lateness | None = None) -> None:
         self._source = source
         self._cells = cells
+        self._lateness = lateness
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._head = handle.getValueState("head", HEAD)
         self._log = handle.getMapState("log", "number LONG", ENTRY)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        packs, dead = [], []
+        packs, dead, clocks = [], [], []
         for row in rows:
+            if row["clock"] is not None:
+                clocks.append(int(row["clock"]))
             if row["events"] is not None:
                 packs.append(bytes(row["events"]))
             if row["dead"] is not None:
@@ -73,7 +77,7 @@ class TablesProcessor(StatefulProcessor):
         (part,) = snapshot.parts
         held = self._opened(name, snapshot)
         held.cell.follow(join_texts(part))
-        entry, told = held.cell.step(packs)
+        entry, told = held.cell.step(packs, max(clocks, default=None))
         self._write(held, entry)
         if stream:
             _OPEN[name] = held
@@ -93,7 +97,8 @@ class TablesProcessor(StatefulProcessor):
     def _opened(self, name: tuple[str, int], snapshot: Snapshot) -> _Open:
         """The cell as of the head of the log; not in `_OPEN` any more, for it is about to change."""
         held = _OPEN.pop(name, None)
-        new = _Open(Cell(self._cells, self._cells.numbers()[name[1]], snapshot.schema), 0, "")
+        number = self._cells.numbers()[name[1]]
+        new = _Open(Cell(self._cells, number, snapshot.schema, lateness=self._lateness), 0, "")
         head = self._head.get()
         if head is None:
             return new
@@ -107,8 +112,8 @@ class TablesProcessor(StatefulProcessor):
             held = new
             held.last = first - 1
         for number in range(held.last + 1, last + 1):
-            _, events, known, latest = self._entry(number)
-            held.cell.replay(Entry(_bytes(events), _bytes(known), latest))
+            _, events, known, clock, waiting, whole = self._entry(number)
+            held.cell.replay(Entry(_bytes(events), _bytes(known), clock, _bytes(waiting), whole))
         held.last, held.token = last, token
         return held
 
@@ -132,7 +137,7 @@ class TablesProcessor(StatefulProcessor):
             for number in range(first, held.last):
                 self._log.removeKey((number,))
             entry, first = held.cell.whole(), held.last
-        self._log.updateValue((held.last,), (held.token, entry.events, entry.known, entry.latest))
+        self._log.updateValue((held.last,), (held.token, *astuple(entry)))
         self._head.update((held.last, first, held.token, self._cells.about))
 
 

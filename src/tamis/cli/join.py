@@ -1,0 +1,86 @@
+"""`tamis join`: what do join subscriptions come to, after these changes of tables? On Spark."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis import pipeline
+from tamis.cli.events import EventFiles
+from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.match_on_spark import form_of, written
+from tamis.cli.options import (
+    DeadLettersOption,
+    EventsArgument,
+    IgnoreUnknownOption,
+    RefusedOption,
+    SchemaOption,
+    SubscriptionsArgument,
+)
+from tamis.cli.refusals import report
+from tamis.cli.schemas import schema_for
+from tamis.cli.spark import spark_session, tasks_shown
+from tamis.cli.spark_events import checked_events, require_files, subscribers_of
+from tamis.cli.terminal import remark
+from tamis.pipeline.joining.join import CHANGED
+from tamis.pipeline.session import require_spark
+
+
+def join(
+    subscriptions: SubscriptionsArgument,
+    events: EventsArgument,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where results go: JSON if it ends so, else Parquet."),
+    ],
+    schema: SchemaOption = None,
+    order: Annotated[
+        str | None, typer.Option("--order", metavar="ATTRIBUTE", help="A number or timestamp that orders the events.")
+    ] = None,
+    dead_letters_to: DeadLettersOption = None,
+    refused_to: RefusedOption = None,
+    ignore_unknown: IgnoreUnknownOption = False,
+) -> None:
+    """Find what join subscriptions come to after changes of their tables, on Spark.
+
+    Tables begin empty. Changes that a table cannot take are dead letters, as are events that break the schema. Spark
+    reads files in pieces and in no particular order: name an attribute to order events by where that counts.
+
+    \b
+    [bold]Examples[/bold]
+      tamis join joins.jsonl changes/ --schema stocks.yaml -o contents --order at
+      tamis join stocks.index changes.parquet -o contents.jsonl
+
+    \b
+    [bold]Exit codes[/bold]
+      0  all done
+      1  done, but some events or subscriptions were refused
+      2  not done
+    """
+    files = EventFiles(events, ignore_unknown=ignore_unknown)
+    require_spark()
+    require_files(files)
+    dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
+    for path in (output, dead_to):
+        form_of(path)
+        if path.exists():
+            raise CommandError(f"{path} exists already; Spark writes new folders only")
+    found = subscribers_of(subscriptions, schema_for(schema, subscriptions, files))
+    report(found.refused, refused_to)
+    start = time.perf_counter()
+    with spark_session() as session:
+        valid, dead = checked_events(session, files, found.schema, ignore_unknown)
+        answer = pipeline.join(valid, found.source, order=order, dead_letters=True).persist()
+        with tasks_shown(session, "joining"):
+            rows = written(answer.where("subscription IS NOT NULL").select(*CHANGED), output)
+        with tasks_shown(session, "dead letters"):
+            letters = dead.unionByName(answer.where("subscription IS NULL").select("event", "violations", "reason"))
+            refused = 0 if letters.isEmpty() else written(letters, dead_to)
+        answer.unpersist()
+    told = f", see {dead_to}" if refused else ""
+    remark(f"{rows:,} results in {output}, {refused:,} dead letters{told}; {time.perf_counter() - start:.1f} s")
+    if refused or found.refused:
+        raise typer.Exit(PARTLY_REFUSED)
