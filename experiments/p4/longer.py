@@ -30,7 +30,7 @@ LENGTHS = (2, 3, 4, 5, 6)
 
 def grid(scale: float) -> list[Point]:
     (size,) = scaled((FULL,), scale, least=20)
-    seconds = budget(BUDGET / 2, scale)
+    seconds = budget(BUDGET, scale)
     return [
         {"subscriptions": size, "conditions": length, "matcher": matcher, "budget": seconds}
         for length in LENGTHS
