@@ -18,6 +18,7 @@ from tamis.cli.failures import Commands
 from tamis.cli.join import join
 from tamis.cli.keys import keys
 from tamis.cli.match import match
+from tamis.cli.merge import merge
 from tamis.cli.operators import operators
 from tamis.cli.serve import serve
 from tamis.cli.subscriptions_import import subscriptions_import
@@ -55,7 +56,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, join, validate, explain, compile, backtest, analyze, covers, bench, convert, serve, demo):
+for command in (match, join, validate, explain, compile, backtest, analyze, covers, merge, bench, convert, serve, demo):
     app.command()(command)
 app.command()(operators)
 app.command()(version)

@@ -78,7 +78,7 @@ class DiagramRows:
 
     def relate(self, terms: Terms, *, covering: bool = True, covered: bool = True, once: bool = True) -> Related:
         """Which conjunctions cover one, and which it covers."""
-        self._assign(terms)
+        self.assign(terms)
         if self._one_pass:
             return self._evaluate(COVERING * covering + COVERED * covered, len(terms), once)
         above = self._evaluate(COVERING, len(terms), once)[0].copy() if covering else self._covering[:0]
@@ -86,7 +86,8 @@ class DiagramRows:
             return above, self._covered[:0]
         return above, self._evaluate(COVERED, len(terms), once)[1]
 
-    def _assign(self, terms: Terms) -> None:
+    def assign(self, terms: Terms) -> None:
+        """Tells every predicate how it stands to those of a conjunction: the first of two steps."""
         index = self._index
         if len(self._left) < len(index.columns):
             self._left, self._right = np.zeros(len(index.columns), np.int64), np.zeros(len(index.columns), np.int64)
