@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from experiments.p3.network import NETWORK, SEEDS, SUBSCRIPTIONS, carried, medians, one, over_seeds
+from experiments.p3.network import NETWORK, SUBSCRIPTIONS, carried, medians, one, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ is redundant; Ref-SJ-Clu⁺ is better overall. Without any repository the direct
 magnitude less traffic with almost no more latency.)"""
 
 R_ROWS, PAYLOAD = 500, 1_000
-REPOSITORIES = (0, 100, 400, 800, 1_600, 3_100)
-WARM_UP = {"ref-sj-clu+": 24_000, "ref-j+": 4_000}
-EVENTS = 1_000
+REPOSITORIES = (0, 100, 400, 1_600, 3_100)
+WARM_UP = {"ref-sj-clu+": 12_000, "ref-j+": 2_000}
+EVENTS = 500
 LESS = 5.0
 SIZES = f"""\
 {NETWORK}. {SUBSCRIPTIONS:,} subscriptions, R of {R_ROWS} rows, payloads of {PAYLOAD:,} bytes, directories of 512 kB (16,384
 entries), as in the paper. Measured over {EVENTS:,} events after {WARM_UP["ref-sj-clu+"]:,} (Ref-SJ-Clu⁺) or
-{WARM_UP["ref-j+"]:,} (Ref-J⁺) others that fill the repositories; {len(SEEDS)} seeds, of which the median is taken. A
+{WARM_UP["ref-j+"]:,} (Ref-J⁺) others that fill the repositories; one seed. A
 payload's name is 20 bytes, an acknowledgement 16; both are counted, and so is whatever is asked for."""
 BY = ("scheme", "repository")
 

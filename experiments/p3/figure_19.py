@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.figure import Check, Row
-from experiments.p3.network import MEDIANS, NETWORK, SUBSCRIPTIONS, growth, one
+from experiments.p3.network import ONE_SEED, NETWORK, SUBSCRIPTIONS, growth, one
 from experiments.p3.schemes import NAMES
 from experiments.p3.swept import swept
 
@@ -14,7 +14,7 @@ Enum-J, Enum-SJ and Ref-SJ have less traffic; of Ref-SJ, Tup gains least, and Su
 FULL = (0, 1_500, 3_000, 4_500, 6_000)
 SIZES = f"""\
 {NETWORK}. Range centres spread with standard deviations of 13,000 - 2x on A and 7,500 - x on C, x from 0 to 6,000, as in
-the paper; {SUBSCRIPTIONS:,} subscriptions. {MEDIANS}."""
+the paper; {SUBSCRIPTIONS:,} subscriptions. {ONE_SEED}."""
 
 
 def checks(ours: list[Row]) -> list[Check]:

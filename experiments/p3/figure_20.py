@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import GREY
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from experiments.p3.network import MEDIANS, NETWORK, SUBSCRIPTIONS, carried, over_seeds
+from experiments.p3.network import ONE_SEED, NETWORK, SUBSCRIPTIONS, carried, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ CLAIM = """\
 With the last hop, from nodes to subscribers by unicast, semijoins are more attractive still. Enum-SJ has the least
 traffic, since it goes past the network, at the price of the server's stress; Ref-SJ-Clu⁺ has only slightly more."""
 
-SIZES = f"{NETWORK}. {SUBSCRIPTIONS:,} subscriptions. {MEDIANS}."
+SIZES = f"{NETWORK}. {SUBSCRIPTIONS:,} subscriptions. {ONE_SEED}."
 
 
 def grid(scale: float) -> list[Point]:

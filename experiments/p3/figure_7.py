@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.figure import Check, Row
-from experiments.p3.network import MEDIANS, NETWORK, SUBSCRIPTIONS, against, growth
+from experiments.p3.network import ONE_SEED, NETWORK, SUBSCRIPTIONS, against, growth
 from experiments.p3.swept import swept
 
 CLAIM = """\
@@ -12,7 +12,7 @@ with its key. So semijoin reformulations degrade slightly where the database is 
 easily."""
 
 FULL = (1_000, 4_000, 8_000, 16_000, 31_000)
-SIZES = f"{NETWORK}. R has 1,000 to 31,000 rows, as in the paper; {SUBSCRIPTIONS:,} subscriptions. {MEDIANS}."
+SIZES = f"{NETWORK}. R has 1,000 to 31,000 rows, as in the paper; {SUBSCRIPTIONS:,} subscriptions. {ONE_SEED}."
 OTHERS = ("enum-j", "enum-sj", "ref-j", "ref-j+", "rel-sel")
 
 

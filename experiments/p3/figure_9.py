@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.figure import Check, Row
-from experiments.p3.network import MEDIANS, NETWORK, SUBSCRIPTIONS, against, growth
+from experiments.p3.network import ONE_SEED, NETWORK, SUBSCRIPTIONS, against, growth
 from experiments.p3.schemes import NAMES
 from experiments.p3.swept import swept
 
@@ -15,7 +15,7 @@ magnitude better than what is not a semijoin reformulation."""
 FULL = (100, 1_100, 2_600, 5_100, 10_100)
 SIZES = f"""\
 {NETWORK}. S has 100 to 10,100 rows, as in the paper: a hundredth of that is the average number of results an event;
-{SUBSCRIPTIONS:,} subscriptions. {MEDIANS}."""
+{SUBSCRIPTIONS:,} subscriptions. {ONE_SEED}."""
 
 
 def checks(ours: list[Row]) -> list[Check]:

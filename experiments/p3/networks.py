@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
-from experiments.p3.network import MEDIANS, SUBSCRIPTIONS, carried, medians, one, over_seeds
+from experiments.p3.network import ONE_SEED, SUBSCRIPTIONS, carried, medians, one, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ KINDS = {"zones": "CAN", "links": "content-based"}
 SIZES = f"""\
 1,000 nodes on a generated Internet-like topology of 20,000, {SUBSCRIPTIONS:,} subscriptions. As a CAN, each node owns the
 subscriptions of its zone. As a content-based network the nodes are a tree of the topology's near neighbours, with
-subscriptions at nodes drawn at random, and each link knows at most 256 boxes around the ranges behind it. {MEDIANS}."""
+subscriptions at nodes drawn at random, and each link knows at most 256 boxes around the ranges behind it. {ONE_SEED}."""
 BY = ("network", "scheme")
 
 

@@ -28,13 +28,14 @@ def swept(
     checks: Callable[[list[Row]], list[Check]],
     why: str,
     log: str = "xy",
+    run: Callable[[Point], Rows] = carried,
     schemes: Sequence[str] = tuple(STYLES),
     y: str = "kilobytes",
     label: str = "kB between nodes for an event",
 ) -> Figure:
     """A figure with one line a scheme; `points` have the parameter `x`, and whatever goes with it."""
     return Figure(
-        name, title, claim, sizes, version=1, alone=False, run=carried,
+        name, title, claim, sizes, version=1, alone=False, run=run,
         grid=partial(_grid, points, schemes),
         draw=partial(_draw, x, worded, log, y, label),
         table=partial(_table, x, y),
