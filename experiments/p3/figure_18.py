@@ -12,8 +12,8 @@ payloads outweigh descriptions."""
 
 FULL = (1, 10, 100, 1_000, 10_000, 100_000)
 SIZES = f"""\
-{NETWORK}. Payloads of 1 byte to 100 kB, as in the paper; {SUBSCRIPTIONS:,} subscriptions. {ONE_SEED}. Each scheme is run
-with payloads of two sizes; in between and beyond, its traffic is a straight line."""
+{NETWORK}. Payloads of 1 byte to 100 kB, as in the paper; {SUBSCRIPTIONS:,} subscriptions. {ONE_SEED}. Each scheme is
+run with payloads of two sizes; in between and beyond, its traffic is a straight line."""
 
 
 def run(point: Point) -> Rows:

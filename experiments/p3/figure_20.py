@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import GREY
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from experiments.p3.network import ONE_SEED, NETWORK, SUBSCRIPTIONS, carried, over_seeds
+from experiments.p3.network import NETWORK, ONE_SEED, SUBSCRIPTIONS, carried, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def verdict(rows: Rows) -> Verdict:
 
 
 WHY = (
-    "Every subscription gets the whole message, description included. What a scheme sends to subscribers is what it makes "
-    "of the change: rows of semijoins, join results, or every row that is selected."
+    "Every subscription gets the whole message, description included. What a scheme sends to subscribers is what it "
+    "makes of the change: rows of semijoins, join results, or every row that is selected."
 )
 
 FIGURE = Figure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.figure import Check, Row
-from experiments.p3.network import ONE_SEED, NETWORK, SUBSCRIPTIONS, against, growth
+from experiments.p3.network import NETWORK, ONE_SEED, SUBSCRIPTIONS, against, growth
 from experiments.p3.schemes import NAMES
 from experiments.p3.swept import swept
 
@@ -34,6 +34,6 @@ def checks(ours: list[Row]) -> list[Check]:
 FIGURE = swept(
     "p3/figure-9", "network traffic against the join output rate", CLAIM, SIZES,
     x="s_rows", worded="rows of S", points=[{"s_rows": rows} for rows in FULL], checks=checks,
-    why="With 100 rows S has about one a key, far from most ranges of C, so that few subscriptions are affected at all, and "
-    "the growth from there says as much of that as of the rate.",
+    why="With 100 rows S has about one a key, far from most ranges of C, so that few subscriptions are affected, "
+    "and the growth from there says as much of that as of the rate.",
 )  # fmt: skip

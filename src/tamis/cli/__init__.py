@@ -18,6 +18,7 @@ from tamis.cli.keys import keys
 from tamis.cli.match import match
 from tamis.cli.operators import operators
 from tamis.cli.serve import serve
+from tamis.cli.simulate import simulate
 from tamis.cli.subscriptions_import import subscriptions_import
 from tamis.cli.validate import validate
 from tamis.cli.version import version
@@ -56,6 +57,7 @@ def tamis() -> None:
 for command in (match, validate, explain, compile, backtest, analyze, covers, bench, convert, serve, demo):
     app.command()(command)
 app.command()(operators)
+app.command()(simulate)
 app.command()(version)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)

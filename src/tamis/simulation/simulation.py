@@ -57,7 +57,10 @@ class Simulation:
     shape (`Spaces`) has a network of its own over the same nodes. Messages with an address go to their subscription's
     node in one hop, past all networks.
 
-    Rows of the `bulky` tables (of all, if None) carry so many bytes of `payload`. With `counting`, nodes look at their own subscriptions: deliveries, latency and the last hop are added up too. CN*
+    Rows of the `bulky` tables (of all, if None) carry `payload` bytes. `load` is what subscriptions weigh when zones
+    are cut to be of equal load: one each by default.
+
+    With `counting`, nodes look at their own subscriptions: deliveries, latency and the last hop are added up too. CN*
     needs it, since a node without subscribers for a message need not have its payload.
     """
 

@@ -26,10 +26,10 @@ FACTS, DIMENSIONS = 25_000, 1_000
 class JoinMix:
     """Subscriptions as an interval a table and a signature, four tables, and rows that come one after the other.
 
-    `values[t]` and `keys[t]` are the rows of table t that are there from the beginning, keys by the table's edges. Event
-    e is a row of table `table[e]`, its value and keys (by edge, of which it has the table's own) in the same places of
-    `coming` and `coming_keys`. The oldest row of that table goes, or, with `replacing`, the one that it replaces does:
-    they have the same keys.
+    `values[t]` and `keys[t]` are the rows of table t that are there from the beginning, keys by the table's edges.
+    Event e is a row of table `table[e]`, its value and keys (by edge, of which it has the table's own) in the same
+    places of `coming` and `coming_keys`. The oldest row of that table goes; with `replacing` it is one that the new row
+    replaces: these have the same keys.
     """
 
     low: Floats
