@@ -19,7 +19,7 @@ repository of 400 entries lessens the server's stress 7 times for Ref-J⁺ and 3
 another order of magnitude less traffic with almost no more latency.)"""
 
 R_ROWS, PAYLOAD = 500, 1_000
-REPOSITORIES = (0, 100, 400, 1_600, 3_100)
+REPOSITORIES = (0, 400, 3_100)
 WARM_UP = {"ref-sj-clu+": 12_000, "ref-j+": 2_000}
 EVENTS = 500
 LESS = 5.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from experiments.figure import Check, Figure, Point, Row, Rows
-from experiments.p3.network import NETWORK, ONE_SEED, SUBSCRIPTIONS, against, carried, one
-from experiments.p3.swept import swept
+from experiments.p3.network import NETWORK, SUBSCRIPTIONS, against, carried, one
+from experiments.p3.swept import ONE_SEED, swept
 
 CLAIM = """\
 With larger payloads all schemes have more traffic, and the differences between semijoin reformulations vanish, since
