@@ -42,6 +42,8 @@ def draw(rows: Rows, picture: Picture) -> None:
     axes.barh([NAMES[name] for name in names], between, color=[STYLES[name].colour for name in names])
     axes.barh([NAMES[name] for name in names], last, left=between, color=GREY, alpha=0.55, label="the last hop")
     axes.set_xscale("log")
+    axes.set_xlim(left=min(between) / 3)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.3g}")
     axes.set_xlabel("kB for an event (log scale: the grey part of a bar is what the last hop adds)")
     axes.set_title("Network traffic with the last hop", loc="left", fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)

@@ -3,6 +3,7 @@
 from experiments.p3.figure_6 import FIGURE as FIGURE_6
 from experiments.p3.figure_7 import FIGURE as FIGURE_7
 from experiments.p3.figure_9 import FIGURE as FIGURE_9
+from experiments.p3.figure_10_network import FIGURE as FIGURE_10
 from experiments.p3.figure_11 import FIGURE as FIGURE_11
 from experiments.p3.figure_12 import FIGURE as FIGURE_12
 from experiments.p3.figure_13 import FIGURE as FIGURE_13
@@ -18,6 +19,7 @@ FIGURES = (
     FIGURE_6,
     FIGURE_7,
     FIGURE_9,
+    FIGURE_10,
     FIGURE_11,
     FIGURE_12,
     FIGURE_13,

@@ -31,13 +31,18 @@ def test_facts_join_one_row_of_every_dimension() -> None:
     assert mix.coming_keys[dimension, 1].tolist() == list(range(int(dimension.sum())))
 
 
-@pytest.mark.parametrize("scheme", ["rel-sel", "ref-sj-clu+", "ref-j", "enum-j"])
-@pytest.mark.parametrize("star", [False, True])
+# Results of four tables in the general schema are too many for schemes that send results.
+@pytest.mark.parametrize(
+    ("scheme", "star"),
+    [
+        ("rel-sel", False),
+        ("ref-sj-clu+", False),
+        *((name, True) for name in ("rel-sel", "ref-sj-clu+", "ref-j", "enum-j")),
+    ],
+)
 def test_mixes_run_through_both_networks_alike(scheme: str, star: bool) -> None:
     mix = join_mix(12, 3, star=star, scale=0.01)
     overlay = overlay_of(12, 60, 1)
-    if scheme in ("ref-j", "enum-j") and not star:
-        pytest.skip("results of four tables are too many")
     one, other = (
         simulate_mix(scheme, mix, overlay, EVEN, events=12, network=network) for network in ("zones", "links")
     )
