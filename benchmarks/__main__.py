@@ -36,6 +36,7 @@ LINES = {
     "joins": "joins",
     "joins-apply": "joins_applied",
     "joins-exact": "joins_exact",
+    "simulation": "simulation",
     "service-throughput": "service_throughput",
     "service-latency": "service_latency",
     "service-kills": "service_kills",

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 from experiments.drawing import axes_of
 from experiments.figure import Check, Figure, Point, Rows, Verdict
 from experiments.p3.figure_11 import BY, EVENTS, LESS, PAYLOAD, WARM_UP, lines, points_for, table
-from experiments.p3.network import NETWORK, SEEDS, SUBSCRIPTIONS, carried, medians, one, over_seeds
+from experiments.p3.network import NETWORK, SUBSCRIPTIONS, carried, medians, one, over_seeds
 from experiments.p3.schemes import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 CLAIM = """\
-Even with small repositories, the round trip for a payload that was dropped does not add much to the latency. Ref-SJ-Clu⁺
-is hardly affected. Rel-Sel has a higher latency, since messages have to reach many more nodes."""
+Even with small repositories, the round trip for a payload that was dropped does not add much to the latency.
+Ref-SJ-Clu⁺ is hardly affected. Rel-Sel has a higher latency, since messages have to reach many more nodes."""
 
 R_ROWS = 200
-REPOSITORIES = (0, 400, 1_600, 3_100)
+REPOSITORIES = (0, 400, 3_100)
 MORE = 1.1
 SIZES = f"""\
 {NETWORK}. {SUBSCRIPTIONS:,} subscriptions, R of {R_ROWS} rows (to penalise Ref-SJ-Clu⁺, as in the paper), payloads of
-{PAYLOAD:,} bytes. Measured over {EVENTS:,} events after {WARM_UP["ref-sj-clu+"]:,} (Ref-SJ-Clu⁺) or {WARM_UP["ref-j+"]:,}
-(Ref-J⁺) others; {len(SEEDS)} seeds, of which the median is taken. A hop is from node to node; a payload that has to be
-asked for takes two more."""
+{PAYLOAD:,} bytes. Measured over {EVENTS:,} events after {WARM_UP["ref-sj-clu+"]:,} (Ref-SJ-Clu⁺) or
+{WARM_UP["ref-j+"]:,} (Ref-J⁺) others; one seed. A hop is from node to node; a payload that has to be asked for takes
+two more."""
 
 
 def grid(scale: float) -> list[Point]:
@@ -65,8 +65,8 @@ def verdict(rows: Rows) -> Verdict:
 
 
 WHY = (
-    "Latency is averaged over all messages to subscriptions. With 200 rows of R, two to a join key, most of these are rows "
-    "of S that come into reach, and whoever has dropped one waits for it."
+    "Latency is averaged over all messages to subscriptions. With 200 rows of R, two to a join key, most of these are "
+    "rows of S that come into reach, and whoever has dropped one waits for it."
 )
 
 FIGURE = Figure(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import GREY
 from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from experiments.p3.network import MEDIANS, NETWORK, SUBSCRIPTIONS, carried, over_seeds
+from experiments.p3.network import NETWORK, ONE_SEED, SUBSCRIPTIONS, carried, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ CLAIM = """\
 With the last hop, from nodes to subscribers by unicast, semijoins are more attractive still. Enum-SJ has the least
 traffic, since it goes past the network, at the price of the server's stress; Ref-SJ-Clu⁺ has only slightly more."""
 
-SIZES = f"{NETWORK}. {SUBSCRIPTIONS:,} subscriptions. {MEDIANS}."
+SIZES = f"{NETWORK}. {SUBSCRIPTIONS:,} subscriptions. {ONE_SEED}."
 
 
 def grid(scale: float) -> list[Point]:
@@ -42,6 +42,8 @@ def draw(rows: Rows, picture: Picture) -> None:
     axes.barh([NAMES[name] for name in names], between, color=[STYLES[name].colour for name in names])
     axes.barh([NAMES[name] for name in names], last, left=between, color=GREY, alpha=0.55, label="the last hop")
     axes.set_xscale("log")
+    axes.set_xlim(left=min(between) / 3)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.3g}")
     axes.set_xlabel("kB for an event (log scale: the grey part of a bar is what the last hop adds)")
     axes.set_title("Network traffic with the last hop", loc="left", fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
@@ -81,8 +83,8 @@ def verdict(rows: Rows) -> Verdict:
 
 
 WHY = (
-    "Every subscription gets the whole message, description included. What a scheme sends to subscribers is what it makes "
-    "of the change: rows of semijoins, join results, or every row that is selected."
+    "Every subscription gets the whole message, description included. What a scheme sends to subscribers is what it "
+    "makes of the change: rows of semijoins, join results, or every row that is selected."
 )
 
 FIGURE = Figure(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of, curves, legend_beside, pivot
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
-from experiments.p3.network import MEDIANS, NETWORK, against, carried, growth, medians, order, over_seeds
+from experiments.p3.network import NETWORK, ONE_SEED, against, carried, growth, medians, order, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 from tamis.cli.bench.numbers import figures
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 CLAIM = """\
 Enum-J's traffic is extremely high; Enum-SJ's is less, and grows quickly with the number of subscriptions.
-Reformulations are drastically lower; of these Ref-J and Ref-J⁺ have more than Rel-Sel, and Ref-SJ-Clu⁺ has the least, by
-an order of magnitude at least."""
+Reformulations are drastically lower; of these Ref-J and Ref-J⁺ have more than Rel-Sel, and Ref-SJ-Clu⁺ has the least,
+by an order of magnitude at least."""
 
-SIZES = f"{NETWORK}. 100,000 to 1,000,000 subscriptions, as in the paper. {MEDIANS} (the paper: 59,000)."
+SIZES = f"{NETWORK}. 100,000 to 1,000,000 subscriptions, as in the paper. {ONE_SEED} (the paper: 59,000)."
 FULL = (100_000, 300_000, 500_000, 1_000_000)
 SHARED = "p3/subscriptions"
 VERSION = 1
@@ -60,10 +60,10 @@ def verdict(rows: Rows) -> Verdict:
 
 
 WHY = (
-    "Messages of the enumerating schemes go straight to their subscribers here, one hop each, as in the paper. A zone of "
-    "the CAN gets a message if the message's region touches it, whether or not a subscription in it wants it, so that "
-    "schemes differ in the number of messages and in the regions that these name. Rel-Sel, whose region is all ranges of "
-    "A that hold a value, reaches a third of all zones with every row that comes and every row that goes."
+    "Messages of the enumerating schemes go straight to their subscribers here, one hop each, as in the paper. A zone "
+    "of the CAN gets a message if the message's region touches it, whether or not a subscription in it wants it, so "
+    "that schemes differ in the number of messages and in the regions that these name. Rel-Sel, whose region is all "
+    "ranges of A that hold a value, reaches a third of all zones with every row that comes and every row that goes."
 )
 
 FIGURE = Figure(

@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
-from experiments.p3.network import MEDIANS, SUBSCRIPTIONS, carried, medians, one, over_seeds
+from experiments.p3.network import ONE_SEED, SUBSCRIPTIONS, carried, medians, one, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 CLAIM = """\
-Any content-driven network will do (App. A): the schemes need nothing but its interface. The paper measures a CAN only."""
+Any content-driven network will do (App. A): the schemes need nothing but its interface. The paper measures a CAN
+only."""
 
 KINDS = {"zones": "CAN", "links": "content-based"}
 SIZES = f"""\
-1,000 nodes on a generated Internet-like topology of 20,000, {SUBSCRIPTIONS:,} subscriptions. As a CAN, each node owns the
-subscriptions of its zone. As a content-based network the nodes are a tree of the topology's near neighbours, with
-subscriptions at nodes drawn at random, and each link knows at most 256 boxes around the ranges behind it. {MEDIANS}."""
+1,000 nodes on a generated Internet-like topology of 20,000, {SUBSCRIPTIONS:,} subscriptions. As a CAN, each node owns
+the subscriptions of its zone. As a content-based network the nodes are a tree of the topology's near neighbours, with
+subscriptions at nodes drawn at random, and each link knows at most 256 boxes around the ranges behind it.
+{ONE_SEED}."""
 BY = ("network", "scheme")
 
 
@@ -44,10 +46,11 @@ def draw(rows: Rows, picture: Picture) -> None:
 
 def table(rows: Rows) -> Table:
     return Table(
-        ["scheme", "network", "traffic, kB", "over the topology's links, kB", "messages", "nodes reached in vain", "hop latency"],
+        ["scheme", "network", "traffic, kB", "over links, kB", "messages", "reached in vain", "hop latency"],
         [
             [
-                NAMES[row["scheme"]], KINDS[row["network"]], f"{row['kilobytes']:,.1f}", f"{row['link_bytes'] / 1000:,.1f}",
+                NAMES[row["scheme"]], KINDS[row["network"]], f"{row['kilobytes']:,.1f}",
+                f"{row['link_bytes'] / 1000:,.1f}",
                 f"{row['hops']:,.1f}", f"{row['idle']:,.1f}", f"{row['hop_latency']:.2f}",
             ]
             for row in medians(rows, BY)
@@ -82,9 +85,9 @@ def verdict(rows: Rows) -> Verdict:
 
 
 WHY = (
-    "In the CAN subscriptions with like interests share a node, in the content-based network those of one place do, so a "
-    "message has to come to far more nodes there; in return a hop is to a near neighbour, and hardly a node is reached in "
-    "vain. Enumerating schemes use neither."
+    "In the CAN subscriptions with like interests share a node, in the content-based network those of one place do, so "
+    "a message has to come to far more nodes there; in return a hop is to a near neighbour, and hardly a node is "
+    "reached in vain. Enumerating schemes use neither."
 )
 
 FIGURE = Figure(

@@ -12,6 +12,9 @@ from experiments.p3.network import carried, medians, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 from tamis.cli.bench.numbers import figures
 
+EVENTS = 100
+ONE_SEED = f"One seed, {EVENTS:,} events, the same for all schemes"
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
@@ -28,13 +31,14 @@ def swept(
     checks: Callable[[list[Row]], list[Check]],
     why: str,
     log: str = "xy",
+    run: Callable[[Point], Rows] = carried,
     schemes: Sequence[str] = tuple(STYLES),
     y: str = "kilobytes",
     label: str = "kB between nodes for an event",
 ) -> Figure:
     """A figure with one line a scheme; `points` have the parameter `x`, and whatever goes with it."""
     return Figure(
-        name, title, claim, sizes, version=1, alone=False, run=carried,
+        name, title, claim, sizes, version=1, alone=False, run=run,
         grid=partial(_grid, points, schemes),
         draw=partial(_draw, x, worded, log, y, label),
         table=partial(_table, x, y),
@@ -43,7 +47,7 @@ def swept(
 
 
 def _grid(points: Sequence[Mapping[str, Any]], schemes: Sequence[str], scale: float) -> list[Point]:
-    return over_seeds([{**point, "scheme": scheme} for point in points for scheme in schemes], scale)
+    return over_seeds([{"events": EVENTS, **point, "scheme": scheme} for point in points for scheme in schemes], scale)
 
 
 def _draw(x: str, worded: str, log: str, y: str, label: str, rows: Rows, picture: Picture) -> None:

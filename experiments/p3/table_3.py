@@ -87,15 +87,15 @@ def verdict(rows: Rows) -> Verdict:
     fan_out = {
         name: one(ours, scheme=name, subscriptions=least)["fan_out"] for name in ("ref-j+", "rel-sel", "ref-sj-clu+")
     }
-    said = ", ".join(f"{NAMES[name]} {value:.1f}" for name, value in fan_out.items())
-    checks.append(Check("neighbours that the server's node sends a message to", "not stated", said))
+    told = ", ".join(f"{NAMES[name]} {value:.1f}" for name, value in fan_out.items())
+    checks.append(Check("neighbours that the server's node sends a message to", "not stated", told))
     return Verdict(checks, WHY)
 
 
 WHY = (
-    "What the server's node sends of a message that goes through the network depends on how many of its neighbours in the "
-    "CAN it hands it to, which the paper does not state; ours is given with each line. So order and growth are held to the "
-    "paper, kB only where messages have an address."
+    "What the server's node sends of a message that goes through the network depends on how many of its neighbours in "
+    "the CAN it hands it to, which the paper does not state; ours is given with each line. So order and growth are "
+    "held to the paper, kB only where messages have an address."
 )
 
 FIGURE = Figure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ from tamis.simulation.accounting.books import (
 )
 from tamis.simulation.accounting.kernels import carry_over_links, carry_over_zones
 from tamis.simulation.overlay import Overlay
-from tamis.simulation.reading import PayloadNumbers, post_of
+from tamis.simulation.reading import PayloadNumbers, post_of, sizes_of
 from tamis.simulation.spaces import Space, Spaces
 from tamis.simulation.traffic import Traffic
 
@@ -56,6 +57,9 @@ class Simulation:
     shape (`Spaces`) has a network of its own over the same nodes. Messages with an address go to their subscription's
     node in one hop, past all networks.
 
+    Rows of the `bulky` tables (of all, if None) carry `payload` bytes. `load` is what subscriptions weigh when zones
+    are cut to be of equal load: one each by default.
+
     With `counting`, nodes look at their own subscriptions: deliveries, latency and the last hop are added up too. CN*
     needs it, since a node without subscribers for a message need not have its payload.
     """
@@ -68,6 +72,7 @@ class Simulation:
         network: str = "zones",
         *,
         payload: int = 100,
+        bulky: Sequence[int] | None = None,
         star: Star | None = None,
         counting: bool = False,
         leaves: int | None = LEAVES,
@@ -78,6 +83,7 @@ class Simulation:
             raise TamisError(f"there is no network {network!r}; there are {' and '.join(NETWORKS)}")
         self.shape, self.overlay, self.payload = shape, overlay, payload
         self.payloads = PayloadNumbers(shape)
+        self._bulky = None if bulky is None else np.isin(np.arange(shape.tables), bulky)
         self._star, self._counting, self._leaves = star, counting or star is not None, leaves
         self._kind, self._load = network, load
         rng = np.random.default_rng([seed, 22])
@@ -92,7 +98,7 @@ class Simulation:
     def carry(self, messages: Messages) -> None:
         """Sends messages through. `payloads` has followed the changes that they tell of."""
         addressed = messages.subscription != EVERYBODY
-        sizes = messages.sizes(self.shape, self.payload)
+        sizes = sizes_of(messages, self.shape, self.payload, self._bulky)
         self._injected += (len(messages), int(sizes.sum()))
         if addressed.any():
             hops = self.overlay.hops[0, self._placed[messages.subscription[addressed]]]
@@ -104,7 +110,7 @@ class Simulation:
         for number in np.unique(spaces[~addressed]).tolist():
             chosen = np.flatnonzero((spaces == number) & ~addressed)
             space = self._spaces.spaces[number]
-            post = post_of(messages, chosen, self.shape, space, self.payloads, self.payload)
+            post = post_of(messages, chosen, self.shape, space, self.payloads, self.payload, self._bulky)
             if number not in self._networks:
                 self._networks[number] = self._made(space)
             self._networks[number].carry(post)
