@@ -9,9 +9,10 @@ from experiments.p0 import P0
 from experiments.p1 import P1
 from experiments.p2 import P2
 from experiments.p3 import P3
+from experiments.p4 import P4
 from tamis.errors import TamisError
 
-PAPERS: Sequence[Paper] = (P0, P1, P2, P3)
+PAPERS: Sequence[Paper] = (P0, P1, P2, P3, P4)
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.figures}
 
 

@@ -18,7 +18,7 @@ every_matcher = pytest.mark.parametrize("matcher", tamis.MATCHERS)
 
 # They share all but their index and its kernel with each other and with `columnar`, which is tried at length; and the
 # oracle is held to no more than itself.
-COMPARED = ("naive", "fair-predicate", "equality-preferred", "quarantine", "hanson", "neon", "gough", "scan")
+COMPARED = ("naive", "fair-predicate", "equality-preferred", "quarantine", "hanson", "neon", "gough", "scan", "mbd")
 
 
 def examples(matcher: str, count: int) -> int:

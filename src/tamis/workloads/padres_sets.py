@@ -24,15 +24,21 @@ _OPERATORS = pa.array([" = ", " < ", " > "])
 
 
 def padres_sets(
-    subscriptions: int, events: int, seed: int = 1, *, values: int = SET_A, published: int = PUBLISHED
+    subscriptions: int,
+    events: int,
+    seed: int = 1,
+    *,
+    values: int = SET_A,
+    published: int = PUBLISHED,
+    conditions: int = CONDITIONS,
 ) -> Workload:
     """Set A unless `values` says otherwise; an event has `published` of the attributes, values uniform."""
     rng = np.random.default_rng(seed)
     words = [f"a{k}" for k in range(ATTRIBUTES)]
-    attribute = np.sort(np.argsort(rng.random((subscriptions, ATTRIBUTES)), axis=1)[:, :CONDITIONS], axis=1)
-    value = rng.integers(0, values, (subscriptions, CONDITIONS))
-    unequal = np.where(rng.random((subscriptions, CONDITIONS)) < 0.5, _LESS, _GREATER)
-    operator = np.where(rng.random((subscriptions, CONDITIONS)) < EQUALITY, _EQUAL, unequal)
+    attribute = np.sort(np.argsort(rng.random((subscriptions, ATTRIBUTES)), axis=1)[:, :conditions], axis=1)
+    value = rng.integers(0, values, (subscriptions, conditions))
+    unequal = np.where(rng.random((subscriptions, conditions)) < 0.5, _LESS, _GREATER)
+    operator = np.where(rng.random((subscriptions, conditions)) < EQUALITY, _EQUAL, unequal)
     terms = [
         pc.binary_join_element_wise(
             pa.array(words).take(pa.array(attribute[:, k])),
@@ -40,7 +46,7 @@ def padres_sets(
             pa.array(value[:, k]).cast(pa.string()),
             "",
         )
-        for k in range(CONDITIONS)
+        for k in range(conditions)
     ]
     texts = pc.binary_join_element_wise(*terms, " AND ")
     here = np.argsort(rng.random((events, ATTRIBUTES)), axis=1).argsort(axis=1) < published

@@ -145,6 +145,8 @@ def test_other_rules_are_asked_for() -> None:
     texts = ["i = 1", "i = 3"]
     assert merged(*texts, imt=1.0, rules=Rules.HULLS) == ["i BETWEEN 1 AND 3"]
     assert merged(*texts, rules=Rules.LISTS) == ["i IN (1, 3)"]
+    # A list says nothing of ranges, so what touches is joined alone.
+    assert merged("i > 3", "i = 3", "i = 1", rules=Rules.LISTS) == ["i = 1", "i >= 3"]
     both = ["i = 1 AND s = 'a'", "i = 3 AND s = 'a'"]
     assert merged(*both, imt=1.0, rules=Rules.DROPPED) == ["s = 'a'"]
 

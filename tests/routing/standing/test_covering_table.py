@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tamis.language import Filter
 from tamis.routing.covering import covers
+from tamis.routing.diagrams import DiagramRows
+from tamis.routing.predicates import PredicateIndex
 from tamis.routing.standing import CoveringTable, Inserted
+from tamis.routing.standing.rows import Rows
+from tamis.routing.standing.table import RootRows
 from tests.routing.covering.small_worlds import (
     SCHEMA,
     comparisons_of_two,
@@ -31,11 +37,21 @@ _ANY = st.lists(conjunctions(_ANY_CONDITION, 2), min_size=1, max_size=3).map(
 )
 
 
+_Rows = Callable[[PredicateIndex], RootRows]
+ROWS: dict[str, _Rows] = {
+    "buckets": Rows,
+    "diagrams": partial(DiagramRows, order=["f", "i"]),
+    "diagrams, no cache": partial(DiagramRows, cache=False),
+    "diagrams, two passes": partial(DiagramRows, one_pass=False),
+}
+every_kind_of_rows = pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+
+
 class Standing:
     """A table beside what it should know."""
 
-    def __init__(self) -> None:
-        self.table = CoveringTable(SCHEMA)
+    def __init__(self, rows: _Rows = Rows) -> None:
+        self.table = CoveringTable(SCHEMA, rows)
         self.filters: dict[str, Filter] = {}
         self.forwarded: set[str] = set()
         self.count = 0
@@ -86,9 +102,9 @@ class Standing:
 class PlainStanding(RuleBasedStateMachine):
     """Conjunctions of comparisons come and go: the roots are minimal at all times."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.standing = Standing()
+    @initialize(rows=st.sampled_from(list(ROWS.values())))
+    def begin(self, rows: _Rows) -> None:
+        self.standing = Standing(rows)
 
     @rule(filter=_PLAIN)
     def insert(self, filter: Filter) -> None:
@@ -108,9 +124,9 @@ class PlainStanding(RuleBasedStateMachine):
 class AnyStanding(RuleBasedStateMachine):
     """Disjunctions, patterns, comparisons of attributes, several values: never a cover that is none."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.standing = Standing()
+    @initialize(rows=st.sampled_from(list(ROWS.values())))
+    def begin(self, rows: _Rows) -> None:
+        self.standing = Standing(rows)
 
     @rule(filter=_ANY)
     def insert(self, filter: Filter) -> None:
@@ -127,7 +143,7 @@ class AnyStanding(RuleBasedStateMachine):
 
 
 TestPlainStanding = PlainStanding.TestCase
-TestPlainStanding.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestPlainStanding.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
 TestAnyStanding = AnyStanding.TestCase
 TestAnyStanding.settings = settings(max_examples=50, stateful_step_count=15, deadline=None)
 
@@ -146,6 +162,7 @@ def test_two_conjunctions_stand_to_each_other_as_the_relation_says(a: Filter, b:
     assert (told.covers == ("a",)) == (covers(b, a, SCHEMA) and not covers(a, b, SCHEMA))
 
 
+@every_kind_of_rows
 @pytest.mark.parametrize(
     ("wide", "narrow"),
     [
@@ -166,8 +183,8 @@ def test_two_conjunctions_stand_to_each_other_as_the_relation_says(a: Filter, b:
         ("i < j", "i < j AND s = 'a'"),
     ],
 )
-def test_covers_of_every_kind_are_seen_in_both_directions(wide: str, narrow: str) -> None:
-    table = CoveringTable(SCHEMA)
+def test_covers_of_every_kind_are_seen_in_both_directions(wide: str, narrow: str, rows: _Rows) -> None:
+    table = CoveringTable(SCHEMA, rows)
     assert table.insert("narrow", normal(narrow)) == Inserted(root=True)
     assert table.insert("wide", normal(wide)) == Inserted(root=True, covers=("narrow",))
     assert table.insert("again", normal(narrow)) == Inserted(root=False, covered_by="wide")
@@ -177,11 +194,12 @@ def test_covers_of_every_kind_are_seen_in_both_directions(wide: str, narrow: str
     assert table.covered_by("again") == "narrow"
 
 
-def test_predicates_that_no_filter_has_any_more_are_forgotten() -> None:
-    table = CoveringTable(SCHEMA)
+@every_kind_of_rows
+def test_predicates_that_no_filter_has_any_more_are_forgotten(rows: _Rows) -> None:
+    table = CoveringTable(SCHEMA, rows)
     for round_ in range(3):
         for k in range(400):
-            table.insert(f"s{k}", normal(f"i = {1000 * round_ + k} AND s IN ('a', 'c{k}')"))
+            table.insert(f"s{k}", normal(f"i = {1000 * round_ + k} AND j IN (-5, {k + 1})"))
         assert len(table.index) == 800
         for k in range(400):
             table.remove(f"s{k}")

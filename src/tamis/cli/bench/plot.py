@@ -29,6 +29,7 @@ _COLOURS = {
     "gough": "#2a9d8f",
     "neon": "#d16ba5",
     "tree": "#8d5b3a",
+    "mbd": "#3d405b",
     "scan": "#9a9a9a",
     "naive": "#c4c4c4",
 }

@@ -56,20 +56,22 @@ Vain = Callable[[Extent], float]
 
 
 def merge_group(
-    parts: Sequence[Part], attribute: Attribute, rules: Rules, most: float, vain: Vain, whole: Callable[[], float]
+    parts: Sequence[Part], attribute: Attribute, rules: Rules, most: float, vain: Vain, outside: Vain
 ) -> list[Merged]:
     """The mergers of filters that differ in one attribute; none of them forwards as much as `most` in vain.
 
     Ranges that touch are joined first, for nothing. Then the cheapest join of neighbours is made, and again, as long as
-    there is one. `whole`: how many events satisfy the other conditions.
+    there is one. `outside`: of how many events the value is not in a set, or absent, and the other conditions hold.
     """
     if not rules & Rules.LISTS and attribute.domain.kind not in _LISTED:
         parts = [part for part in parts if len(part.extent) == 1]
-    clusters = _touching(parts)
+    clusters = _touching(parts, most)
     if rules & (Rules.TABLE_1 | Rules.HULLS):
         clusters = _joined(clusters, attribute, bool(rules & Rules.HULLS), most, vain)
     if rules & Rules.LISTS and len(clusters) > 1:
-        clusters = [_together(clusters, tuple(r for c in clusters for r in c.extent), 0.0)]
+        listed = _listed(clusters, most)
+        if _expressed(listed[0].extent, attribute, rules) is not None:
+            clusters = listed
     found = []
     for cluster in clusters:
         leaf = _expressed(cluster.extent, attribute, rules) if len(cluster.names) > 1 else None
@@ -77,7 +79,7 @@ def merge_group(
             found.append(Merged(cluster.names, leaf, cluster.extent, cluster.vain))
     if rules & Rules.DROPPED and len(parts) > 1:
         union = united(r for cluster in clusters for r in cluster.extent)
-        lost = max(0.0, whole() - vain(union)) + sum(cluster.vain for cluster in clusters)
+        lost = outside(union) + sum(cluster.vain for cluster in clusters)
         if _allowed(lost, most):
             return [Merged(tuple(part.name for part in parts), None, (), lost)]
     return found
@@ -90,12 +92,13 @@ class _Cluster:
     vain: float
 
 
-def _touching(parts: Sequence[Part]) -> list[_Cluster]:
+def _touching(parts: Sequence[Part], most: float) -> list[_Cluster]:
     """Joined where they overlap, or nothing lies between them."""
     clusters: list[_Cluster] = []
     for part in sorted(parts, key=lambda part: (part.extent, part.name)):
-        if clusters and part.extent[0][0] <= clusters[-1].extent[-1][1]:
-            last = clusters[-1]
+        last = clusters[-1] if clusters else None
+        touches = last is not None and part.extent[0][0] <= last.extent[-1][1]
+        if last is not None and touches and _allowed(last.vain + part.vain, most):
             extent = united((*last.extent, *part.extent))
             clusters[-1] = _Cluster((*last.names, part.name), extent, last.vain + part.vain)
         else:
@@ -123,9 +126,13 @@ def _joined(clusters: list[_Cluster], attribute: Attribute, any_two: bool, most:
     return left
 
 
-def _together(clusters: list[_Cluster], extent: Extent, lost: float) -> _Cluster:
+def _listed(clusters: list[_Cluster], most: float) -> list[_Cluster]:
+    """All as one, if together they do not forward too much in vain."""
+    lost = sum(cluster.vain for cluster in clusters)
+    if not _allowed(lost, most):
+        return clusters
     names = tuple(name for cluster in clusters for name in cluster.names)
-    return _Cluster(names, extent, lost + sum(cluster.vain for cluster in clusters))
+    return [_Cluster(names, united(part for cluster in clusters for part in cluster.extent), lost)]
 
 
 def _allowed(lost: float, most: float) -> bool:

@@ -42,7 +42,7 @@ class Shares:
     def absent(self, name: str) -> float:
         """How many events do not have the attribute."""
         weights = self._known.get(name)
-        return 1.0 if weights is None else 1.0 - weights.presence
+        return 1.0 if weights is None else max(1.0 - weights.presence, _UNSEEN)
 
 
 _REMEMBERED = 200_000

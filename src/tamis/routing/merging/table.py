@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from tamis.language.extents import Extent, everything
+from tamis.language.extents import Extent, everything, without
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import sort_key
 from tamis.matching.statistics import Statistics
 from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Said
 from tamis.routing.forwarding import Change, Telling
-from tamis.routing.merging.degree import Likelihood
+from tamis.routing.merging.degree import Likelihood, Side
 from tamis.routing.merging.groups import GroupKey, Groups
 from tamis.routing.merging.policy import MergePolicy
 from tamis.routing.merging.rules import Merged, Part, Rules, merge_group
@@ -186,7 +186,7 @@ class MergingTable:
         if len(parts) < 2:
             return []
         if not self.policy.imt and self._advertised is None:
-            return merge_group(parts, attribute, self.policy.rules & Rules.LISTS, 0.0, _all, _everything)
+            return merge_group(parts, attribute, self.policy.rules & Rules.LISTS, 0.0, _all, _all)
         box = self._likelihood.box([literal for term in key[1] for literal in index[term].literals])
         whole = settled(everything(attribute), attribute)
 
@@ -195,7 +195,11 @@ class MergingTable:
             admitted = whole if attribute.multiple and extent else extent
             return self._likelihood.of(self._likelihood.narrowed(box, attribute.name, admitted))
 
-        return merge_group(parts, attribute, self.policy.rules, self.policy.imt, vain, lambda: self._likelihood.of(box))
+        def outside(extent: Extent) -> float:
+            side = Side(whole if attribute.multiple else without(whole, extent), absent=True)
+            return self._likelihood.of({**box, attribute.name: side})
+
+        return merge_group(parts, attribute, self.policy.rules, self.policy.imt, vain, outside)
 
     def _make(self, key: GroupKey, merged: Merged, telling: Telling) -> None:
         """Puts a merger before its parts; parts that are mergers themselves give way to their own parts."""
@@ -233,8 +237,4 @@ def _mergeable(said: Said) -> Extent | None:
 
 
 def _all(_: Extent) -> float:
-    return 1.0
-
-
-def _everything() -> float:
     return 1.0

@@ -42,7 +42,7 @@ class PredicateIndex:
     Predicate t is on column `columns[t]`: an attribute, an attribute's absence, or a comparison of two. It admits
     values from `lows[t]` to `highs[t]`; more exactly, ranges `starts[t]:starts[t] + counts[t]` of `range_lows` and
     `range_highs`, as far as `flags[t]` says that numbers can tell (flags.py). Numbers of predicates that no filter has
-    any more are given to new ones.
+    any more, which are not `alive`, are given to new ones: `births` are different then.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -51,6 +51,8 @@ class PredicateIndex:
         self.lows = np.zeros(_FIRST_ROOM, np.int64)
         self.highs = np.zeros(_FIRST_ROOM, np.int64)
         self.flags = np.zeros(_FIRST_ROOM, np.uint8)
+        self.alive = np.zeros(_FIRST_ROOM, np.bool_)
+        self.births = np.zeros(_FIRST_ROOM, np.int64)
         self.starts = np.zeros(_FIRST_ROOM, np.int32)
         self.counts = np.zeros(_FIRST_ROOM, np.int32)
         self.range_lows = np.zeros(_FIRST_ROOM, np.int64)
@@ -65,6 +67,7 @@ class PredicateIndex:
         self._columns: dict[tuple[str, ...], int] = {}
         self._column_of: list[int] = []
         self._free: list[int] = []
+        self._born = 0
 
     def __len__(self) -> int:
         return len(self._predicates) - len(self._free)
@@ -76,6 +79,11 @@ class PredicateIndex:
 
     def __iter__(self) -> Iterator[int]:
         return (number for number, predicate in enumerate(self._predicates) if predicate is not None)
+
+    @property
+    def end(self) -> int:
+        """Predicates are numbered below this."""
+        return len(self._predicates)
 
     @property
     def flat(self) -> tuple[Any, ...]:
@@ -162,10 +170,12 @@ class PredicateIndex:
             self._uses.append(0)
             self._column_of.append(0)
             if number >= len(self.columns):
-                for name in ("columns", "lows", "highs", "flags", "starts", "counts"):
+                for name in ("columns", "lows", "highs", "flags", "alive", "births", "starts", "counts"):
                     setattr(self, name, _doubled(getattr(self, name)))
         self._column_of[number] = self._columns.setdefault(column, len(self._columns))
         self.columns[number] = self._column_of[number]
+        self._born += 1
+        self.births[number], self.alive[number] = self._born, True
         return number
 
     def _describe(self, number: int) -> None:
@@ -226,6 +236,7 @@ class PredicateIndex:
             del self._written[key]
         del self._meant[self._meanings[number]]
         self._predicates[number], self._spellings[number] = None, []
+        self.alive[number] = False
         self._free.append(number)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from tamis.language.normal_form import Filter
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.kernels import YES
-from tamis.routing.standing.rows import MOST_ASKED, Int64s, Rows
+from tamis.routing.standing.rows import MOST_ASKED, Int64s, Related, Rows
 from tamis.schema import Schema
 
 _Key = tuple[Terms, ...]
@@ -62,6 +63,16 @@ class _Class:
         return found
 
 
+class RootRows(Protocol):
+    """Where the conjunctions of roots are, and how others stand to them; see `Rows`."""
+
+    def add(self, owner: int, terms: Terms, alone: bool) -> None: ...
+
+    def remove(self, owner: int, terms: Terms) -> None: ...
+
+    def relate(self, terms: Terms, *, covering: bool = True, covered: bool = True, once: bool = True) -> Related: ...
+
+
 class CoveringTable:
     """Standing filters by id; the roots are those that no other one covers, and every other one has one that does.
 
@@ -73,9 +84,9 @@ class CoveringTable:
     attributes. Not for several threads at once.
     """
 
-    def __init__(self, schema: Schema, index: PredicateIndex | None = None) -> None:
-        self.index = index if index is not None else PredicateIndex(schema)
-        self._rows = Rows(self.index)
+    def __init__(self, schema: Schema, rows: Callable[[PredicateIndex], RootRows] = Rows) -> None:
+        self.index = PredicateIndex(schema)
+        self._rows = rows(self.index)
         self._classes: dict[_Key, _Class] = {}
         self._of: dict[str, _Class] = {}
         self._never: dict[str, Filter] = {}

@@ -1,0 +1,97 @@
+"""Matching by diagrams: every predicate decided once, every node evaluated once."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.matching.columnar.encoding.columns import Encoder
+from tamis.matching.columnar.lowering.conjuncts import Conjuncts
+from tamis.matching.columnar.planning.knowledge import Knowledge
+from tamis.matching.le_subscribe.counting.predicates import Predicates, loose_predicates, predicates_of
+from tamis.matching.levels.intervals import rows_of
+from tamis.matching.levels.matcher import LevelledMatcher
+from tamis.matching.levels.verified import VerifiedLevel
+from tamis.matching.mbd.diagrams import Diagrams
+from tamis.matching.mbd.kernels import match_by_diagrams
+from tamis.matching.mbd.ordering import from_the_top
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+
+
+class Nodes(NamedTuple):
+    """Node n is variable `variables[n]` and node `children[n] < n`; node 0 is true.
+
+    The conjunctions that hold iff node n does are `rows[starts[n]:starts[n + 1]]`.
+    """
+
+    variables: Int32s
+    children: Int32s
+    starts: Int64s
+    rows: Int32s
+
+
+class MbdLevel(VerifiedLevel):
+    """Predicates, each of which is a variable, and the diagrams over them."""
+
+    parts: ClassVar[dict[str, type[Any]]] = {"predicates": Predicates, "diagrams": Nodes}
+    kernel = match_by_diagrams
+
+    @classmethod
+    def lay_out(cls, conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> tuple[Predicates, Nodes]:
+        loose = loose_predicates(conjuncts, rows_of(conjuncts), np.ones(len(conjuncts.lows), np.bool_))
+        found = predicates_of(loose, np.arange(len(conjuncts), dtype=np.int32), encoder)
+        variables = np.repeat(np.arange(len(found.bounds), dtype=np.int32), np.diff(found.starts))
+        nodes = _nodes(found.targets, variables, _columns(found), len(conjuncts), len(encoder.columns))
+        itself = np.arange(len(found.bounds) + 1)
+        return found._replace(starts=itself, targets=itself[:-1].astype(np.int32)), nodes
+
+    def working_memory(self) -> Any:
+        predicates, nodes = self._own
+        return np.zeros(len(predicates.bounds), np.uint8), np.zeros(len(nodes.variables), np.uint8)
+
+
+class MbdMatcher(LevelledMatcher[MbdLevel]):
+    """Modified binary decision diagrams (Li, Hou and Jacobsen 2005, §3): subscriptions that share predicates share
+    nodes.
+
+    An event decides each distinct predicate once, by hashing and binary search in the predicate index, and then every
+    node is evaluated, once, children first; so an event costs what all nodes cost, however few of them hold. Attributes
+    that are asked often and by few predicates are at the bottom, where nodes are shared.
+
+    Departs: a range of two bounds is two predicates; a filter with OR has an output node for each of its conjunctions;
+    lists, negations and patterns besides are tested once their conjunction's node holds; additions make levels (see
+    LevelledMatcher), and garbage is left behind when levels are folded.
+    """
+
+    name: ClassVar[str] = "mbd"
+    level = MbdLevel
+
+
+def _columns(predicates: Predicates) -> Int64s:
+    """The column that each predicate is on."""
+    columns = np.zeros(len(predicates.bounds), np.int64)
+    places = np.flatnonzero(predicates.equal >= 0)
+    columns[predicates.equal[places]] = np.searchsorted(predicates.equal_firsts, places, "right") - 1
+    for firsts in (predicates.from_firsts, predicates.up_to_firsts):
+        some = np.arange(firsts[0], firsts[-1])
+        columns[some] = np.searchsorted(firsts, some, "right") - 1
+    return columns
+
+
+def _nodes(rows: Int32s, variables: Int32s, columns: Int64s, conjunctions: int, count: int) -> Nodes:
+    """The diagrams of conjunctions, given which row has which variable."""
+    uses, distinct = np.bincount(columns[variables], minlength=count), np.bincount(columns, minlength=count)
+    ranks = np.empty(count, np.int64)
+    ranks[from_the_top(uses, distinct)] = np.arange(count)
+    order = np.lexsort((variables, -ranks[columns[variables]], rows))  # each conjunction from the bottom up
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(rows, minlength=conjunctions))])
+    diagrams = Diagrams(len(variables) + 1)
+    roots = diagrams.add_all(offsets, variables[order])
+    by_node = np.argsort(roots, kind="stable").astype(np.int32)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(roots, minlength=diagrams.end))])
+    end = diagrams.end
+    return Nodes(diagrams.variables[:end].copy(), diagrams.children[:end].copy(), starts, by_node)
