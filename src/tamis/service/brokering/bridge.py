@@ -9,14 +9,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tamis.broker.access import Access
-from tamis.broker.broker import Broker
+from tamis.broker.broker import Broker, merging_of
 from tamis.broker.broker import BrokerSettings as Routing
 from tamis.broker.client import BrokerAway, BrokerClient, BrokerRefusal
 from tamis.broker.outbox import Bound
 from tamis.broker.process import BrokerProcess
 from tamis.broker.store import BrokerStore
 from tamis.pipeline.spool import SpoolReader
-from tamis.routing.merging import MergePolicy
 from tamis.schema import Schema
 from tamis.service.brokering.carried_events import incoming, network_schema, outgoing
 from tamis.service.brokering.wanted_filters import WantedFilters
@@ -42,8 +41,7 @@ class Bridge:
     Its broker runs on a thread of its own. Three more speak to it as a client: one tells it what the store's
     subscriptions ask for, one publishes what is new on the log, and one appends to the log what comes. A publish has
     a number by the log's, one more than that of the event after it, and the broker remembers the last: so it goes on
-    where it was. What
-    comes is appended under a key made of its name in the network, so that nothing is appended twice.
+    where it was. What comes is appended under a key made of its name in the network, so that nothing is appended twice.
     """
 
     def __init__(self, settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> None:
@@ -57,7 +55,7 @@ class Bridge:
         self._wanted = WantedFilters(store, self._schema, limits, lambda: offering.signatures(schema))
         routing = Routing(
             policy=given.policy,
-            merging=MergePolicy(imt=given.imt, every=100),
+            merging=merging_of(given.imt),
             link_bound=Bound(given.queue_events, given.queue_bytes, given.overflow),
             client_bound=Bound(overflow="block"),
         )
