@@ -259,10 +259,10 @@ def overlay(random: Random, names: list[str], extra_links: int) -> list[tuple[st
     return links
 
 
-def rebuilt(made: History) -> BrokerNetwork:
+def rebuilt(made: History, settings: BrokerSettings | None = None) -> BrokerNetwork:
     """A network built afresh with what the clients of this one have now."""
     old = made.network
-    network = BrokerNetwork(SCHEMA, old.brokers, old.settings, seed=1)
+    network = BrokerNetwork(SCHEMA, old.brokers, settings or old.settings, seed=1)
     for link in old.links:
         network.link(*link)
         network.run()

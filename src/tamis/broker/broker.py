@@ -23,7 +23,7 @@ from tamis.broker.seen import Seen
 from tamis.broker.settling import Asked, Sent, Settling
 from tamis.broker.store import BrokerStore
 from tamis.broker.traffic import CLIENT, LINK, Traffic
-from tamis.routing.merging import MergePolicy
+from tamis.routing.merging import MergePolicy, Rules
 from tamis.routing.tables import policy
 from tamis.schema import Schema
 
@@ -32,12 +32,17 @@ Role = Literal["link", "client"]
 _logger: Final = logging.getLogger("tamis.broker")
 
 
+def merging_of(imt: float = 0.0, every: int = 100) -> MergePolicy:
+    """Merging by all rules that leave the predicate in, as far as the threshold allows."""
+    return MergePolicy(imt=imt, every=every, rules=Rules.LISTS | Rules.TABLE_1 | Rules.HULLS)
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
     """How a broker routes, how much may wait, and how long an answer may take."""
 
     policy: str = "covering"
-    merging: MergePolicy = field(default_factory=lambda: MergePolicy(every=100))
+    merging: MergePolicy = field(default_factory=merging_of)
     """When filters are merged, and how far; where they are."""
     link_bound: Bound = field(default_factory=Bound)
     client_bound: Bound = field(default_factory=lambda: Bound(overflow="drop"))
@@ -131,6 +136,8 @@ class Broker:
     def commit(self) -> dict[int, Output]:
         """Makes everything up to now durable; returns what connections are sent after that."""
         self.traffic.go_on()
+        if self.settings.policy == "merging" and (statistics := self.traffic.observed.due()) is not None:
+            self.filters.subscriptions.learn(statistics)
         self.links.pump()
         self.clients.pump()
         self.store.commit()

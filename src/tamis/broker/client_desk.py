@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,14 +14,14 @@ from tamis.broker.filters import ADVERTISEMENT, SUBSCRIPTION, Kind
 from tamis.broker.messages import Ask, Attach, Attached, Leave, Message, Offer, Received, Refused, Settled, Taken, Told
 from tamis.broker.settling import Asked, Sent
 from tamis.broker.sieve import Sieve
+from tamis.broker.store import NAME
 from tamis.broker.traffic import CLIENT, Travelling
-from tamis.errors import FilterError
+from tamis.errors import FilterError, TamisError
 from tamis.routing.tables import RoutedFilter, read_filter
 
 if TYPE_CHECKING:
     from tamis.broker.broker import Broker, Connection
 
-_NAME: Final = re.compile(r"[!-~]{1,200}")
 _EVERYTHING: Final = "TRUE"
 _SHOWN: Final = 1_000
 _MOST_WAITING: Final = 64
@@ -53,7 +52,7 @@ class ClientDesk:
 
     def attach(self, connection: Connection, attach: Attach) -> None:
         """A client says who it is; another connection under its name ends."""
-        if not _NAME.fullmatch(attach.client):
+        if not NAME.fullmatch(attach.client):
             raise MessageError("a client's name is 1 to 200 letters, digits and signs, without spaces")
         broker = self._broker
         client = self.clients.get(attach.client)
@@ -125,7 +124,7 @@ class ClientDesk:
         self._broker.settle(Asked(client.hop, ask.number), sent)
 
     def _read(self, id: str, text: str) -> RoutedFilter:
-        if not _NAME.fullmatch(id):
+        if not NAME.fullmatch(id):
             raise FilterError("an id is 1 to 200 letters, digits and signs, without spaces")
         return read_filter(text, self._broker.schema)
 
@@ -151,7 +150,10 @@ class ClientDesk:
             return
         if len(broker.traffic.parked.get(client.hop, ())) >= _MOST_WAITING:
             raise MessageError("too many publishes are under way: wait for answers")
-        checked = broker.schema.check(read_events(offer.events))
+        try:
+            checked = broker.schema.check(read_events(offer.events))
+        except (TamisError, pa.ArrowException) as error:
+            raise MessageError(f"these are no events: {error}") from error
         refused = {
             str(row): message
             for row, message in zip(

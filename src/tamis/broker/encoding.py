@@ -111,14 +111,21 @@ def _several(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
     return lambda value: tuple(read(each) for each in _exactly(list)(value))
 
 
+def _number(value: Any) -> int:
+    """What a database holds as a number."""
+    if type(value) is not int or not -(1 << 63) <= value < 1 << 63:
+        raise MessageError(f"{value!r:.80} is no number")
+    return value
+
+
 _TEXT: Final = _exactly(str)
 # By the annotations of the messages' fields.
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "str": _TEXT,
-    "int": _exactly(int),
+    "int": _number,
     "bool": _exactly(bool),
     "tuple[str, ...]": _several(_TEXT),
-    "tuple[int, ...]": _several(_exactly(int)),
+    "tuple[int, ...]": _several(_number),
     "dict[str, str]": lambda value: {_TEXT(key): _TEXT(each) for key, each in _exactly(dict)(value).items()},
     "tuple[LinkRecord, ...]": _several(lambda value: _build(LinkRecord, dict(_exactly(dict)(value)))),
     "FilterChange": lambda value: _build(FilterChange, dict(_exactly(dict)(value))),

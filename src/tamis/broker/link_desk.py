@@ -31,6 +31,7 @@ from tamis.broker.messages import (
     Want,
 )
 from tamis.broker.settling import Asked, Sent
+from tamis.broker.store import NAME
 from tamis.broker.topology import LinkRecord, Topology
 from tamis.broker.traffic import Travelling
 from tamis.errors import FilterError
@@ -92,6 +93,8 @@ class LinkDesk:
         broker = self._broker
         if hello.protocol != PROTOCOL:
             return f"this broker speaks protocol {PROTOCOL}, not {hello.protocol}"
+        if not NAME.fullmatch(hello.name):
+            return "a broker's name is 1 to 200 letters, digits and signs, without spaces"
         if hello.name == broker.name:
             return f"both ends are called {hello.name!r}: give each broker a name of its own"
         if hello.schema != broker.schema.fingerprint:

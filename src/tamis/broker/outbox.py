@@ -64,6 +64,7 @@ class Outbox:
 
     def _drop(self) -> None:
         while self.messages > 1 and (self.events > self.bound.events or self.bytes > self.bound.bytes):
+            # It may be under way, and arrive all the same.
             gone = self._store.drop_oldest(self.hop, "the queue was full", _KEPT_LETTERS)
             assert gone is not None
             position, events, size = gone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from tamis.broker.topology import LinkRecord
 from tamis.errors import TamisError
 
 FORMAT: Final = 1
+NAME: Final = re.compile(r"[!-~]{1,200}")
 _TABLES: Final = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE overlay (one TEXT, other TEXT, age INTEGER, version INTEGER, standing INTEGER, PRIMARY KEY (one, other));
@@ -50,6 +52,8 @@ class BrokerStore:
     @classmethod
     def open(cls, folder: Path | None, name: str | None = None) -> BrokerStore:
         """The state in a folder, which is made if there is none; without a folder it is kept in memory."""
+        if name is not None and not NAME.fullmatch(name):
+            raise BrokerStoreError(f"{name!r} is no name: 1 to 200 letters, digits and signs, without spaces")
         try:
             if folder is not None:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from tamis.broker.carrying import Carried, pack
 from tamis.broker.encoding import encode
 from tamis.broker.link_payloads import with_contents
 from tamis.broker.messages import Batch, Delivery
+from tamis.broker.observing import Observed
 from tamis.broker.outbox import Bound, Outbox
 from tamis.broker.seen import Seen
 from tamis.broker.sieve import Catch, Sieve
@@ -64,6 +65,7 @@ class Traffic:
     seen: Seen
     bulky: tuple[int, int] = (1 << 10, 1 << 18)
     """Values of so many bytes, at least and at most, go over a link once, and by their names from then on."""
+    observed: Observed = field(default_factory=Observed)
     outboxes: dict[str, Outbox] = field(default_factory=dict)
     parked: dict[str, deque[Travelling]] = field(default_factory=dict)
     carriage: dict[str, Carriage] = field(default_factory=dict)
@@ -140,6 +142,7 @@ class Traffic:
             number = self.store.next_number() if travelling.number is None else travelling.number
             for catch in catches:
                 self._put(travelling, number, catch)
+            self.observed.take(events)
             if travelling.source.startswith(LINK):
                 wanted = np.unique(np.concatenate([catch.places for catch in catches])) if catches else ()
                 self.carried_by(travelling.source).unwanted += events.num_rows - len(wanted)

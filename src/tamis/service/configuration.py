@@ -148,6 +148,8 @@ class BrokerSettings:
     """How much of what is subscribed to here neighbours are told."""
     imt: Annotated[float, Field(ge=0, le=1)] = 0.0
     """With merging: the share of events that a merger may carry in vain."""
+    forget: Names = ()
+    """Neighbours that will not come back."""
     token_file: Path | None = None
     """What neighbours show each other. Needed where others than programs of this machine reach `listen`."""
     tls_cert: Path | None = None

@@ -132,18 +132,17 @@ def run(
     if schema is None:
         raise CommandError("a broker needs a schema, the same as its neighbours': --schema FILE")
     from tamis.broker.access import is_loopback
-    from tamis.broker.broker import Broker, BrokerSettings
+    from tamis.broker.broker import Broker, BrokerSettings, merging_of
     from tamis.broker.outbox import Bound
     from tamis.broker.process import BrokerProcess
     from tamis.broker.store import BrokerStore
-    from tamis.routing.merging import MergePolicy
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     if verbose:
         logging.getLogger("tamis").setLevel(logging.INFO)
     if not access.is_encrypted and not all(map(is_loopback, (listen, *(links or ())))):
         warn("connections to other machines are not encrypted; --tls-cert, --tls-key and --tls-ca encrypt them")
-    merging = MergePolicy(imt=imt, every=merge_every)
+    merging = merging_of(imt, merge_every)
     settings = BrokerSettings(
         policy=policy.value, merging=merging, link_bound=Bound(queue_events, queue_bytes, overflow.value)
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from tamis.language import print_filter
+from tamis.matching.statistics import Statistics
 from tamis.routing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding
 from tamis.routing.merging import MergePolicy, MergingTable
 from tamis.routing.tables.routed_filter import RoutedFilter
@@ -69,6 +70,11 @@ class Reduction:
             del self.forwarded[text]
         self.forwarded.update((filter.text, filter) for filter in gained)
         return RowChange(gained, lost)
+
+    def learn(self, statistics: Statistics) -> None:
+        """Events are expected to be so: from the next merging on."""
+        if isinstance(self._forwarding, MergingTable):
+            self._forwarding.learn(statistics)
 
     def expect(self, gates: Mapping[str, RoutedFilter]) -> None:
         """Only events that match one of these will come from where the filters are forwarded to."""

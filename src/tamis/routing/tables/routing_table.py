@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
+from tamis.matching.statistics import Statistics
 from tamis.routing.tables.intersection import intersects
 from tamis.routing.tables.policies import Policy, Reduction
 from tamis.routing.tables.routed_filter import RoutedFilter
@@ -43,6 +44,7 @@ class RoutingTable:
         self._hops_with: dict[str, int] = {}
         self._digests: dict[str, Digest] = {}
         self._targets: dict[str, _Target] = {}
+        self._statistics: Statistics | None = None
 
     def rows(self, hop: str) -> list[str]:
         """The filters that came from a hop, sorted."""
@@ -70,6 +72,8 @@ class RoutingTable:
     def add_target(self, target: str, gates: Iterable[RoutedFilter] = ()) -> None:
         """From now on everything that came from others goes to the target too."""
         self._targets[target] = new = _Target(self._schema, Reduction(self._schema, self._policy), self._gated)
+        if self._statistics is not None:
+            new.reduction.learn(self._statistics)
         new.open(gates, ())
         mine = self._rows.get(target, {})
         new.offer([filter for text, filter in self._filters.items() if self._hops_with[text] > (text in mine)], ())
@@ -119,6 +123,12 @@ class RoutingTable:
         """Gates of a target come or go; returns what changes for it."""
         return self._targets[target].open(added, removed)
 
+    def learn(self, statistics: Statistics) -> None:
+        """Events are expected to be so, where that makes a difference to what is forwarded."""
+        self._statistics = statistics
+        for target in self._targets.values():
+            target.reduction.learn(statistics)
+
     def _offer(self, target: str, hop: str, gained: list[str], lost: list[str]) -> RowChange:
         """What a target does not itself hold, and nobody but this hop holds, comes or goes with it."""
         theirs = self._rows.get(target, {})
@@ -158,7 +168,8 @@ class _Target:
             self._gates.pop(text, None)
         new = list(added)
         self._gates.update((gate.text, gate) for gate in new)
-        self.reduction.expect(self._gates)
+        if self._gated:
+            self.reduction.expect(self._gates)
         admitted, dropped = [], []
         if closed:
             for text in [text for text, gate in self._support.items() if gate in closed]:

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tamis.broker.access import Access
-from tamis.broker.broker import Broker
+from tamis.broker.broker import Broker, merging_of
 from tamis.broker.broker import BrokerSettings as Routing
+from tamis.broker.broker_thread import BrokerThread
 from tamis.broker.client import BrokerAway, BrokerClient, BrokerRefusal
 from tamis.broker.outbox import Bound
-from tamis.broker.process import BrokerProcess
 from tamis.broker.store import BrokerStore
 from tamis.pipeline.spool import SpoolReader
-from tamis.routing.merging import MergePolicy
 from tamis.schema import Schema
 from tamis.service.brokering.carried_events import incoming, network_schema, outgoing
 from tamis.service.brokering.wanted_filters import WantedFilters
@@ -42,8 +41,7 @@ class Bridge:
     Its broker runs on a thread of its own. Three more speak to it as a client: one tells it what the store's
     subscriptions ask for, one publishes what is new on the log, and one appends to the log what comes. A publish has
     a number by the log's, one more than that of the event after it, and the broker remembers the last: so it goes on
-    where it was. What
-    comes is appended under a key made of its name in the network, so that nothing is appended twice.
+    where it was. What comes is appended under a key made of its name in the network, so that nothing is appended twice.
     """
 
     def __init__(self, settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> None:
@@ -57,16 +55,17 @@ class Bridge:
         self._wanted = WantedFilters(store, self._schema, limits, lambda: offering.signatures(schema))
         routing = Routing(
             policy=given.policy,
-            merging=MergePolicy(imt=given.imt, every=100),
+            merging=merging_of(given.imt),
             link_bound=Bound(given.queue_events, given.queue_bytes, given.overflow),
             client_bound=Bound(overflow="block"),
         )
-        self._access = Access.read(given.token_file, given.tls_cert, given.tls_key, given.tls_ca)
+        access = Access.read(given.token_file, given.tls_cert, given.tls_key, given.tls_ca)
         broker = Broker(self._schema, BrokerStore.open(settings.state / "broker", given.name), routing)
-        self._listen, self._links = given.listen or None, list(given.links)
-        self._broker = broker
-        self._process: BrokerProcess | None = None
+        for name in given.forget:
+            broker.links.forget(name)
+        self._broker = BrokerThread(broker, given.listen or None, given.links, access)
         self._client: BrokerClient | None = None
+        self._told: dict[str, str] | None = None  # what the broker has of the subscriptions
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._heard: Callable[[int, int], None] = lambda end, partition: None
@@ -75,12 +74,9 @@ class Bridge:
     async def start(self, heard: Callable[[int, int], None]) -> str | None:
         """Returns the address that is listened at; `heard` is told how far the log goes whenever something came."""
         self._heard = heard
-        ready: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
-        self._begin(self._run, ready)
-        address = await ready
-        assert self._process is not None
-        self._client = BrokerClient(self._process.speak, CLIENT, echo=False, timeout=None)
+        address = await asyncio.to_thread(self._broker.start)
+        self._client = BrokerClient(self._broker.speak, CLIENT, echo=False, timeout=None)
         for work in (self._tell, self._publish, self._take):
             self._begin(self._keep, work)
         return address
@@ -88,18 +84,20 @@ class Bridge:
     async def stop(self) -> None:
         """Ends in order; what is under way is kept by the broker."""
         self._ended.set()
-        if self._client is not None and self._process is not None:
+        if self._client is not None:
             await asyncio.to_thread(self._client.close)
-            self._process.stop_soon()
+        await asyncio.to_thread(self._broker.stop)
         for thread in self._threads:
             await asyncio.to_thread(thread.join, _PATIENCE)
 
     def status(self) -> dict[str, Any]:
         """How the broker does; its clients are not in it."""
-        assert self._process is not None
-        told = self._process.status()
+        if self._broker.failure is not None:
+            ended: dict[str, Any] = {"name": None, "policy": None, "brokers": 0, "links": [], "dead_letters": 0}
+            return ended | {"error": f"the broker has ended: {self._broker.failure}"}
+        told = self._broker.status()
         del told["clients"]
-        return told | {"error": self.error, "address": self._process.address}
+        return told | {"error": self.error}
 
     @property
     def _attached(self) -> BrokerClient:
@@ -110,20 +108,6 @@ class Bridge:
         thread = threading.Thread(target=work, args=given, name=f"tamis-bridge-{work.__name__}", daemon=True)
         self._threads.append(thread)
         thread.start()
-
-    def _run(self, ready: asyncio.Future[str | None]) -> None:
-        """The broker's thread."""
-
-        async def serve() -> None:
-            self._process = BrokerProcess(self._broker, self._listen, self._links, self._access)
-            await self._process.run(lambda address: _resolve(self._loop, ready, address))
-
-        try:
-            asyncio.run(serve())
-        except Exception as error:
-            _logger.exception("the service's broker has ended")
-            self.error = str(error)
-            _resolve(self._loop, ready, error)
 
     def _keep(self, work: Callable[[], None]) -> None:
         """Does some work again and again; what fails is logged, and done again."""
@@ -141,18 +125,21 @@ class Bridge:
     def _tell(self) -> None:
         """What subscriptions ask for, told to the broker as it changes."""
         client = self._attached
-        held = client.attached().subscriptions
+        if self._told is None:
+            self._told = dict(client.attached().subscriptions)
         if _EVERYTHING not in client.attached().advertisements:
             client.advertise({_EVERYTHING: "TRUE"})
         while not self._ended.is_set():
             self._wanted.refresh()
             wanted = self._wanted.filters()
-            new, gone = [id for id in wanted if id not in held], [id for id in held if id not in wanted]
-            for some in _in_steps(new):
+            told = self._told
+            for some in _in_steps([id for id in wanted if id not in told]):
                 client.subscribe({id: wanted[id] for id in some})
-            for some in _in_steps(gone):
+                told.update((id, wanted[id]) for id in some)
+            for some in _in_steps([id for id in told if id not in wanted]):
                 client.unsubscribe(some)
-            held = wanted
+                for id in some:
+                    del told[id]
             self._ended.wait(_PAUSE)
 
     def _publish(self) -> None:
@@ -192,17 +179,6 @@ class Bridge:
 def open_bridge(settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> Bridge | None:
     """The bridge that the settings ask for, if they do."""
     return Bridge(settings, schema, store, log, offering) if settings.broker.wanted else None
-
-
-def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], outcome: object) -> None:
-    def settle() -> None:
-        if not future.done():
-            if isinstance(outcome, Exception):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-
-    loop.call_soon_threadsafe(settle)
 
 
 def _in_steps(ids: list[str]) -> list[list[str]]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
+from tamis.broker.loop_thread import LoopThread
 from tamis.pipeline.kafka import read_kafka
 from tamis.pipeline.spool import RECORDS, EventTooLarge, IdempotencyConflict, NotAppended, Receipt
 from tamis.pipeline.spool.frames import content_hash, key_hash
@@ -23,7 +24,6 @@ from tamis.pipeline.spool.tail import microseconds
 from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.log.kafka_faults import ends_producer
 from tamis.service.log.kafka_keys import KafkaKeys
-from tamis.service.log.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
