@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.joins.server import Applied, JoinServer
 from tamis.joins.showing import Showing, Shown
@@ -26,19 +27,20 @@ CHANGES = pa.schema(
         ("nth", pa.int32()),
     ]
 )
-ADDED, REMOVED = "added", "removed"
+_UNNUMBERED = pa.schema(list(CHANGES)[:4])
+ADDED = "added"
 
 
 def row_changes(server: JoinServer, applied: Applied, order: Integers, without: Mapping[str, object]) -> pa.Table:
     """What a batch changed, but for some subscriptions. `order` has the numbers of the batch's events."""
-    found = server.notifications(applied)
-    tables = [
-        _table(id, change, rows, int(order[-1]), server)
-        for id, delta in found.items()
-        if id not in without
-        for change, rows in ((REMOVED, delta.removed), (ADDED, delta.added))
-        if rows
-    ]
+    tables = []
+    for told in server.results(applied).tables:
+        kept = told
+        if without:
+            kept = told.filter(pc.invert(pc.is_in(told["subscription"].cast(pa.string()), pa.array(list(without)))))
+        texts = json_texts(kept["row"].combine_chunks())
+        columns = [kept["subscription"], kept["change"], texts, pa.array(order[kept["event"].to_numpy()])]
+        tables.append(pa.table(columns, names=_UNNUMBERED.names).cast(_UNNUMBERED))
     return numbered(tables)
 
 
@@ -78,7 +80,7 @@ def _table(id: str, change: str, rows: list[Shown], order: int | None, server: J
         texts,
         pa.array([order] * len(rows), pa.int64()),
     ]
-    return pa.Table.from_arrays(columns, schema=pa.schema(list(CHANGES)[:4]))
+    return pa.Table.from_arrays(columns, schema=_UNNUMBERED)
 
 
 def _structs(rows: list[Shown], text: str, schema: Schema) -> pa.StructArray:
