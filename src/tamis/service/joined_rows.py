@@ -9,11 +9,12 @@ from typing import Final
 import orjson
 import pyarrow as pa
 
+from tamis.joins.intake import TableRecord
 from tamis.joins.naive import Identity, Result
 from tamis.joins.showing import Shown
 from tamis.schema import Schema
 from tamis.schema.binary import write_base64
-from tamis.service.store import StoredRow, StoreError
+from tamis.service.store import StoredRow, StoredTable, StoreError
 
 _OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
@@ -40,6 +41,13 @@ def changed_text(changes: Sequence[tuple[str, str, str]], *, begins: bool = Fals
 def key_text(identity: Identity) -> str:
     """What tells rows of a table apart, as JSON."""
     return orjson.dumps(identity).decode()
+
+
+def read_table(stored: StoredTable, name: str, schema: Schema) -> TableRecord:
+    """A table as it was taken in."""
+    identities, batch = read_rows(stored.rows, schema)
+    numbered = None if schema.tables[name].key else [int(str(identity[0])) for identity in identities]
+    return TableRecord(batch, numbered, stored.arrived, stored.latest)
 
 
 def read_rows(stored: Sequence[StoredRow], schema: Schema) -> tuple[list[Identity], pa.RecordBatch]:

@@ -19,12 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.joins.event_by_event import ResultChange
-from tamis.joins.intake import TableRecord
 from tamis.joins.server import JoinServer
 from tamis.language import Limits
 from tamis.schema import Schema
 from tamis.service.configuration import Settings
-from tamis.service.joined_rows import changed_text, key_text, read_rows, result_id, row_text
+from tamis.service.joined_rows import changed_text, key_text, read_table, result_id, row_text
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.schemas import current_schema, newer_schema
 from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Owner, Store
@@ -154,10 +153,7 @@ class Joining:
         server = JoinServer(self._schema, limits=self._limits)
         tables = {}
         for name in self._schema.tables:
-            stored = self._store.joins.table(name)
-            identities, rows = read_rows(stored.rows, self._schema)
-            arrivals = None if self._schema.tables[name].key else [int(str(one[0])) for one in identities]
-            tables[name] = TableRecord(rows, arrivals, stored.arrived, stored.latest)
+            tables[name] = read_table(self._store.joins.table(name), name, self._schema)
         server.restore(tables, sequence=0)
         for id, _ in server.add({str(number): text for number, text in self._begun.items()}):
             del self._begun[int(id)]  # as if it were new: it is refused again then, and told
