@@ -34,19 +34,6 @@ class Taken:
     refused: dict[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class TableRecord:
-    """A table as it is: its rows, the one that changed last at the end, and what its retention goes by.
-
-    `arrivals` numbers the rows of a table without a key, `arrived` counts all that ever came.
-    """
-
-    rows: pa.RecordBatch
-    arrivals: list[int] | None
-    arrived: int
-    latest: int | None
-
-
 @dataclass(slots=True)
 class _TableState:
     """The rows of one table by identity, the one that changed last at the end, with their numbers."""
@@ -112,7 +99,7 @@ class Intake:
         self._tables = {name: _TableState(table) for name, table in schema.tables.items()}
         self._rows: dict[str, dict[int, tuple[Identity, pa.RecordBatch, int]]] = {name: {} for name in schema.tables}
         self._gone: list[tuple[str, int]] = []
-        self._read: dict[tuple[str, int], Values] = {}
+        self._values: dict[tuple[str, int], Values] = {}
         self._joined: dict[tuple[str, ...], dict[tuple[object, ...], int]] = {}
 
     def numbers(self, table: str) -> list[int]:
@@ -124,17 +111,33 @@ class Intake:
 
     def values(self, table: str, number: int) -> Values:
         """A row as the language sees it. It is read once a batch, whoever asks: nobody may change it."""
-        found = self._read.get((table, number))
+        found = self._values.get((table, number))
         if found is None:
             _, batch, place = self._rows[table][number]
-            found = self._read[table, number] = event_values(batch.slice(place, 1), self._schema)[0]
+            found = self._values[table, number] = event_values(batch.slice(place, 1), self._schema)[0]
         return found
+
+    def arrivals(self, table: str) -> tuple[int, int | None]:
+        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
+        state = self._tables[table]
+        return state.arrived, state.latest
+
+    def restore(
+        self, table: str, identities: Sequence[Identity], batch: pa.RecordBatch, arrived: int, latest: int | None
+    ) -> None:
+        """Rows of an earlier life, the one that changed last at the end; `reload` then gives them a place in arrays."""
+        state, own = self._tables[table], _own(batch, table, self._schema)
+        self._rows[table] = {place: (identity, own, place) for place, identity in enumerate(identities)}
+        state.rows = OrderedDict((identity, place) for place, identity in enumerate(identities))
+        by = state.table.retention.by
+        state.times = {} if by is None else dict(enumerate(_language(own, (by,))[0]))
+        state.arrived, state.latest = arrived, latest
 
     def take(self, batch: pa.RecordBatch, layout: Layout, rows: Sequence[TableRows]) -> Taken:
         """Makes the changes of a canonical batch that satisfies the schema; new rows are in `rows` afterwards."""
         for owner, number in self._gone:
             del self._rows[owner][number]
-        self._gone, self._read = [], {}
+        self._gone, self._values = [], {}
         order = _order(batch, self._schema)
         arrivals = {
             name: self._arrivals(name, batch, [event for event, (owner, _) in enumerate(order) if owner == name])
@@ -184,23 +187,9 @@ class Intake:
             keys[:, place] = self._join_keys(own, edge.attributes)
         return values, keys
 
-    def restore(self, name: str, record: TableRecord) -> None:
-        """Makes an empty table what it was when it was recorded; `reload` has to follow."""
-        table, own = self._schema.tables[name], _own(record.rows, name, self._schema)
-        state = self._tables[name] = _TableState(table, arrived=record.arrived, latest=record.latest)
-        if record.arrivals is None:
-            identities: list[Identity] = list(zip(*_language(own, table.key), strict=True))
-        else:
-            identities = [(arrival,) for arrival in record.arrivals]
-        self._rows[name] = {place: (identity, own, place) for place, identity in enumerate(identities)}
-        state.rows = OrderedDict((identity, place) for place, identity in enumerate(identities))
-        if table.retention.by is not None:
-            (times,) = _language(own, (table.retention.by,))
-            state.times = dict(enumerate(times))
-
     def reload(self, layout: Layout, rows: Sequence[TableRows]) -> dict[str, dict[int, int]]:
         """Puts all rows that are there into other arrays; which numbers they have there, by their old ones."""
-        self._gone, self._read = [], {}
+        self._gone, self._values = [], {}
         moved: dict[str, dict[int, int]] = {}
         for name, state in self._tables.items():
             kept = [self._rows[name][number] for number in state.rows.values()]

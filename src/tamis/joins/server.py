@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow as pa
 from tamis.errors import FilterError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import Delta, JoinClient, Kept, Note, Snapshot
 from tamis.joins.coding import Coding
-from tamis.joins.intake import Intake, TableRecord, Taken
+from tamis.joins.intake import Intake
 from tamis.joins.layout import Layout, first_neighbours
 from tamis.joins.lowering import lower
 from tamis.joins.model import JoinGroup
@@ -21,8 +22,10 @@ from tamis.joins.reading import notes_for, results_of
 from tamis.joins.schemes.messages import Messages
 from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.joins.showing import Showing, Shown
+from tamis.joins.tables import NO_ROW, Changes
 from tamis.language import DEFAULT_LIMITS, Limits, Tree, parse
-from tamis.language.joins import bind_joins
+from tamis.language.joins import Signature, bind_joins
+from tamis.language.joins.signature import Column
 from tamis.matching.naive import holds
 from tamis.schema import OPERATION, Schema
 
@@ -31,13 +34,34 @@ from tamis.schema import OPERATION, Schema
 class Applied:
     """What a batch of events came to: messages in order, and the events that were refused, with the reasons.
 
-    Message m is due to event `event[messages.event[m]]` of the batch; `taken` is what became of the tables.
+    `changes` are what happened to rows, and `event` the place in the batch of the event that each is due to.
     """
 
     messages: Messages
     refused: list[Violation]
+    changes: Changes
     event: Integers
-    taken: Taken
+
+
+@dataclass(frozen=True, slots=True)
+class ResultChange:
+    """What one event did to one result of one subscription: what was shown of it before and after, None for nothing."""
+
+    event: int
+    id: str
+    result: Result
+    before: Shown | None
+    after: Shown | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """What one event did to one row of a table: there is another version of it now, or (`there` is false) none."""
+
+    event: int
+    table: str
+    identity: Identity
+    there: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +72,22 @@ class _Subscribed:
     group: JoinGroup
     place: int
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """The rows of a table, the one that changed last at the end: events, and what tells them apart.
+
+    `arrived` and `latest` are what `arrivals` told.
+    """
+
+    identities: Sequence[Identity]
+    rows: pa.RecordBatch
+    arrived: int
+    latest: int | None
+
+
+_Results: TypeAlias = dict[Result, tuple[tuple[Values, ...] | None, tuple[Values, ...] | None]]
 
 
 class JoinServer:
@@ -74,6 +114,7 @@ class JoinServer:
         self._joins: dict[str, _Subscribed] = {}
         self._ids: dict[int, str] = {}
         self._residuals: dict[str, Tree] = {}
+        self._showings: dict[tuple[Signature, tuple[Column, ...] | None], Showing] = {}
         self._layout: Layout | None = None
         self._scheme: Scheme | None = None
         self._sequence = 0
@@ -129,9 +170,9 @@ class JoinServer:
         rows = checked.valid_rows.to_pylist()
         refused += [Violation(rows[row], OPERATION, "table", None, why) for row, why in taken.refused.items()]
         self._sequence += len(taken.changes)
-        messages = self._scheme.change(taken.changes)
+        refused.sort(key=lambda violation: violation.event)
         places = np.array(rows, np.int64)[taken.event]
-        return Applied(messages, sorted(refused, key=lambda violation: violation.event), places, taken)
+        return Applied(self._scheme.change(taken.changes), refused, taken.changes, places)
 
     def notes(self, applied: Applied, id: str) -> list[Note]:
         """The messages that a subscription's filter accepts, as its client reads them; before the next batch."""
@@ -142,29 +183,75 @@ class JoinServer:
 
     def notifications(self, applied: Applied) -> dict[str, Delta]:
         """How the content of each affected subscription changed, by id; before the next batch. Needs `enum-j`."""
-        if self.scheme != "enum-j":
-            raise TamisError(f"{self.scheme!r} leaves results to clients; make clients, or use the scheme 'enum-j'")
-        assert self._layout is not None
-        messages = applied.messages
-        touched: dict[str, dict[Result, tuple[tuple[Values, ...] | None, tuple[Values, ...] | None]]] = {}
-        for m in range(len(messages)):
-            id = self._ids[int(messages.subscription[m])]
-            results = touched.setdefault(id, {})
-            # What was there goes before what is there instead.
-            for whole in sorted(results_of(messages, m, self._layout, self._intake), key=lambda one: one.there):
-                if self._passes(id, whole.rows):
-                    before, _ = results.get(whole.identities, (None if whole.there else whole.rows, None))
-                    results[whole.identities] = (before, whole.rows if whole.there else None)
         found: dict[str, Delta] = {}
-        for id, results in touched.items():
-            one = self._joins[id]
-            showing = Showing(one.group.signature, one.group.columns, self.schema)
+        for (_, id), results in self._touched(applied, np.zeros_like(applied.event)).items():
+            showing = self._showing(id)
             changed = [(before, now) for before, now in results.values() if before != now]
             added = [showing.show(now) for _, now in changed if now is not None]
             removed = [showing.show(before) for before, _ in changed if before is not None]
             if changed:
                 found[id] = Delta(added, removed)
         return found
+
+    def result_changes(self, applied: Applied) -> list[ResultChange]:
+        """The same event by event, in their order; before the next batch. Needs `enum-j`."""
+        found: list[ResultChange] = []
+        for (event, id), results in self._touched(applied, applied.event).items():
+            showing = self._showing(id)
+            for result, (before, now) in results.items():
+                if before != now:
+                    shown = (None if rows is None else showing.show(rows) for rows in (before, now))
+                    found.append(ResultChange(event, id, result, *shown))
+        return found
+
+    def row_changes(self, applied: Applied) -> list[RowChange]:
+        """What the batch did to rows, in order; before the next batch."""
+        assert self._layout is not None
+        changes, found = applied.changes, list[RowChange]()
+        for number, old, new, event in zip(changes.table, changes.old, changes.new, applied.event, strict=True):
+            table, there = self._layout.tables[number], bool(new != NO_ROW)
+            identity = self._intake.identity(table, int(new if there else old))
+            found.append(RowChange(int(event), table, identity, there))
+        return found
+
+    def _touched(self, applied: Applied, event: Integers) -> dict[tuple[int, str], _Results]:
+        """The results that changes touch, before and after, by event (as `event` has it, for each change) and id."""
+        if self.scheme != "enum-j":
+            raise TamisError(f"{self.scheme!r} leaves results to clients; make clients, or use the scheme 'enum-j'")
+        assert self._layout is not None
+        messages = applied.messages
+        touched: dict[tuple[int, str], _Results] = {}
+        for m in range(len(messages)):
+            id = self._ids[int(messages.subscription[m])]
+            results = touched.setdefault((int(event[messages.event[m]]), id), {})
+            # What was there goes before what is there instead.
+            for whole in sorted(results_of(messages, m, self._layout, self._intake), key=lambda one: one.there):
+                if self._passes(id, whole.rows):
+                    before, _ = results.get(whole.identities, (None if whole.there else whole.rows, None))
+                    results[whole.identities] = (before, whole.rows if whole.there else None)
+        return touched
+
+    def columns(self, id: str) -> list[str]:
+        """What is shown of each of a subscription's results, in order."""
+        return list(self._showing(id).labels)
+
+    def _showing(self, id: str) -> Showing:
+        group = self._found(id).group
+        found = self._showings.get((group.signature, group.columns))
+        if found is None:
+            found = Showing(group.signature, group.columns, self.schema)
+            self._showings[group.signature, group.columns] = found
+        return found
+
+    def restore(self, rows: Mapping[str, StoredRows]) -> None:
+        """Takes over the rows of tables, as `row_changes` told of them, in place of those that are here."""
+        for table, stored in rows.items():
+            self._intake.restore(table, stored.identities, stored.rows, stored.arrived, stored.latest)
+        self._lay_out(self._groups())
+
+    def arrivals(self, table: str) -> tuple[int, int | None]:
+        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
+        return self._intake.arrivals(table)
 
     def client(self, id: str) -> JoinClient:
         """A client of a subscription that holds what it should hold now."""
@@ -195,16 +282,10 @@ class JoinServer:
         """The results of a subscription now, in no particular order."""
         return self._joined(self._found(id)).content()
 
-    def restore(self, tables: Mapping[str, TableRecord], sequence: int) -> None:
-        """Makes empty tables what they were after so many changes. Nobody is told."""
-        for name, record in tables.items():
-            self._intake.restore(name, record)
-        self._sequence = sequence
-        self._lay_out(self._groups())
-
-    def id_of(self, number: int) -> str:
-        """The subscription that the scheme knows by a number."""
-        return self._ids[number]
+    def results(self, id: str) -> list[tuple[Result, Shown]]:
+        """The same, each with the rows that it is made of."""
+        client = self._joined(self._found(id))
+        return list(zip(client.results, client.content(), strict=True))
 
     def text(self, id: str) -> str:
         """A subscription as it was written."""

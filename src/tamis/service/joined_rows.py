@@ -9,12 +9,11 @@ from typing import Final
 import orjson
 import pyarrow as pa
 
-from tamis.joins.intake import TableRecord
 from tamis.joins.naive import Identity, Result
 from tamis.joins.showing import Shown
 from tamis.schema import Schema
 from tamis.schema.binary import write_base64
-from tamis.service.store import StoredRow, StoredTable, StoreError
+from tamis.service.store import StoredRow, StoreError
 
 _OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
@@ -41,19 +40,6 @@ def changed_text(changes: Sequence[tuple[str, str, str]], *, begins: bool = Fals
 def key_text(identity: Identity) -> str:
     """What tells rows of a table apart, as JSON."""
     return orjson.dumps(identity).decode()
-
-
-def read_table(stored: StoredTable, name: str, schema: Schema) -> TableRecord:
-    """A table as it was taken in."""
-    identities, batch = read_rows(stored.rows, schema)
-    numbered = None if schema.tables[name].key else [int(str(identity[0])) for identity in identities]
-    there = set(batch.schema.names)
-    columns = {
-        one: batch.column(one) if one in there else pa.nulls(len(stored.rows), schema.attributes[one].arrow_type)
-        for one in schema.tables[name].attributes
-    }
-    own = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-    return TableRecord(own, numbered, stored.arrived, stored.latest)
 
 
 def read_rows(stored: Sequence[StoredRow], schema: Schema) -> tuple[list[Identity], pa.RecordBatch]:

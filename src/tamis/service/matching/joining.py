@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.joins.by_event import ResultChange, arrivals, columns_of, result_changes, results_now, row_changes
-from tamis.joins.server import JoinServer
+from tamis.joins.server import JoinServer, ResultChange, StoredRows
 from tamis.language import Limits
 from tamis.schema import Schema
 from tamis.service.configuration import Settings
-from tamis.service.joined_rows import changed_text, key_text, read_table, result_id, row_text
+from tamis.service.joined_rows import changed_text, key_text, read_rows, result_id, row_text
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.schemas import current_schema, newer_schema
 from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Owner, Store
@@ -127,12 +126,12 @@ class Joining:
         refused = {row["event"]: row["message"] for row in checked.violations.to_pylist()}
         refused |= {int(rows[one.event]): one.message for one in applied.refused}
         writes, texts = JoinWrites(), bodies.to_pylist()
-        for change in row_changes(server, applied):
+        for change in server.row_changes(applied):
             row = int(rows[change.event])
             there = (int(positions[row]), texts[row]) if change.there else None
             writes.rows[change.table, key_text(change.identity)] = there
-            writes.arrivals[change.table] = arrivals(server, change.table)
-        changes = list(result_changes(server, applied))
+            writes.arrivals[change.table] = server.arrivals(change.table)
+        changes = server.result_changes(applied)
         pairs = self._pairs(changes, positions[rows], writes)
         outgrown = self._outgrown({int(change.id) for change in changes})
         self._stop(outgrown, writes)
@@ -153,8 +152,9 @@ class Joining:
         server = JoinServer(self._schema, limits=self._limits)
         tables = {}
         for name in self._schema.tables:
-            tables[name] = read_table(self._store.joins.table(name), name, self._schema)
-        server.restore(tables, 0)
+            stored = self._store.joins.table(name)
+            tables[name] = StoredRows(*read_rows(stored.rows, self._schema), stored.arrived, stored.latest)
+        server.restore(tables)
         for id, _ in server.add({str(number): text for number, text in self._begun.items()}):
             del self._begun[int(id)]  # as if it were new: it is refused again then, and told
         # An attribute that a second table has got meanwhile is shown under another name.
@@ -211,7 +211,7 @@ class Joining:
     def _opened(self, row: ChangeRow, writes: JoinWrites) -> Iterable[Opening]:
         """The content that a join has at first, as its first notifications."""
         assert self._server is not None
-        results = [(result_id(result), row_text(one)) for result, one in results_now(self._server, str(row.number))]
+        results = [(result_id(result), row_text(one)) for result, one in self._server.results(str(row.number))]
         writes.joined[row.number] = Joined(str(row.filter), _columns(self._server, row.number))
         writes.contents.update({(row.number, id): text for id, text in results})
         self._begun[row.number] = str(row.filter)
@@ -297,7 +297,7 @@ def joining_of(settings: Settings, store: Store, refused: Callable[[Refusal], No
 
 
 def _columns(server: JoinServer, number: int) -> str:
-    return json.dumps(columns_of(server, str(number)))
+    return json.dumps(server.columns(str(number)))
 
 
 def tables_filter(schema: Schema) -> str:

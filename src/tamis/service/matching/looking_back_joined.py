@@ -11,7 +11,6 @@ import orjson
 import pyarrow as pa
 
 from tamis.errors import PipelineError
-from tamis.joins.by_event import result_changes
 from tamis.joins.server import JoinServer
 from tamis.schema import Schema
 from tamis.service.joined_rows import row_text
@@ -45,7 +44,7 @@ def look_back_joined(records: DataFrame, schema: Schema, asked: Asked, ignore_un
         illegible += batch.num_rows - len(checked.valid_rows)
         starts = _starts(batch["time"].take(checked.valid_rows), window)
         volume.update(starts)
-        changes = result_changes(server, server.apply(checked.valid))
+        changes = server.result_changes(server.apply(checked.valid))
         counts.update(starts[change.event] for change in changes)
     content = [] if server.errors else server.content(_ID)
     return {
