@@ -107,17 +107,16 @@ class Messages:
         """Bytes a message, counted as the paper does: four a number, so many for a tuple's payload.
 
         An inserted tuple is its selection attributes, its join key and its payload; one that goes is its number. The
-        tuples of a joined result share one join key and one payload: with a payload for each, Enum-J would send 33
-        times what Enum-SJ does, where Table 3 has 18. Addresses are the network's and are not counted.
+        tuples of a joined result share one join key. Addresses are the network's and are not counted.
         """
         widths = np.array(shape.widths, np.int64)
         whole = np.isin(self.form, (Form.JOINED, Form.RESULTS))
-        # Tables ascend in a result, so a tuple whose table does not begins the next one, and brings key and payload.
+        # Tables ascend in a result, so a tuple whose table does not begins the next one, and brings the key.
         begins = np.ones(len(self.table), np.bool_)
         begins[1:] = self.table[1:] <= self.table[:-1]
         begins[self.first_tuple[:-1][np.diff(self.first_tuple) > 0]] = True
         key = begins | ~np.repeat(whole, np.diff(self.first_tuple))
-        kept = NUMBER_BYTES * (widths[self.table] + key) + payload * key
+        kept = NUMBER_BYTES * (widths[self.table] + key) + payload
         each = np.where(self.operation == Operation.INSERT, kept, NUMBER_BYTES)
         total = np.concatenate([[0], np.cumsum(each)])
         tuples = total[self.first_tuple[1:]] - total[self.first_tuple[:-1]]
