@@ -120,8 +120,11 @@ def run(point: Point) -> Rows:
         return made[0]
 
     table = CoveringTable(schema, rows_of)
-    _insert(table, [("", filters[0][1])])  # compiles
-    table.remove("")
+    for on in (True, False):  # compiles
+        for rows in made:
+            rows.measure(on=on)
+        _insert(table, [("", filters[0][1])])
+        table.remove("")
     step = max(1, size // STEPS)
     counted = min(MEASURED, step)
     found: list[Row] = []
