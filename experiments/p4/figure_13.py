@@ -226,9 +226,9 @@ def _why(cached: Row, uncached: Row) -> str:
         "subscription stands already, there is nothing to save. The cache makes step 1 "
         f"{uncached['assign_us'] / max(cached['assign_us'], 1e-9):.1f} times faster; but a compiled comparison with "
         f"{uncached['predicates']:,} predicates takes microseconds, where the paper's takes milliseconds, so that "
-        "step 2, all nodes evaluated, decides. It takes longer as long as the table grows; the paper's takes less in the "
-        "end, when the number of its MBDs hardly grows any more. Nor is it seen here that the cache costs anything at "
-        "first. Buckets look only at filters on the same attributes, or on more or fewer of them."
+        "step 2, all nodes evaluated, decides. It takes longer as long as the table grows; the paper's takes less in "
+        "the end, when the number of its MBDs hardly grows any more. Nor is it seen here that the cache costs anything "
+        "at first. Buckets look only at filters on the same attributes, or on more or fewer of them."
     )
 
 
