@@ -50,8 +50,8 @@ def verdict(rows: Rows) -> Verdict:
 
 
 WHY = (
-    "Descriptions differ in what they say of ranges that nobody has, so regions differ a little, and so do hops. Rows "
-    "that go are told to whoever held them, which the paper does not speak of; they are about half of the hops."
+    "Ref-SJ-Sub describes who is affected, the others the rows of S: its regions are smaller, and so are its hops. "
+    "Rows that go are told to whoever held them, which the paper does not speak of; they are about half of the hops."
 )
 
 FIGURE = Figure(

@@ -42,6 +42,9 @@ FIGURE = swept(
     "p3/figure-19", "network traffic against the overlap of subscriptions", CLAIM, SIZES,
     x="overlap", worded="x (spreads of 13,000 - 2x and 7,500 - x)", log="y",
     points=[{"overlap": x, "spread_a": 13_000 - 2 * x, "spread_c": 7_500 - x} for x in FULL], checks=checks,
-    why="Zones are cut to hold equal numbers of subscriptions, so they crowd where these do: what a region touches "
-    "follows interest, not the space.",
+    why="Only Ref-SJ-Sub looks at who is affected. The others describe rows of S, near the anchors or all of them, and "
+    "their region touches zones whose subscriptions it just misses, and zones that are wide because few subscriptions "
+    "lie there. With interest in narrow regions that is most of what they send, and Sub's smallest region saves more "
+    "than its longer description costs: the paper's remark that a larger area may cost more in some networks, seen "
+    "here.",
 )  # fmt: skip
