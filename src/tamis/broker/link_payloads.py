@@ -70,11 +70,11 @@ class LinkPayloads:
         """A session ends: what it sent and was not whole is sent again in the next one."""
         self._under_way.pop(link, None)
         answers = Answers()
-        for ticket, (source, batch, _) in list(self._arrived.items()):
-            if source == link:
-                del self._arrived[ticket]
-                for text in batch.payloads:
-                    self._do(self._node.refused(bytes.fromhex(text)), answers)
+        gone = [ticket for ticket, (source, _, _) in self._arrived.items() if source == link]
+        # All at once: what is not waited for any more must not go on in place of what was.
+        for batch in [self._arrived.pop(ticket)[1] for ticket in gone]:
+            for text in batch.payloads:
+                self._do(self._node.refused(bytes.fromhex(text)), answers)
         return answers
 
     # What is sent.

@@ -284,6 +284,11 @@ async def backtest(id: str, fake: Fake) -> Json:
     return job
 
 
+@api.get("/network")
+async def network(fake: Fake) -> Json:
+    return fake.network
+
+
 @api.get("/operators")
 async def operators(fake: Fake) -> Json:
     return {"items": fake.operators}

@@ -34,6 +34,7 @@ class State:
     schema_version: int = 1
     broken: set[str] = field(default_factory=set)
     operators: list[dict[str, Any]] = field(default_factory=lambda: _operators())
+    network: dict[str, Any] = field(default_factory=lambda: _network())
     backtests: dict[str, dict[str, Any]] = field(default_factory=dict)
     pipeline: dict[str, Any] = field(default_factory=lambda: {"state": "running", "restarts": 1, "error": None})
     stream_length: int | None = None
@@ -75,6 +76,23 @@ def _letters() -> list[dict[str, Any]]:
     sent = {"id": 2, "kind": "delivery", "subject": "sub_0000000000000000000002", "owner": "", "time": now(-60)}
     sent |= {"reason": "answered 500 eight times", "body": '{"id": "ntf_1", "event": {"price": 3}}', "detail": {}}
     return [event, sent]
+
+
+def _network() -> dict[str, Any]:
+    """A broker with a link that works, one that is away with a full queue, and one in reserve."""
+    quiet = dict.fromkeys(("unwanted", "unsettled", "resets", "advertisements_in", "advertisements_out"), 0)
+    link = {**quiet, "sessions": 1, "address": None, "in_use": True, "queue_full": False}
+    numbers = {"subscriptions_in": 120, "subscriptions_out": 45, "events_in": 1800, "events_out": 950}
+    numbers |= {"bytes_in": 3_200_000, "bytes_out": 180_000, "queue_events": 0, "queue_bytes": 0}
+    away = {"address": "10.0.0.9:7070", "state": "down", "queue_full": True, "queue_events": 20_000}
+    links = [
+        {**link, **numbers, "name": "north", "state": "open"},
+        {**link, **numbers, "name": "south", **away},
+        {**link, **numbers, "name": "west", "state": "open", "in_use": False},
+    ]
+    return {"linked": True, "name": "here", "policy": "covering", "brokers": 4, "links": links, "dead_letters": 0} | {
+        "error": None
+    }
 
 
 def _operators() -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ PLACES = [
     "#/editor",
     "#/operators",
     "#/schema",
+    "#/network",
     "#/health",
 ]
 SCRIPT = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ function factsOf(told) {
     ["This broker", told.name],
     ["Brokers in the network", count(told.brokers)],
     ["Routing", told.policy],
-    ["Events that became dead letters", told.dead_letters ? badge(count(told.dead_letters), "bad") : count(0)],
+    ["Dead letters", told.dead_letters ? badge(count(told.dead_letters), "bad") : count(0)],
   ]);
 }
 
