@@ -91,7 +91,10 @@ def verdict(rows: Rows) -> Verdict:
         falls = all(a > b for a, b in pairwise(order))
         checks.append(Check(f"set {name}: none > covering > perfect > imperfect", "yes", told, falls))
     more = _kept(rows, "A", RANDOM) - merged
-    checks.append(Check("A: a random order of attributes leaves more", "by 6,076", f"by {more:,}"))
+    told = f"by {more:,}"
+    checks.append(
+        Check("A: a random order of attributes leaves more", "by 6,076 (± half)", told, abs(more - 6_076) < 3_038)
+    )
     every = _kept(rows, "A", EVERY_SIDE)
     checks.append(Check("A: merging on every side, not only the top", "", f"{every:,} left"))
     return Verdict(checks, _why(rows, merged))

@@ -24,15 +24,17 @@ SIZES = f"""\
 100,000 subscriptions of set A, the paper's. {sets.GENERATOR} Mergers by the paper's Table 1, of subscriptions that
 differ in their topmost attribute; the threshold is raised step by step on one table. Publications are uniform on all
 attributes, as the paper assumes. What is advertised is
-not in the paper: here, of every attribute, the upper two thirds of its values."""
+not in the paper: here, that each of the first three attributes is in the upper two thirds of its values. An IMT is a
+share of all events, those that nobody advertises among them."""
 
 FULL = 100_000
 THRESHOLDS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.3, 0.6, 1.0)
 AT_ZERO, RANGE = 32_852, (30_000, 36_000)
 MOST, BEFORE = 0.9, 0.15
+ADVERTISED = 3
 STYLES = {
     "everything": Style("anything may come", "#3d405b"),
-    "two thirds": Style("two thirds are advertised", "#2a9d8f", "s"),
+    "two thirds": Style("three attributes advertised", "#2a9d8f", "s"),
 }
 
 
@@ -54,7 +56,7 @@ def _sweep(subscriptions: int, advertised: str) -> dict[float, Row]:
     table = sets.inserted(values, subscriptions, sets.policy(IMPERFECT))
     covered = table.forwarded_count
     if advertised != "everything":
-        text = " AND ".join(f"{name} >= {values // 3}" for name in NAMES)
+        text = " AND ".join(f"{name} >= {values // 3}" for name in NAMES[:ADVERTISED])
         table.advertise([normalise(parse(text, table.schema), table.schema)])
     return {
         imt: {"covered": covered, "kept": here.forwarded_count, "mergers": len(here.mergers)}
@@ -108,7 +110,10 @@ def _why(zero: int, all_: int) -> str:
         "A merger's IMT is the share of events that match it and none of its parts. With one equality left, `= v` of "
         "33 values, no merger can forward more than 3% of the events in vain, so that all but the mergers under an "
         f"inequality are made below .03. Table 1 joins open ranges with what lies beyond them, and of {zero:,} leaves "
-        f"{all_:,}: two equalities that are apart stay apart (Tamis has a rule for these too, `Rules.HULLS`)."
+        f"{all_:,}: two equalities that are apart stay apart (Tamis has a rule for these too, `Rules.HULLS`). "
+        "That advertisements help at every IMT depends on what an IMT is a share of. It was first taken as a share of "
+        "the advertised events alone, with all twenty attributes advertised: each of these events is likelier then, and "
+        "between .01 and .03 fewer mergers were allowed than without advertisements."
     )
 
 
