@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from experiments.drawing import axes_of
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
 from experiments.p3.figure_13 import BEST
-from experiments.p3.mixes import MIX, carried_mix
+from experiments.p3.mixes import MIX, SUBSCRIPTIONS, carried_mix
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ SAID = {"rel-sel": 5, "ref-j": 9, "enum-j": 127}
 
 def grid(scale: float) -> list[Point]:
     common: dict[str, str | int | float | bool] = {
-        "star": True, "seed": 1, "events": EVENTS, "scale": 1.0, "decomposition": BEST,
+        "star": True, "seed": 1, "events": EVENTS, "subscriptions": SUBSCRIPTIONS, "decomposition": BEST,
     }  # fmt: skip
     if scale < 1:
-        common |= {"events": 10, "scale": scale, "nodes": 50}
+        common |= {"events": 10, "subscriptions": max(100, round(SUBSCRIPTIONS * scale)), "nodes": 50}
     return [{**common, "scheme": scheme, "bulky": bulky} for bulky in BULKY for scheme in SCHEMES]
 
 
