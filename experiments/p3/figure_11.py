@@ -69,6 +69,8 @@ def lines(axes: object, rows: Rows, number: str) -> None:
 def draw(rows: Rows, picture: Picture) -> None:
     axes = picture.subplots()
     lines(axes, rows, "kilobytes")
+    sizes = [row["kilobytes"] for row in medians(rows, BY)]
+    axes.set_ylim(min(sizes) / 2, max(sizes) * 2)
     axes_of(axes, x="entries of a repository", y="kB between nodes for an event", title="Network traffic", log="y")
     picture.legend(loc="outside right upper", frameon=False)
 
@@ -102,7 +104,9 @@ def verdict(rows: Rows) -> Verdict:
     clu, join = (ratio(name, 400, "bytes") for name in WARM_UP)
     checks.append(Check("Ref-SJ-Clu⁺, CN ÷ CN* at 400", f"(ours: ≥ {LESS:g})", f"{clu:.1f}", clu >= LESS))
     largest = ratio("ref-sj-clu+", REPOSITORIES[-1], "bytes")
-    checks.append(Check(f"the same at {REPOSITORIES[-1]:,}", "about 10", f"{largest:.1f}", largest >= LESS))
+    checks.append(
+        Check(f"the same at {REPOSITORIES[-1]:,}", f"about 10 (ours: ≥ {LESS:g})", f"{largest:.1f}", largest >= LESS)
+    )
     checks.append(Check("Ref-J⁺, CN ÷ CN* at 400", "gains more", f"{join:.1f}", join > clu))
     better = min(
         one(ours, scheme="ref-j+", repository=str(size))["bytes"]
@@ -121,10 +125,11 @@ def verdict(rows: Rows) -> Verdict:
 WHY = (
     "A payload goes over a link once, so what is left is names, new rows of R, and payloads that nodes have to ask for "
     "because they have dropped them. The last decide. In our reading of the workload most rows of S lie where few "
-    "ranges of C are, and the zones there are wide: the nodes that are asked for payloads most want one to three "
-    "thousand different ones, and with 400 entries they drop most of these before they want them again. They ask the "
-    "last node on the way that has it, which mostly is the server, hence its stress. What merely passes by a node is "
-    "the first to go, after which nodes ask a sixth less."
+    "ranges of C are, and the zones there are wide: nodes there want one to three thousand different payloads, and "
+    "with 400 entries they drop most of these before they want them again. With 3,100 they ask for hardly any. They "
+    "ask the last node on the way that has it, which mostly is the server, hence its stress. With plain LRU instead of "
+    "keeping first what own subscribers want, nodes asked for a fifth more. With 200 rows of R (Figure 12) traffic at "
+    "400 is less by more than 5 times."
 )
 
 FIGURE = Figure(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
-from experiments.p3.mixes import MIX, carried_mix, choices, costs, greedy
+from experiments.p3.mixes import MIX, SUBSCRIPTIONS, carried_mix, choices, costs, greedy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -29,9 +29,14 @@ CHOSEN = ("RRRT", "RRRU", "RRUU", "RTRU", "RTUU", BEST)
 
 
 def grid(scale: float) -> list[Point]:
-    common: dict[str, str | int | float | bool] = {"star": False, "seed": 1, "events": EVENTS, "scale": 1.0}
+    common: dict[str, str | int | float | bool] = {
+        "star": False,
+        "seed": 1,
+        "events": EVENTS,
+        "subscriptions": SUBSCRIPTIONS,
+    }
     if scale < 1:
-        common |= {"events": 10, "scale": scale, "nodes": 50}
+        common |= {"events": 10, "subscriptions": max(100, round(SUBSCRIPTIONS * scale)), "nodes": 50}
     points: list[Point] = [{**common, "scheme": "ref-sj-clu+", "decomposition": name} for name in CHOSEN]
     return [*points, {**common, "scheme": "rel-sel", "decomposition": BEST}]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from experiments.drawing import axes_of
 from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
 from experiments.p3.figure_13 import BEST
-from experiments.p3.mixes import MIX, carried_mix
+from experiments.p3.mixes import MIX, SUBSCRIPTIONS, carried_mix
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ SAID = {"rel-sel": 5, "ref-j": 9, "enum-j": 127}
 
 def grid(scale: float) -> list[Point]:
     common: dict[str, str | int | float | bool] = {
-        "star": True, "seed": 1, "events": EVENTS, "scale": 1.0, "decomposition": BEST,
+        "star": True, "seed": 1, "events": EVENTS, "subscriptions": SUBSCRIPTIONS, "decomposition": BEST,
     }  # fmt: skip
     if scale < 1:
-        common |= {"events": 10, "scale": scale, "nodes": 50}
+        common |= {"events": 10, "subscriptions": max(100, round(SUBSCRIPTIONS * scale)), "nodes": 50}
     return [{**common, "scheme": scheme, "bulky": bulky} for bulky in BULKY for scheme in SCHEMES]
 
 
@@ -77,7 +77,12 @@ def verdict(rows: Rows) -> Verdict:
     for name, said in SAID.items():
         ratio = traffic[name, bare] / max(0.001, traffic["ref-sj-clu+", bare])
         checks.append(
-            Check(f"{NAMES[name]} ÷ Ref-SJ-Clu⁺, facts without payload", f"{said}", f"{ratio:.1f}", ratio > 1)
+            Check(
+                f"{NAMES[name]} ÷ Ref-SJ-Clu⁺, facts without payload",
+                f"{said} (at least half)",
+                f"{ratio:.1f}",
+                ratio >= said / 2,
+            )
         )
     for name in SAID:
         ratio = traffic[name, full] / max(0.001, traffic["ref-sj-clu+", full])
@@ -86,9 +91,10 @@ def verdict(rows: Rows) -> Verdict:
 
 
 WHY = (
-    "Our events come to dimensions as often as to facts, which the paper does not state. A new version of a row of a "
-    "dimension ends and begins results of all its facts, 25 on average: Ref-J tells of each in every signature, and "
-    "Ref-SJ-Clu⁺ once a group. Enum-J's messages take one hop each here."
+    "How events are shared among the tables is not stated; ours come to each dimension as often as to the facts. A new "
+    "version of a row of a dimension ends and begins results of all its facts, 25 on average: Ref-J tells of each in "
+    "every signature, and Ref-SJ-Clu⁺ brings facts into reach and drops them, which costs most where facts have "
+    "payloads themselves. Enum-J's messages take one hop each here, and few subscriptions are affected an event."
 )
 
 FIGURE = Figure(

@@ -12,9 +12,10 @@ from tamis.dissemination.regions import Integers
 from tamis.joins.multiway import decomposed, parametric_costs
 from tamis.simulation.mixes import MIX_SHAPE, simulate_mix
 from tamis.simulation.overlay import overlay_of
-from tamis.workloads.join_mix import JOINING, SIGNATURES, JoinMix, S, join_mix
+from tamis.workloads.join_mix import COUNTS, JOINING, SIGNATURES, JoinMix, S, join_mix
 
 NAMES_OF = "RSTU"
+SUBSCRIPTIONS = sum(COUNTS)
 MIX = "50,000 R⋈S, 50,000 R⋈S⋈T, 50,000 R⋈S⋈T⋈U and 20,000 S⋈T⋈U subscriptions, as in the paper"
 
 
@@ -49,7 +50,7 @@ def choices() -> dict[str, Integers]:
 def carried_mix(point: Point) -> Rows:
     """One scheme and one decomposition over a CAN: traffic by event."""
     events = int(point["events"])
-    mix = _mix(events, int(point["seed"]), bool(point["star"]), float(point["scale"]))
+    mix = _mix(events, int(point["seed"]), bool(point["star"]), int(point["subscriptions"]) / SUBSCRIPTIONS)
     traffic = simulate_mix(
         str(point["scheme"]), mix, overlay_of(int(point.get("nodes", 1_000))), choices()[str(point["decomposition"])],
         events=events, bulky=[int(table) for table in str(point.get("bulky", "0 1 2 3")).split()],

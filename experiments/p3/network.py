@@ -67,7 +67,8 @@ def over_seeds(points: Sequence[Mapping[str, Any]], scale: float) -> list[Point]
                 made |= {"events": 20, "nodes": 50}
                 if "warm_up" in made:
                     made["warm_up"] = 20
-            found.append(made)
+            if made not in found:
+                found.append(made)
     return found
 
 
@@ -95,7 +96,8 @@ def order(rows: Rows, schemes: Sequence[str], number: str, x: str, factor: float
     checks = []
     for more, less in pairwise(schemes):
         ratios = [
-            one(rows, scheme=more, **{x: at})[number] / one(rows, scheme=less, **{x: at})[number] for at in places
+            one(rows, scheme=more, **{x: at})[number] / max(1.0, one(rows, scheme=less, **{x: at})[number])
+            for at in places
         ]
         checks.append(
             Check(
@@ -114,7 +116,8 @@ def against(
     checks = []
     for other in others:
         ratios = [
-            one(rows, scheme=other, **{x: at})[number] / one(rows, scheme=scheme, **{x: at})[number] for at in places
+            one(rows, scheme=other, **{x: at})[number] / max(1.0, one(rows, scheme=scheme, **{x: at})[number])
+            for at in places
         ]
         checks.append(
             Check(

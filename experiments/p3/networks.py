@@ -86,8 +86,9 @@ def verdict(rows: Rows) -> Verdict:
 
 WHY = (
     "In the CAN subscriptions with like interests share a node, in the content-based network those of one place do, so "
-    "a message has to come to far more nodes there; in return a hop is to a near neighbour, and hardly a node is "
-    "reached in vain. Enumerating schemes use neither."
+    "a message has to come to more nodes there; in return a hop is to a near neighbour, which shows in the bytes over "
+    "the topology's links. Nodes that are reached in vain there are on the way to others, or behind a filter of too "
+    "few boxes. Enumerating schemes use neither."
 )
 
 FIGURE = Figure(

@@ -32,17 +32,22 @@ def swept(
     why: str,
     log: str = "xy",
     run: Callable[[Point], Rows] = carried,
+    expanded: Callable[[Rows], Rows] = tuple,
+    version: int = 1,
     schemes: Sequence[str] = tuple(STYLES),
     y: str = "kilobytes",
     label: str = "kB between nodes for an event",
 ) -> Figure:
-    """A figure with one line a scheme; `points` have the parameter `x`, and whatever goes with it."""
+    """A figure with one line a scheme; `points` have the parameter `x`, and whatever goes with it.
+
+    Where one run tells of several values of `x`, `expanded` makes a row for each of them.
+    """
     return Figure(
-        name, title, claim, sizes, version=1, alone=False, run=run,
+        name, title, claim, sizes, version=version, alone=False, run=run,
         grid=partial(_grid, points, schemes),
-        draw=partial(_draw, x, worded, log, y, label),
-        table=partial(_table, x, y),
-        verdict=partial(_verdict, x, checks, why),
+        draw=partial(_draw, expanded, x, worded, log, y, label),
+        table=partial(_table, expanded, x, y),
+        verdict=partial(_verdict, expanded, x, checks, why),
     )  # fmt: skip
 
 
@@ -50,18 +55,22 @@ def _grid(points: Sequence[Mapping[str, Any]], schemes: Sequence[str], scale: fl
     return over_seeds([{"events": EVENTS, **point, "scheme": scheme} for point in points for scheme in schemes], scale)
 
 
-def _draw(x: str, worded: str, log: str, y: str, label: str, rows: Rows, picture: Picture) -> None:
+def _draw(
+    expanded: Callable[[Rows], Rows], x: str, worded: str, log: str, y: str, label: str, rows: Rows, picture: Picture
+) -> None:
     axes = picture.subplots()
-    ours = medians(rows, (x, "scheme"))
+    ours = medians(expanded(rows), (x, "scheme"))
     curves(axes, ours, x=x, y=y, series="scheme", styles=STYLES)
     axes_of(axes, x=worded, y=label, title="Network traffic", log=log, ticks={row[x] for row in ours})
     legend_beside(axes, picture)
 
 
-def _table(x: str, y: str, rows: Rows) -> Table:
+def _table(expanded: Callable[[Rows], Rows], x: str, y: str, rows: Rows) -> Table:
     names = {name: f"{label}, kB" for name, label in NAMES.items()}
-    return pivot(medians(rows, (x, "scheme")), x=x, series="scheme", y=y, names=names, form=figures)
+    return pivot(medians(expanded(rows), (x, "scheme")), x=x, series="scheme", y=y, names=names, form=figures)
 
 
-def _verdict(x: str, checks: Callable[[list[Row]], list[Check]], why: str, rows: Rows) -> Verdict:
-    return Verdict(checks(medians(rows, (x, "scheme"))), why)
+def _verdict(
+    expanded: Callable[[Rows], Rows], x: str, checks: Callable[[list[Row]], list[Check]], why: str, rows: Rows
+) -> Verdict:
+    return Verdict(checks(medians(expanded(rows), (x, "scheme"))), why)
