@@ -24,6 +24,7 @@ LINES = {
     "compile": "compile_texts",
     "change": "change",
     "covering": "covering",
+    "standing": "standing",
     "spark-overhead": "spark_overhead",
     "spark-operators": "spark_operators",
     "spark-join": "spark_join",

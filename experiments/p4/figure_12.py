@@ -54,7 +54,7 @@ def draw(rows: Rows, picture: Picture) -> None:
             axes.annotate(text, (x, height), ha="center", va="bottom", fontsize="x-small", color=INK)
     size = max(row["subscriptions"] for row in rows)
     for k, (rate, _) in enumerate(RATES.values()):
-        axes.plot([k - 0.4, k + 0.4], [size * (1 - rate)] * 2, color=PAPER, linewidth=1.2, linestyle="--")
+        axes.plot([k - 0.13, k + 0.4], [size * (1 - rate)] * 2, color=PAPER, linewidth=1.2, linestyle="--")
     axes.plot([], [], color=PAPER, linestyle="--", label="paper, after covering")
     axes.set_xticks(range(len(SETS)), [f"set {name}" for name in SETS])
     axes.set_ylabel("subscriptions in the routing table")

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 CLAIM = """\
 "The MBD-based routing is much faster than the naive approach, because distinct predicates are evaluated only once." The
 paper does not say how many conditions its subscriptions have. Ours: with three or more there is hardly a node that two
-of them share, and to evaluate all diagrams is no better than a scan."""
+of them share, and to evaluate all diagrams is no better than a scan in the end."""
 
 SIZES = """\
-50,000 subscriptions of 2 to 6 of 20 attributes, `=` with probability .97, integers uniform on 33 values (set A but for
-the number of conditions); up to 20,000 publications of 10 attributes, values uniform. No covering, no merging."""
+50,000 subscriptions of 2 to 8 of 20 attributes, `=` with probability .97, integers uniform on 33 values (set A but for
+the number of conditions); up to 20,000 publications of 3 attributes, values uniform. No covering, no merging."""
 
 FULL = 50_000
 EVENTS = 20_000
-PUBLISHED = 10
-LENGTHS = (2, 3, 4, 5, 6)
+PUBLISHED = 3
+LENGTHS = (2, 3, 4, 6, 8)
 
 
 def grid(scale: float) -> list[Point]:
     (size,) = scaled((FULL,), scale, least=20)
-    seconds = budget(BUDGET / 2, scale)
+    seconds = budget(BUDGET, scale)
     return [
         {"subscriptions": size, "conditions": length, "matcher": matcher, "budget": seconds}
         for length in LENGTHS
@@ -73,8 +73,8 @@ def verdict(rows: Rows) -> Verdict:
         Check("MBDs are slower the more conditions there are", "(yes)", f"{last / first:.1f} times", last > first)
     )
     shared = [_row(rows, length, "scan")["us"] / _row(rows, length, "mbd")["us"] for length in LENGTHS]
-    falls = shared[-1] < shared[0]
-    checks.append(Check("and lose against the scan", "(yes)", f"from {shared[0]:.2f} to {shared[-1]:.2f} times", falls))
+    told = f"from {shared[0]:.2f} to {shared[-1]:.2f} times as fast"
+    checks.append(Check("and lose against the scan in the end", "(yes)", told, shared[-1] < 1))
     return Verdict(checks, _why(rows))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -89,6 +90,14 @@ def left(method: str, values: int, subscriptions: int) -> list[tuple[str, Filter
     if method != COVERING:
         table.merge()
     return list(table.forwarded())
+
+
+def raised(table: MergingTable, thresholds: Sequence[float]) -> Iterator[MergingTable]:
+    """A table merged at one threshold after the other, each from what the one before has left."""
+    for imt in thresholds:
+        table.adopt(policy(IMPERFECT, imt))
+        table.merge()
+        yield table
 
 
 def as_table(some: list[tuple[str, Filter]], chosen: Workload) -> pa.Table:

@@ -17,6 +17,7 @@ from tamis.cli.explain import explain
 from tamis.cli.failures import Commands
 from tamis.cli.keys import keys
 from tamis.cli.match import match
+from tamis.cli.merge import merge
 from tamis.cli.operators import operators
 from tamis.cli.serve import serve
 from tamis.cli.subscriptions_import import subscriptions_import
@@ -54,7 +55,7 @@ def tamis() -> None:
     """
 
 
-for command in (match, validate, explain, compile, backtest, analyze, covers, bench, convert, serve, demo):
+for command in (match, validate, explain, compile, backtest, analyze, covers, merge, bench, convert, serve, demo):
     app.command()(command)
 app.command()(operators)
 app.command()(version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,25 @@ def test_what_is_asked_of_often_and_by_few_predicates_is_at_the_bottom() -> None
         texts = {f"s{k}": f"{rare} = {k} AND {common} = {k % 2}" for k in range(100)}
         index = tamis.compile(texts, schema, matcher="mbd")
         assert len(_parts(index)[1].variables) - 1 == 100 + 2
+
+
+def test_an_order_can_be_given() -> None:
+    schema = tamis.Schema.from_dict({"attributes": {"a": "integer", "z": "integer"}, "event_types": {
+        "one": {"a": "optional", "z": "optional"}}})  # fmt: skip
+    texts = {f"s{k}": f"a = {k} AND z = {k % 2}" for k in range(100)}
+    counts = {}
+    for order in (["a", "z"], ["z", "a"], "a", "z"):
+        index = tamis.compile(texts, schema, matcher="mbd", options={"order": order})
+        counts[str(order)] = len(_parts(index)[1].variables) - 1
+        index.add({f"t{k}": f"a = {k} AND z = 5" for k in range(100)})
+        assert len(index.match([{"a": 3, "z": 5}])) == 1
+    assert list(counts.values()) == [102, 200, 200, 102]
+    with pytest.raises(tamis.TamisError, match="no attribute 'b'"):
+        tamis.compile(texts, schema, matcher="mbd", options={"order": ["b"]})
+    with pytest.raises(tamis.TamisError, match="no option 'height'"):
+        tamis.compile(texts, schema, matcher="mbd", options={"height": 3})
+    with pytest.raises(tamis.TamisError, match="nothing that the option"):
+        tamis.compile(texts, schema, matcher="mbd", options={"order": 3})
 
 
 def _parts(index: tamis.Index) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.errors import TamisError
 from tamis.matching.columnar.encoding.columns import Encoder
 from tamis.matching.columnar.lowering.conjuncts import Conjuncts
 from tamis.matching.columnar.planning.knowledge import Knowledge
@@ -14,9 +15,13 @@ from tamis.matching.le_subscribe.counting.predicates import Predicates, loose_pr
 from tamis.matching.levels.intervals import rows_of
 from tamis.matching.levels.matcher import LevelledMatcher
 from tamis.matching.levels.verified import VerifiedLevel
+from tamis.matching.matcher import Subscriptions
 from tamis.matching.mbd.diagrams import Diagrams
 from tamis.matching.mbd.kernels import match_by_diagrams
+from tamis.matching.mbd.options import Options
 from tamis.matching.mbd.ordering import from_the_top
+from tamis.matching.statistics import Statistics
+from tamis.schema import Schema
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -39,13 +44,21 @@ class MbdLevel(VerifiedLevel):
 
     parts: ClassVar[dict[str, type[Any]]] = {"predicates": Predicates, "diagrams": Nodes}
     kernel = match_by_diagrams
+    order: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def in_order(cls, order: tuple[str, ...]) -> type[Self]:
+        """Levels with these attributes at the bottom, the last one lowest."""
+        return type(cls.__name__, (cls,), {"order": order})
 
     @classmethod
     def lay_out(cls, conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> tuple[Predicates, Nodes]:
         loose = loose_predicates(conjuncts, rows_of(conjuncts), np.ones(len(conjuncts.lows), np.bool_))
         found = predicates_of(loose, np.arange(len(conjuncts), dtype=np.int32), encoder)
         variables = np.repeat(np.arange(len(found.bounds), dtype=np.int32), np.diff(found.starts))
-        nodes = _nodes(found.targets, variables, _columns(found), len(conjuncts), len(encoder.columns))
+        columns = _columns(found)
+        ranks = _ranks(variables, columns, [column.attribute for column in encoder.columns], cls.order)
+        nodes = _nodes(found.targets, variables, ranks[columns[variables]], len(conjuncts))
         itself = np.arange(len(found.bounds) + 1)
         return found._replace(starts=itself, targets=itself[:-1].astype(np.int32)), nodes
 
@@ -60,7 +73,7 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
 
     An event decides each distinct predicate once, by hashing and binary search in the predicate index, and then every
     node is evaluated, once, children first; so an event costs what all nodes cost, however few of them hold. Attributes
-    that are asked often and by few predicates are at the bottom, where nodes are shared.
+    that are asked often and by few predicates are at the bottom, where nodes are shared; or as `options.order` says.
 
     Departs: a range of two bounds is two predicates; a filter with OR has an output node for each of its conjunctions;
     lists, negations and patterns besides are tested once their conjunction's node holds; additions make levels (see
@@ -69,6 +82,23 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
 
     name: ClassVar[str] = "mbd"
     level = MbdLevel
+    options: ClassVar[type[Options]] = Options
+
+    @classmethod
+    def build(
+        cls,
+        subscriptions: Subscriptions,
+        schema: Schema,
+        statistics: Statistics | None,
+        options: Options = Options(),  # noqa: B008  # frozen
+    ) -> Self:
+        for name in options.order:
+            if name not in schema.attributes:
+                raise TamisError(f"there is no attribute {name!r} to put in order")
+        matcher = cls(schema, (), statistics)
+        matcher.level = MbdLevel.in_order(options.order)
+        matcher._grow(subscriptions)
+        return matcher
 
 
 def _columns(predicates: Predicates) -> Int64s:
@@ -82,12 +112,20 @@ def _columns(predicates: Predicates) -> Int64s:
     return columns
 
 
-def _nodes(rows: Int32s, variables: Int32s, columns: Int64s, conjunctions: int, count: int) -> Nodes:
-    """The diagrams of conjunctions, given which row has which variable."""
+def _ranks(variables: Int32s, columns: Int64s, attributes: list[str], order: tuple[str, ...]) -> Int64s:
+    """Each column's place from the top: by what is asked for, and below that as it was ordered."""
+    count = len(attributes)
     uses, distinct = np.bincount(columns[variables], minlength=count), np.bincount(columns, minlength=count)
+    given = {name: place for place, name in enumerate(order)}
+    from_top = sorted(from_the_top(uses, distinct).tolist(), key=lambda column: given.get(attributes[column], -1))
     ranks = np.empty(count, np.int64)
-    ranks[from_the_top(uses, distinct)] = np.arange(count)
-    order = np.lexsort((variables, -ranks[columns[variables]], rows))  # each conjunction from the bottom up
+    ranks[from_top] = np.arange(count)
+    return ranks
+
+
+def _nodes(rows: Int32s, variables: Int32s, ranks: Int64s, conjunctions: int) -> Nodes:
+    """The diagrams of conjunctions: which row has which variable, and how far that is from the top."""
+    order = np.lexsort((variables, -ranks, rows))  # each conjunction from the bottom up
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(rows, minlength=conjunctions))])
     diagrams = Diagrams(len(variables) + 1)
     roots = diagrams.add_all(offsets, variables[order])

@@ -98,19 +98,15 @@ def unlink(source: int, target: int, edges: Any) -> bool:
 
 
 @bare_kernel
-def nearest(term: int, some: Any, count: int, edges: Any, stack: Any, mark: int, marks: Any, near: Any) -> int:
+def nearest(some: Any, count: int, edges: Any, stack: Any, mark: int, marks: Any, near: Any) -> None:
     """Of some predicates, those that no other one of them leads to: the first on the way, in minimal dependencies."""
     for k in range(count):
         near[k] = 1
-    found = 0
     for k in range(count):
         walk(some[k], edges, stack, mark + k, marks)
         for j in range(count):
             if j != k and marks[some[j]] == mark + k:
                 near[j] = 0
-    for k in range(count):
-        found += near[k]
-    return found
 
 
 @bare_kernel
@@ -119,8 +115,8 @@ def depend(
     near: Any, stack: Any, mark: int, marks: Any,
 ) -> None:  # fmt: skip
     """Enters a predicate's dependencies, and takes out those that it makes redundant: the cache stays minimal."""
-    nearest(term, weaker, weaker_count, upward, stack, mark, marks, near[0])
-    nearest(term, stronger, stronger_count, downward, stack, mark + weaker_count, marks, near[1])
+    nearest(weaker, weaker_count, upward, stack, mark, marks, near[0])
+    nearest(stronger, stronger_count, downward, stack, mark + weaker_count, marks, near[1])
     for i in range(stronger_count):
         if near[1][i]:
             for j in range(weaker_count):

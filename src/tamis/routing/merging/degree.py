@@ -28,20 +28,17 @@ Box = Mapping[str, Side]
 
 
 class Likelihood:
-    """How many events satisfy a conjunction, among those that come.
+    """How many events satisfy a conjunction, and come: a share of all events that the statistics tell of.
 
-    Without advertisements all events come, as the statistics say; with them, those that match one of them
-    (Li, Hou and Jacobsen 2005, §5.4). Conditions that are no sets of values of a single-valued attribute are taken to
-    hold: a share is never too small.
+    Without advertisements all of them come; with them, those that match one of them (Li, Hou and Jacobsen 2005, §5.4).
+    Conditions that are no sets of values of a single-valued attribute are taken to hold: a share is never too small.
     """
 
     def __init__(self, schema: Schema, shares: Shares, advertised: Iterable[Filter] | None = None) -> None:
         self._schema, self._shares = schema, shares
         self._boxes: list[Box] | None = None
-        self._all = 1.0
         if advertised is not None:
             self._boxes = [self.box(conjunct) for filter in advertised for conjunct in filter.conjuncts]
-            self._all = self._common({}, self._boxes, [MOST_BOXES])
 
     def box(self, conjunct: Sequence[Literal]) -> Box:
         """The sides of a conjunction."""
@@ -57,12 +54,10 @@ class Likelihood:
         return sides
 
     def of(self, box: Box) -> float:
-        """The share of the events that come, and are in a box."""
+        """The share of events that come, and are in a box."""
         if self._boxes is None:
             return self._measure(box)
-        if not self._all:
-            return 0.0
-        return min(1.0, self._common(box, self._boxes, [MOST_BOXES]) / self._all)
+        return min(1.0, self._common(box, self._boxes, [MOST_BOXES]))
 
     def narrowed(self, box: Box, name: str, extent: Extent) -> Box:
         """The box with another set of values of one attribute."""

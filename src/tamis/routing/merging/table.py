@@ -96,6 +96,13 @@ class MergingTable:
         self._merge(telling)
         return telling.change()
 
+    def adopt(self, policy: MergePolicy) -> None:
+        """From the next merging on another threshold, other rules, other times; mergers that there are stay."""
+        if (tuple(policy.order), policy.every_side) != (tuple(self.policy.order), self.policy.every_side):
+            raise ValueError("which filters are compared with each other is fixed when a table is made")
+        self.policy = policy
+        self._groups.change_all()
+
     def learn(self, statistics: Statistics | None) -> None:
         """From the next merging on events are expected to be so; mergers that there are stay."""
         self._shares = Shares(self.schema, statistics)
