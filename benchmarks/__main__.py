@@ -32,6 +32,7 @@ LINES = {
     "json-lines": "json_lines",
     "schedules": "schedules",
     "joins": "joins",
+    "simulation": "simulation",
     "service-throughput": "service_throughput",
     "service-latency": "service_latency",
     "service-kills": "service_kills",

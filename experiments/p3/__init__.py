@@ -1,10 +1,10 @@
 """P3: Chandramouli, Yang: End-to-End Support for Joins in Large-Scale Publish/Subscribe Systems, VLDB 2008."""
 
 from experiments.figure import Paper
-from experiments.p3 import figure_5, figure_8, messages, table_4
+from experiments.p3 import figure_5, figure_8, messages, over_networks, table_4
 
 P3 = Paper(
     "p3",
-    "select-joins over content-driven networks (Chandramouli & Yang, VLDB 2008): what needs no network",
-    (figure_5.FIGURE, figure_8.FIGURE, messages.FIGURE, table_4.FIGURE),
+    "select-joins over content-driven networks (Chandramouli & Yang, VLDB 2008)",
+    (figure_5.FIGURE, figure_8.FIGURE, messages.FIGURE, table_4.FIGURE, *over_networks.FIGURES),
 )

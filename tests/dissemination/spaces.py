@@ -17,6 +17,7 @@ def drawn_points(rng: np.random.Generator, count: int, ranges: int, domain: int 
     low = rng.integers(0, domain, (count, ranges)).astype(float)
     high = low + rng.integers(0, domain // 2, low.shape)
     low[rng.random(low.shape) < 0.1], high[rng.random(high.shape) < 0.1] = -np.inf, np.inf
+    low[rng.random(low.shape) < 0.05] = np.finfo(np.float64).min
     return np.stack([low, high], axis=2).reshape(count, 2 * ranges)
 
 

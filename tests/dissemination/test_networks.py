@@ -100,3 +100,10 @@ def test_exact_links_carry_nothing_that_nobody_behind_them_wants(seed: int, coun
 def test_links_in_a_circle_are_refused() -> None:
     with pytest.raises(ValueError, match="circle"):
         LinkNetwork(np.zeros((0, 2)), np.zeros(0, np.int64), np.array([ROOT, 2, 1]))
+
+
+def test_points_that_weigh_more_get_smaller_zones() -> None:
+    points = drawn_points(np.random.default_rng(3), 4_000, 1, domain=100_000)
+    heavy = points[:, 0] < 20_000
+    alike, weighed = (ZoneNetwork(points, 40, load=np.where(heavy, weight, 1.0)) for weight in (1.0, 50.0))
+    assert len(set(weighed.node_of[heavy].tolist())) > 1.5 * len(set(alike.node_of[heavy].tolist()))

@@ -82,7 +82,10 @@ def line(point: Point) -> tuple[str, ...]:
 def test_a_figure_is_drawn_tabled_and_judged(figure: Figure, tmp_path: Path) -> None:
     """With a small measured row in place of each line's: what a worker gives has the columns that the rest needs."""
     small = {line(point): point for point in sorted(figure.grid(1e-3), key=lambda point: point["subscriptions"])}
-    measured = {name: figure.run(point)[0] for name, point in small.items()}
+    try:
+        measured = {name: figure.run(point)[0] for name, point in small.items()}
+    except FileNotFoundError as missing:  # figures of data that whoever runs them has to have
+        pytest.skip(str(missing))
     rows = [{**measured[line(point)], **point} for point in figure.grid(1)]
     save(figure, rows, [tmp_path / "plot.png"])
     assert (tmp_path / "plot.png").stat().st_size > 10_000

@@ -49,3 +49,10 @@ def test_another_seed_is_another_workload() -> None:
 def test_subscriptions_can_be_read_as_text() -> None:
     text = select_joins(1, 1).texts()["filter"][0].as_py()
     assert text.startswith("SELECT * FROM R JOIN S USING (B) WHERE R.A BETWEEN ")
+
+
+def test_smaller_spreads_bring_centres_together() -> None:
+    wide, narrow = (select_joins(5_000, 1, seed=1, spreads=spreads) for spreads in ((13_000, 7_500), (1_000, 1_500)))
+    for low, high in (("a_low", "a_high"), ("c_low", "c_high")):
+        centres = [(getattr(one, low) + getattr(one, high)) / 2 for one in (wide, narrow)]
+        assert centres[0].std() > centres[1].std()

@@ -20,6 +20,7 @@ from tamis.cli.match import match
 from tamis.cli.merge import merge
 from tamis.cli.operators import operators
 from tamis.cli.serve import serve
+from tamis.cli.simulate import simulate
 from tamis.cli.subscriptions_import import subscriptions_import
 from tamis.cli.validate import validate
 from tamis.cli.version import version
@@ -58,6 +59,7 @@ def tamis() -> None:
 for command in (match, validate, explain, compile, backtest, analyze, covers, merge, bench, convert, serve, demo):
     app.command()(command)
 app.command()(operators)
+app.command()(simulate)
 app.command()(version)
 app.command("import")(subscriptions_import)
 app.add_typer(keys)

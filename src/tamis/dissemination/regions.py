@@ -15,6 +15,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
+UNBOUNDED = 1e300
+"""Ends of ranges beyond it say that there is no bound: widths of what lies within can still be added up."""
+
 
 @dataclass(frozen=True)
 class Regions:

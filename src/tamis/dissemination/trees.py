@@ -32,11 +32,8 @@ class Way(NamedTuple):
 
 def way_for(nodes: int) -> Way:
     """Room for trees of at most so many nodes."""
-    return Way(
-        *(np.zeros(max(1, nodes), np.int64) for _ in range(5)),
-        np.zeros(4 * nodes + 64, np.int64),
-        np.zeros(1, np.int64),
-    )
+    node, parent, link, seen, place = (np.zeros(max(1, nodes), np.int64) for _ in range(5))
+    return Way(node, parent, link, seen, place, np.zeros(4 * nodes + 64, np.int64), np.zeros(1, np.int64))
 
 
 @dataclass(frozen=True)

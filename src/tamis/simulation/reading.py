@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.dissemination.post import Post
-from tamis.dissemination.regions import Integers, Regions
+from tamis.dissemination.regions import Integers, Mask, Regions
 from tamis.joins.ranges import Shape
-from tamis.joins.schemes.messages import Form, Messages, Operation
+from tamis.joins.schemes.messages import Messages, Operation
 from tamis.joins.tables import NO_ROW, Changes
 from tamis.simulation.kernels import boxes_of
 from tamis.simulation.spaces import Space
@@ -45,19 +45,39 @@ class PayloadNumbers:
 
 
 def post_of(
-    messages: Messages, chosen: Integers, shape: Shape, space: Space, payloads: PayloadNumbers, payload_size: int
+    messages: Messages,
+    chosen: Integers,
+    shape: Shape,
+    space: Space,
+    payloads: PayloadNumbers,
+    payload_size: int,
+    bulky: Mask | None = None,
 ) -> Post:
-    """Chosen messages of one space as a network sees them. A tuple that comes has its payload, one that goes none."""
+    """Chosen messages of one space as a network sees them. A tuple of a bulky table that comes has its payload."""
     regions = regions_of(messages, chosen, shape, space)
     sizes = messages.sizes(shape, payload=0)[chosen]
     counts = np.diff(messages.first_tuple)[chosen]
     owner = np.repeat(np.arange(len(chosen)), counts)
     tuples = np.repeat(messages.first_tuple[:-1][chosen] - np.cumsum(counts) + counts, counts) + np.arange(len(owner))
-    coming = messages.operation[tuples] == Operation.INSERT
+    coming = with_payload(messages, bulky)[tuples]
     tuples, owner = tuples[coming], owner[coming]
     first = np.searchsorted(owner, np.arange(len(chosen) + 1)).astype(np.int64)
     numbers = payloads.of(messages.table[tuples], messages.row[tuples])
     return Post(regions, messages.subscription[chosen], sizes, first, numbers, payload_size)
+
+
+def with_payload(messages: Messages, bulky: Mask | None) -> Mask:
+    """Which tuples of messages have a payload: those that come, of tables that are bulky (all if None)."""
+    coming: Mask = messages.operation == Operation.INSERT
+    return coming if bulky is None else coming & bulky[messages.table]
+
+
+def sizes_of(messages: Messages, shape: Shape, payload_size: int, bulky: Mask | None) -> Integers:
+    """Bytes of messages, with payloads where there are any."""
+    before = np.concatenate([[0], np.cumsum(with_payload(messages, bulky))])
+    count = before[messages.first_tuple[1:]] - before[messages.first_tuple[:-1]]
+    sizes: Integers = messages.sizes(shape, payload=0) + payload_size * count
+    return sizes
 
 
 def regions_of(messages: Messages, chosen: Integers, shape: Shape, space: Space) -> Regions:
@@ -70,8 +90,3 @@ def regions_of(messages: Messages, chosen: Integers, shape: Shape, space: Space)
     low, high = np.empty((most, dimensions)), np.empty((most, dimensions))
     count = boxes_of(messages.arrays, shape.group_numbers, space.dimension, chosen, first, low, high)
     return Regions(first, low[:count], high[:count])
-
-
-def unicast(messages: Messages) -> bool:
-    """Whether a scheme's messages have addresses: those go straight to them, through no network."""
-    return bool(np.isin(messages.form, (Form.SEMIJOINS, Form.RESULTS)).all()) and len(messages) > 0

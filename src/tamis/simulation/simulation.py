@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from tamis.dissemination.links.network import LEAVES
 from tamis.dissemination.payloads.kernels import Store
 from tamis.dissemination.payloads.store import DIRECTORY, REPOSITORY, store_of
 from tamis.dissemination.post import EVERYBODY, Post
-from tamis.dissemination.regions import Integers, Mask
+from tamis.dissemination.regions import Floats, Integers, Mask
 from tamis.dissemination.trees import Way, way_for
 from tamis.dissemination.zones import ZoneNetwork
 from tamis.errors import TamisError
@@ -32,7 +33,7 @@ from tamis.simulation.accounting.books import (
 )
 from tamis.simulation.accounting.kernels import carry_over_links, carry_over_zones
 from tamis.simulation.overlay import Overlay
-from tamis.simulation.reading import PayloadNumbers, post_of
+from tamis.simulation.reading import PayloadNumbers, post_of, sizes_of
 from tamis.simulation.spaces import Space, Spaces
 from tamis.simulation.traffic import Traffic
 
@@ -56,6 +57,9 @@ class Simulation:
     shape (`Spaces`) has a network of its own over the same nodes. Messages with an address go to their subscription's
     node in one hop, past all networks.
 
+    Rows of the `bulky` tables (of all, if None) carry `payload` bytes. `load` is what subscriptions weigh when zones
+    are cut to be of equal load: one each by default.
+
     With `counting`, nodes look at their own subscriptions: deliveries, latency and the last hop are added up too. CN*
     needs it, since a node without subscribers for a message need not have its payload.
     """
@@ -68,17 +72,20 @@ class Simulation:
         network: str = "zones",
         *,
         payload: int = 100,
+        bulky: Sequence[int] | None = None,
         star: Star | None = None,
         counting: bool = False,
         leaves: int | None = LEAVES,
+        load: Floats | None = None,
         seed: int = 1,
     ) -> None:
         if network not in NETWORKS:
             raise TamisError(f"there is no network {network!r}; there are {' and '.join(NETWORKS)}")
         self.shape, self.overlay, self.payload = shape, overlay, payload
         self.payloads = PayloadNumbers(shape)
+        self._bulky = None if bulky is None else np.isin(np.arange(shape.tables), bulky)
         self._star, self._counting, self._leaves = star, counting or star is not None, leaves
-        self._kind = network
+        self._kind, self._load = network, load
         rng = np.random.default_rng([seed, 22])
         # The server's node is the overlay's node 0, wherever its zone is.
         self._dealt: Integers = np.concatenate([[0], 1 + rng.permutation(overlay.nodes - 1)])
@@ -91,7 +98,7 @@ class Simulation:
     def carry(self, messages: Messages) -> None:
         """Sends messages through. `payloads` has followed the changes that they tell of."""
         addressed = messages.subscription != EVERYBODY
-        sizes = messages.sizes(self.shape, self.payload)
+        sizes = sizes_of(messages, self.shape, self.payload, self._bulky)
         self._injected += (len(messages), int(sizes.sum()))
         if addressed.any():
             hops = self.overlay.hops[0, self._placed[messages.subscription[addressed]]]
@@ -103,7 +110,7 @@ class Simulation:
         for number in np.unique(spaces[~addressed]).tolist():
             chosen = np.flatnonzero((spaces == number) & ~addressed)
             space = self._spaces.spaces[number]
-            post = post_of(messages, chosen, self.shape, space, self.payloads, self.payload)
+            post = post_of(messages, chosen, self.shape, space, self.payloads, self.payload, self._bulky)
             if number not in self._networks:
                 self._networks[number] = self._made(space)
             self._networks[number].carry(post)
@@ -142,7 +149,7 @@ class Simulation:
         nodes = self.overlay.nodes
         network: ZoneNetwork | LinkNetwork
         if self._kind == "zones":
-            network = ZoneNetwork(space.points, nodes, space.members)
+            network = ZoneNetwork(space.points, nodes, space.members, self._load)
             dealt = self._dealt.copy()
             at_server = int(np.flatnonzero(dealt == 0)[0])
             dealt[[at_server, network.home]] = dealt[[network.home, at_server]]

@@ -31,7 +31,7 @@ class Spaces:
 
     Those with the same tables and the same members are one. Where there is one edge only, all are: a subscription is a
     point of four dimensions then (App. D). Every table has one attribute that descriptions speak of; others are left to
-    clients. Subscriptions with an empty range are nobody's members.
+    clients.
     """
 
     def __init__(self, shape: Shape, subscriptions: Ranges) -> None:
@@ -69,15 +69,21 @@ class Spaces:
                 tables, members = shape.tables_of(what), ranges.signature == what
             else:
                 tables, members = tuple(sorted(shape.edges[what // 2])), ranges.members(shape, what)
+                # A skyline's point may cover an empty range, which reaches nothing all the same.
+                members = members & ~self._empty(shape.filter(what))
             if len(shape.edges) == 1:
                 tables = tuple(range(shape.tables))
             self._of_form[form, what] = self._made(tables, members)
         return self._of_form[form, what]
 
+    def _empty(self, table: int) -> Mask:
+        column = int(self.shape.first_column[table])
+        mask: Mask = self._ranges.low[:, column] > self._ranges.high[:, column]
+        return mask
+
     def _made(self, tables: tuple[int, ...], members: Mask) -> int:
         columns = [int(self.shape.first_column[table]) for table in tables]
         low, high = self._ranges.low[:, columns], self._ranges.high[:, columns]
-        members = members & (low <= high).all(axis=1)
         key = (tables, members.tobytes())
         if key not in self._known:
             dimension = np.full(self.shape.tables, NO_DIMENSION, np.int64)

@@ -18,6 +18,7 @@ DOMAIN = 100_000.0
 KEYS, JOINING_KEYS = 100, 70
 LARGEST, EXPONENT = 260, 0.8
 R_ROWS, S_ROWS = 16_000, 5_100
+SPREADS = (10_000, 6_000)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,13 @@ class SelectJoins:
 
 
 def select_joins(
-    subscriptions: int, events: int, seed: int = 1, *, r_rows: int = R_ROWS, s_rows: int = S_ROWS
+    subscriptions: int,
+    events: int,
+    seed: int = 1,
+    *,
+    r_rows: int = R_ROWS,
+    s_rows: int = S_ROWS,
+    spreads: tuple[int, int] = SPREADS,
 ) -> SelectJoins:
     """Table 2 of the paper, in the reading that gives its Table 4.
 
@@ -70,12 +77,13 @@ def select_joins(
     without its sign. S has rows on 70 of the 100 keys: their numbers are distributed as k^-0.8 up to 260 and scaled to
     `s_rows`, their C lies about a middle that each key draws. The numbers of rows are the same for every seed, dealt to
     the keys at random. A few keys with many rows carry most of the joins, and where these lie decides much: take the
-    median of ten seeds or more.
+    median of ten seeds or more. `spreads` are those of the range centres on A and on C: the less, the more ranges
+    overlap (Figure 19).
     """
     # Tables and events have draws of their own: they are the same for any number of subscriptions.
     rng = np.random.default_rng([seed, 0])
-    a_low, a_high = _ranges(rng, subscriptions, (30_000, 70_000), 10_000, (20_000, 5_000))
-    c_low, c_high = _ranges(rng, subscriptions, (15_000, 85_000), 6_000, (6_000, 5_000))
+    a_low, a_high = _ranges(rng, subscriptions, (30_000, 70_000), spreads[0], (20_000, 5_000))
+    c_low, c_high = _ranges(rng, subscriptions, (15_000, 85_000), spreads[1], (6_000, 5_000))
     rng = np.random.default_rng([seed, 1])
     counts = rng.permutation(_counts(s_rows))
     middles = 50_000 + 10_000 * rng.standard_normal(JOINING_KEYS)

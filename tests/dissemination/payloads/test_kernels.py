@@ -25,7 +25,7 @@ def test_keys_come_and_go_as_in_an_ordered_dictionary(capacity: int, keys: list[
         if key in mine:
             mine.move_to_end(key)
         else:
-            admitted(recent, node, key)
+            admitted(recent, node, key, True)
             mine[key] = None
             if len(mine) > capacity:
                 mine.popitem(last=False)
@@ -37,11 +37,21 @@ def test_keys_come_and_go_as_in_an_ordered_dictionary(capacity: int, keys: list[
 @pytest.mark.parametrize("link", [0, 63, 64, 129])
 def test_a_forgotten_entry_has_gone_nowhere(link: int) -> None:
     store = store_of(1, 130, 1, 1)
-    arrived(store, 0, 7, True)
+    arrived(store, 0, 7, True, True)
     acknowledged(store, 0, 7, link)
     assert has_gone(store, 0, 7, link)
     assert not has_gone(store, 0, 7, link - 1)
-    arrived(store, 0, 8, True)
+    arrived(store, 0, 8, True, True)
     assert not has_gone(store, 0, 7, link)
-    arrived(store, 0, 7, True)
+    arrived(store, 0, 7, True, True)
     assert not has_gone(store, 0, 7, link)
+
+
+def test_what_passes_by_makes_room_for_what_is_wanted() -> None:
+    store = store_of(1, 1, 10, 2)
+    for payload, wanted in ((1, True), (2, False), (3, False), (4, True)):
+        assert arrived(store, 0, payload, True, wanted)
+    assert [found(store.repository, 0, payload) != NOWHERE for payload in (1, 2, 3, 4)] == [True, False, False, True]
+    arrived(store, 0, 1, False, False)
+    arrived(store, 0, 5, True, True)
+    assert found(store.repository, 0, 1) == NOWHERE

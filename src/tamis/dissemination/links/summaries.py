@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.dissemination.regions import Floats, Integers
+from tamis.dissemination.regions import UNBOUNDED, Floats, Integers
 
 
 def summary(points: Floats, leaves: int | None) -> tuple[Floats, Floats]:
@@ -20,7 +20,7 @@ def summary(points: Floats, leaves: int | None) -> tuple[Floats, Floats]:
     if leaves is not None:
         last = min(last, 1 << (leaves.bit_length() - 1))
     low, high = (np.empty((2 * last - 1, points.shape[1])) for _ in range(2))
-    finite = np.nan_to_num(points, posinf=np.finfo(np.float32).max, neginf=np.finfo(np.float32).min)
+    finite = points.clip(-UNBOUNDED, UNBOUNDED)
     groups: list[Integers] = [np.arange(count)]
     for box in range(2 * last - 1):
         some = groups[box]

@@ -61,6 +61,19 @@ def _chain(recent: Any, node: int, slot: int) -> None:
 
 
 @inlined_kernel
+def _chain_last(recent: Any, node: int, slot: int) -> None:
+    """Makes a slot that is in no chain the oldest: the first to go."""
+    oldest = recent.ends[node, OLDEST]
+    recent.entries[node, slot].newer = oldest
+    recent.entries[node, slot].older = NOWHERE
+    if oldest == NOWHERE:
+        recent.ends[node, NEWEST] = slot
+    else:
+        recent.entries[node, oldest].older = slot
+    recent.ends[node, OLDEST] = slot
+
+
+@inlined_kernel
 def _unchain(recent: Any, node: int, slot: int) -> None:
     newer, older = recent.entries[node, slot].newer, recent.entries[node, slot].older
     if newer == NOWHERE:
@@ -97,8 +110,11 @@ def used(recent: Any, node: int, key: int) -> int:
 
 
 @bare_kernel
-def admitted(recent: Any, node: int, key: int) -> int:
-    """The slot of a key that was not there, taken from the oldest if all are used; NOWHERE if there are none."""
+def admitted(recent: Any, node: int, key: int, newest: bool) -> int:
+    """The slot of a key that was not there, taken from the oldest if all are used; NOWHERE if there are none.
+
+    It is the newest then, or else the oldest: the next to make room.
+    """
     capacity = recent.entries.shape[1]
     if capacity == 0:
         return NOWHERE
@@ -110,7 +126,10 @@ def admitted(recent: Any, node: int, key: int) -> int:
         _erase(recent, node, recent.entries[node, slot].key)
         _unchain(recent, node, slot)
     recent.entries[node, slot].key = key
-    _chain(recent, node, slot)
+    if newest:
+        _chain(recent, node, slot)
+    else:
+        _chain_last(recent, node, slot)
     mask = recent.table.shape[1] - 1
     place = _home(recent, key)
     while recent.table[node, place] != 0:
@@ -137,25 +156,30 @@ def _erase(recent: Any, node: int, key: int) -> None:
 
 
 @bare_kernel
-def arrived(store: Any, node: int, payload: int, with_content: bool) -> bool:
+def arrived(store: Any, node: int, payload: int, with_content: bool, wanted: bool) -> bool:
     """QUERY of Algorithm 1: whether the repository has the payload, after it came with its content or by name.
 
-    The directory has an entry from now on, without links if it is new, or has been forgotten in between.
+    The directory has an entry from now on, without links if it is new, or has been forgotten in between. In the
+    repository only what the node's own subscribers want counts as used: what merely passes by is kept where there is
+    room, and is the first to go.
     """
     slot = used(store.directory, node, payload)
     if slot == NOWHERE:
-        slot = admitted(store.directory, node, payload)
+        slot = admitted(store.directory, node, payload, True)
         if slot != NOWHERE:
             store.gone[node, slot, :] = 0
-    if used(store.repository, node, payload) != NOWHERE:
+    there = used(store.repository, node, payload) if wanted else found(store.repository, node, payload)
+    if there != NOWHERE:
         return True
-    return with_content and admitted(store.repository, node, payload) != NOWHERE
+    return with_content and admitted(store.repository, node, payload, wanted) != NOWHERE
 
 
 @bare_kernel
 def supplied(store: Any, node: int, payload: int) -> bool:
     """Puts a payload that was asked for into the repository; whether it has it now."""
-    return used(store.repository, node, payload) != NOWHERE or admitted(store.repository, node, payload) != NOWHERE
+    return (
+        used(store.repository, node, payload) != NOWHERE or admitted(store.repository, node, payload, True) != NOWHERE
+    )
 
 
 @bare_kernel

@@ -114,7 +114,7 @@ class PayloadNode:
         brought = tuple(carried.id for carried in parcel.payloads if carried.content is not None)
         if came_by is not None and brought:
             actions.append(Acknowledge(came_by, brought))
-        held = tuple(self._held(carried) for carried in parcel.payloads)
+        held = tuple(self._held(carried, deliver) for carried in parcel.payloads)
         if deliver:
             actions += self._enqueue(_CLIENTS, parcel.with_payloads(held))
         for link in links:
@@ -176,9 +176,9 @@ class PayloadNode:
         """How many parcels wait for payloads, or behind one that does."""
         return sum(len(queue) for queue in self._queues.values())
 
-    def _held(self, carried: Carried) -> Carried:
+    def _held(self, carried: Carried, wanted: bool) -> Carried:
         """A payload as this node has it: with its content if it can, and under its own address then."""
-        here = arrived(self._store, 0, _key(carried.id), carried.content is not None)
+        here = arrived(self._store, 0, _key(carried.id), carried.content is not None, wanted)
         if carried.content is not None:
             self._keep(carried.id, carried.content)
             return replace(carried, source=self.address) if here else carried

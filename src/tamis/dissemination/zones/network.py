@@ -21,13 +21,15 @@ class ZoneNetwork:
     to every zone that the region touches, by a rule that each zone can apply alone: no zone gets it twice. Nodes know
     nothing of a message beside its region, so it comes to zones whose subscriptions do not want it, too.
 
-    Points that are not `there` are no subscriptions, and get no node. Zones stay as they are made.
+    Points that are not `there` are no subscriptions, and get no node. `load` is what each weighs when the space is cut
+    into zones of equal load: one, or more for those that get more messages. Zones stay as they are made.
     """
 
-    def __init__(self, points: Floats, nodes: int, there: Mask | None = None) -> None:
+    def __init__(self, points: Floats, nodes: int, there: Mask | None = None, load: Floats | None = None) -> None:
         wanted = np.ones(len(points), np.bool_) if there is None else there
         low, high = bounds_of(points[wanted])
-        splits = split(points[wanted], nodes, low, high)
+        weights = np.ones(len(points)) if load is None else load
+        splits = split(points[wanted], weights[wanted], nodes, low, high)
         self.nodes = nodes
         first, neighbour = _neighbours(splits.low, splits.high)
         corner = np.where(np.arange(points.shape[1]) % 2 == 0, low, high)

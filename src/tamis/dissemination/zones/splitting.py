@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tamis.dissemination.regions import Floats, Integers
+from tamis.dissemination.regions import UNBOUNDED, Floats, Integers
 from tamis.dissemination.zones.kernels import LEAF, SPLIT
 
 
@@ -27,8 +27,8 @@ class Splits:
 
 
 def bounds_of(points: Floats) -> tuple[Floats, Floats]:
-    """A space with all finite coordinates strictly inside."""
-    finite = np.isfinite(points)
+    """A space with all coordinates strictly inside but those without bounds, which count as at its end."""
+    finite = np.abs(points) < UNBOUNDED
     least = np.where(finite, points, np.inf).min(axis=0, initial=np.inf)
     most = np.where(finite, points, -np.inf).max(axis=0, initial=-np.inf)
     none = least > most
@@ -37,11 +37,12 @@ def bounds_of(points: Floats) -> tuple[Floats, Floats]:
     return least - margin, most + margin
 
 
-def split(points: Floats, zones: int, low: Floats, high: Floats) -> Splits:
-    """So many zones of the space from `low` to `high`, about as many points in each (load-balanced, §6 and App. A).
+def split(points: Floats, load: Floats, zones: int, low: Floats, high: Floats) -> Splits:
+    """So many zones of the space from `low` to `high`, about as much load in each (App. A).
 
-    The zone with most points is cut next, at the median in the next dimension that its points differ in, the dimensions
-    taking turns as in CAN; one whose points are all alike is cut in the middle where it is widest.
+    `load` is what each point weighs. The zone with the greatest load is cut next, at the median in the next dimension
+    that its points differ in, the dimensions taking turns as in CAN; one whose points are all alike is cut in the
+    middle where it is widest.
     """
     clipped = points.clip(low, high)
     cuts = np.zeros(2 * zones - 1, SPLIT)
@@ -49,12 +50,12 @@ def split(points: Floats, zones: int, low: Floats, high: Floats) -> Splits:
     boxes = [(low, high)]
     members: list[Integers] = [np.arange(len(points))]
     turns, place_of = [0], [0]
-    heap = [(-len(points), 0)]
+    heap = [(-float(load.sum()), 0)]
     used = 1
     while len(boxes) < zones:
         _, zone = heapq.heappop(heap)
         start, stop = boxes[zone]
-        dimension, at = _cut(clipped[members[zone]], start, stop, turns[zone])
+        dimension, at = _cut(clipped[members[zone]], load[members[zone]], start, stop, turns[zone])
         here, other = place_of[zone], len(boxes)
         cuts[here] = (dimension, at, used, used + 1, -1)
         middle, middle_low = stop.copy(), start.copy()
@@ -70,7 +71,7 @@ def split(points: Floats, zones: int, low: Floats, high: Floats) -> Splits:
         place_of.append(used + 1)
         used += 2
         for one in (zone, other):
-            heapq.heappush(heap, (-len(members[one]), one))
+            heapq.heappush(heap, (-float(load[members[one]].sum()), one))
     cuts["zone"][place_of] = np.arange(zones)
     zone_of = np.empty(len(points), np.int64)
     for zone, some in enumerate(members):
@@ -78,14 +79,14 @@ def split(points: Floats, zones: int, low: Floats, high: Floats) -> Splits:
     return Splits(cuts, np.array([box[0] for box in boxes]), np.array([box[1] for box in boxes]), zone_of)
 
 
-def _cut(points: Floats, low: Floats, high: Floats, turn: int) -> tuple[int, float]:
+def _cut(points: Floats, load: Floats, low: Floats, high: Floats, turn: int) -> tuple[int, float]:
     """In which dimension to cut a zone, and where: strictly inside it."""
     for step in range(len(low)):
         dimension = (turn + step) % len(low)
         values = points[:, dimension]
         if not len(values):
             break
-        at = float(np.partition(values, len(values) // 2)[len(values) // 2])
+        at = _median(values, load)
         if at <= values.min():
             above = values[values > at]
             if not len(above):
@@ -95,3 +96,12 @@ def _cut(points: Floats, low: Floats, high: Floats, turn: int) -> tuple[int, flo
             return dimension, at
     dimension = int(np.argmax(high - low))
     return dimension, float((low[dimension] + high[dimension]) / 2)
+
+
+def _median(values: Floats, load: Floats) -> float:
+    """A value with about half of the load below it."""
+    if load.min() == load.max():
+        return float(np.partition(values, len(values) // 2)[len(values) // 2])
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(load[order])
+    return float(values[order[min(len(values) - 1, int(np.searchsorted(below, below[-1] / 2, side="right")))]])

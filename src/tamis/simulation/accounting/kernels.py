@@ -123,14 +123,14 @@ def _account(
             else:
                 _sent(books, hops, way.node[parent], node, whole)
                 books.arrival[place] = books.arrival[parent] + 1
-        if star and not plain[node]:
-            for j in range(stop - start):
-                if arrived(store, node, payload[start + j], books.content[place, j]):
-                    books.content[place, j] = True
-                    books.source[place, j] = node
         if not counting:
             continue
         clients = count_held(region_first, low, high, region, points, first[node], first[node + 1])
+        if star and not plain[node]:
+            for j in range(stop - start):
+                if arrived(store, node, payload[start + j], books.content[place, j], clients > 0):
+                    books.content[place, j] = True
+                    books.source[place, j] = node
         if clients == 0:
             books.totals[IDLE] += 1
             continue
