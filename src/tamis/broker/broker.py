@@ -98,6 +98,7 @@ class Broker:
         self.payloads = LinkPayloads(self.name, settings.repository)
         self.settling = Settling()
         self.connections: dict[int, Connection] = {}
+        self._spoken_to: set[int] = set()
         self.links = LinkDesk(self)
         self.clients = ClientDesk(self)
 
@@ -131,6 +132,7 @@ class Broker:
     def tick(self, now: float) -> None:
         """So late it is: whoever owes an answer for too long is connected to anew."""
         self.now = now
+        self.traffic.eased = True  # somebody may have stopped wanting what does not fit
         self.links.check_answers(now)
 
     def commit(self) -> dict[int, Output]:
@@ -138,25 +140,30 @@ class Broker:
         self.traffic.go_on()
         if self.settings.policy == "merging" and (statistics := self.traffic.observed.due()) is not None:
             self.filters.subscriptions.learn(statistics)
-        self.links.pump()
-        self.clients.pump()
+        stirred, self.traffic.stirred = self.traffic.stirred, set()
+        for hop in sorted(stirred):
+            (self.links if hop.startswith(LINK) else self.clients).pump(hop)
         self.store.commit()
         told = {}
-        for connection in list(self.connections.values()):
-            if connection.output.messages or connection.output.close is not None:
-                told[connection.number], connection.output = connection.output, Output()
-                if told[connection.number].close is not None:
-                    self.disconnect(connection.number)
+        for number in sorted(self._spoken_to):
+            connection = self.connections.get(number)
+            if connection is None:
+                continue
+            told[number], connection.output = connection.output, Output()
+            if told[number].close is not None:
+                self.disconnect(number)
+        self._spoken_to.clear()
         return told
 
     # For the desks.
 
     def send(self, number: int, *messages: Message) -> None:
-        if number in self.connections:
-            self.connections[number].output.messages.extend(map(encode, messages))
+        self.send_encoded(number, map(encode, messages))
 
     def send_encoded(self, number: int, bodies: Iterable[bytes]) -> None:
-        self.connections[number].output.messages.extend(bodies)
+        if number in self.connections:
+            self.connections[number].output.messages.extend(bodies)
+            self._spoken_to.add(number)
 
     def close(self, number: int, reason: str) -> None:
         """Ends a connection, with the reason as its last message."""

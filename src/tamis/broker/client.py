@@ -84,8 +84,8 @@ class BrokerClient:
 
     It connects again by itself when the connection or the broker is gone, and says again what it got no answer to;
     the broker knows what it has heard before. Each event comes once: what was handed out by `deliveries` is
-    acknowledged when the next is asked for. Any thread may call it; one takes deliveries. `timeout` is how long an
-    answer is waited for; None: for ever.
+    acknowledged when the next is asked for, or the client is closed without an error. Any thread may call it; one
+    takes deliveries. `timeout` is how long an answer is waited for; None: for ever.
     """
 
     def __init__(
@@ -113,6 +113,7 @@ class BrokerClient:
         self._sent: set[tuple[str, int]] = set()  # of what is unanswered
         self._resent: set[tuple[str, int]] = set()  # said again, so that it may have been done before
         self._heard = 0  # the last position that came
+        self._handed = 0  # the last position that was handed out
         self._taken = 0  # the last position that was acknowledged
         self._asked = 0
         self._offered: int | None = None
@@ -165,6 +166,7 @@ class BrokerClient:
     def deliveries(self, timeout: float | None = None) -> Iterator[Delivered]:
         """Events as they come; ends when nothing came for so long, or the client is closed."""
         while True:
+            self._acknowledge()
             try:
                 delivery = self._deliveries.get(timeout=timeout)
             except queue.Empty:
@@ -175,12 +177,17 @@ class BrokerClient:
                 return
             carried = unpack(delivery.events)
             assert carried.matched is not None
+            self._handed = delivery.position
             yield Delivered(
                 carried.events, carried.matched, delivery.origin, delivery.epoch, delivery.number, carried.rows
             )
-            with self._changed:
-                self._taken = max(self._taken, delivery.position)
-                self._outgoing.put(encode(Received(delivery.position)))
+
+    def _acknowledge(self) -> None:
+        """What was handed out is done with."""
+        with self._changed:
+            if self._handed > self._taken:
+                self._taken = self._handed
+                self._outgoing.put(encode(Received(self._taken)))
 
     def attached(self) -> Attached:
         """What the broker said when the client was attached: its name, and what it has of the client."""
@@ -197,7 +204,11 @@ class BrokerClient:
         self.close()
 
     def close(self) -> None:
-        """Ends; what waits is kept for the next client of this name."""
+        """Ends; what waits is kept for the next client of this name. What was handed out is taken for done."""
+        self._acknowledge()
+        self._end()
+
+    def _end(self) -> None:
         self._ended.set()
         with self._changed:
             self._closed = True
@@ -212,7 +223,10 @@ class BrokerClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self._end()  # what was handed out last comes again
 
     # Asking and answering.
 
@@ -257,7 +271,7 @@ class BrokerClient:
             match message:
                 case Attached():
                     if self._epoch != message.epoch:
-                        self._heard = self._taken = 0  # another state, another count
+                        self._heard = self._handed = self._taken = 0  # another state, another count
                     self._attached, self._epoch = message, message.epoch
                     self._resent |= self._sent
                     self._offered = max(self._offered or 0, message.published)

@@ -64,7 +64,7 @@ class ClientDesk:
             broker.close(client.connection, "another connection speaks for this client")
             self._end_session(client)
         connection.hop, client.connection, client.echo = client.hop, connection.number, attach.echo
-        broker.traffic.outbox(client.hop).rewind()
+        broker.traffic.begin(client.hop)
         advertised, subscribed = (
             {id: filter.text for id, filter in broker.filters.of_client(client.hop, kind).items()}
             for kind in (ADVERTISEMENT, SUBSCRIPTION)
@@ -86,7 +86,7 @@ class ClientDesk:
             case Offer():
                 self._take_offer(client, message, size)
             case Received():
-                self._broker.traffic.outbox(client.hop).acknowledge(message.position)
+                self._broker.traffic.acknowledge(client.hop, message.position)
             case Leave():
                 self._leave(client)
                 self._broker.close(connection.number, "the client has left")
@@ -197,11 +197,11 @@ class ClientDesk:
         if client.connection is not None:
             self._broker.send(client.connection, taken)
 
-    def pump(self) -> None:
-        """Sends what waits to the clients that are there."""
-        for client in self.clients.values():
-            if client.connection is not None:
-                self._broker.traffic.send_from(client.hop, client.connection, self._broker.send_encoded)
+    def pump(self, hop: str) -> None:
+        """Sends what waits for a client, if it is there."""
+        client = self.clients.get(hop.removeprefix(CLIENT))
+        if client is not None and client.connection is not None:
+            self._broker.traffic.send_from(hop, client.connection, self._broker.send_encoded)
 
     # Coming and going.
 

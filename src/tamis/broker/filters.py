@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from tamis.broker.sieve import Sieve
 from tamis.broker.store import BrokerStore
-from tamis.routing.tables import Policy, RoutedFilter, RoutingTable, RowChange, read_filter
+from tamis.routing.tables import Policy, RoutedFilter, RoutingTable, RowChange, read_canonical
 from tamis.schema import Schema
 
 Kind = Literal["advertisement", "subscription"]
@@ -49,21 +49,17 @@ class Filters:
         self._load()
 
     def _load(self) -> None:
-        read: dict[str, RoutedFilter] = {}
-
-        def known(text: str) -> RoutedFilter:
-            if text not in read:
-                read[text] = read_filter(text, self.schema)
-            return read[text]
-
-        for hop, kind, text in self._store.rows():
-            self._link(hop)[_kind(kind)][text] = known(text)
+        rows, held = list(self._store.rows()), list(self._store.held())
+        texts = dict.fromkeys([*(text for _, _, text in rows), *(text for _, _, _, text in held)])
+        known = dict(zip(texts, read_canonical(list(texts), self.schema), strict=True))
+        for hop, kind, text in rows:
+            self._link(hop)[_kind(kind)][text] = known[text]
         for hop, kinds in self._of_links.items():
             self.advertisements.change(hop, kinds[ADVERTISEMENT].values(), ())
             self.subscriptions.change(hop, kinds[SUBSCRIPTION].values(), ())
             self.sieve.add(hop, {text: text for text in kinds[SUBSCRIPTION]})
-        for client, kind, id, text in self._store.held():
-            self._client(client)[_kind(kind)][id] = known(text)
+        for client, kind, id, text in held:
+            self._client(client)[_kind(kind)][id] = known[text]
         for hop, kinds in self.held.items():
             self.advertisements.change(hop, kinds[ADVERTISEMENT].values(), ())
             self.subscriptions.change(hop, kinds[SUBSCRIPTION].values(), ())
@@ -154,7 +150,8 @@ class Filters:
     def _news(self, hop: str, kind: Kind, added: Iterable[str], removed: Iterable[str]) -> RowChange:
         """Without what is there already, and what is not there to be withdrawn."""
         rows = self._link(hop)[kind]
-        new = {filter.text: filter for text in added if text not in rows for filter in [read_filter(text, self.schema)]}
+        unknown = [text for text in dict.fromkeys(added) if text not in rows]
+        new = {filter.text: filter for filter in read_canonical(unknown, self.schema)}
         return RowChange(
             tuple(filter for text, filter in new.items() if text not in rows),
             tuple(text for text in dict.fromkeys(removed) if text in rows and text not in new),

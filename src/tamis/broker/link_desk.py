@@ -149,7 +149,7 @@ class LinkDesk:
                 self._follow(broker.payloads.supplied(message))
             case Received():
                 broker.payloads.acknowledged(link.hop, message.position)
-                broker.traffic.outbox(link.hop).acknowledge(message.position)
+                broker.traffic.acknowledge(link.hop, message.position)
 
     # The overlay.
 
@@ -217,9 +217,8 @@ class LinkDesk:
         if not self._is_in_use(link):
             return
         broker.payloads.begin(link.hop)
-        outbox = broker.traffic.outbox(link.hop)
-        outbox.acknowledge(active.position)
-        outbox.rewind()
+        broker.traffic.acknowledge(link.hop, active.position)
+        broker.traffic.begin(link.hop)
         link.number += 1
         link.unapplied_since = broker.now
         ads, subs = broker.filters.advertisements, broker.filters.subscriptions
@@ -358,12 +357,12 @@ class LinkDesk:
         if link.connection is not None:
             self._broker.send(link.connection, Received(position))
 
-    def pump(self) -> None:
-        """Sends what waits over the links that are open."""
-        for link in self.links.values():
-            if link.open and link.connection is not None and self._is_in_use(link):
-                as_it_goes = partial(self._broker.payloads.outgoing, link.hop)
-                self._broker.traffic.send_from(link.hop, link.connection, self._broker.send_encoded, as_it_goes)
+    def pump(self, hop: str) -> None:
+        """Sends what waits for a neighbour, if its link is open."""
+        link = self.links[hop.partition(":")[2]]
+        if link.open and link.connection is not None and self._is_in_use(link):
+            as_it_goes = partial(self._broker.payloads.outgoing, hop)
+            self._broker.traffic.send_from(hop, link.connection, self._broker.send_encoded, as_it_goes)
 
     def disconnected(self, connection: Connection) -> None:
         assert connection.hop is not None

@@ -69,6 +69,10 @@ class Traffic:
     outboxes: dict[str, Outbox] = field(default_factory=dict)
     parked: dict[str, deque[Travelling]] = field(default_factory=dict)
     carriage: dict[str, Carriage] = field(default_factory=dict)
+    stirred: set[str] = field(default_factory=set)
+    """Hops to which something may go now that could not before."""
+    eased: bool = False
+    """Whether there may be room where there was none."""
 
     def __post_init__(self) -> None:
         for hop, state in self.store.queued().items():
@@ -91,13 +95,27 @@ class Traffic:
             self.parked[travelling.source] = deque([travelling])
 
     def go_on(self) -> None:
-        """There may be room again."""
+        """Takes in what waits, if there may be room for it."""
+        if not self.eased:
+            return
+        self.eased = False
         for source in list(self.parked):
             queue = self.parked[source]
             while queue and self._route(queue[0]):
                 queue.popleft()
             if not queue:
                 del self.parked[source]
+
+    def acknowledge(self, hop: str, position: int) -> None:
+        """A hop has everything up to this position."""
+        self.outbox(hop).acknowledge(position)
+        self.stirred.add(hop)
+        self.eased = True
+
+    def begin(self, hop: str) -> None:
+        """A session with a hop begins: what it has not acknowledged goes again."""
+        self.outbox(hop).rewind()
+        self.stirred.add(hop)
 
     def forget(self, source: str) -> None:
         """What waits to be taken from a hop is let go: the hop will send it again."""
@@ -108,12 +126,14 @@ class Traffic:
         self.store.drop_queue(hop, reason, keep)
         self.outboxes.pop(hop, None)
         self.forget(hop)
+        self.eased = True
 
     def discard(self, hop: str) -> None:
         """A hop is no more, and does not want what waits for it."""
         self.store.discard_queue(hop)
         self.outboxes.pop(hop, None)
         self.forget(hop)
+        self.eased = True
 
     def send_from(
         self,
@@ -167,6 +187,7 @@ class Traffic:
             )
 
         self.outbox(catch.hop).put(count, message)
+        self.stirred.add(catch.hop)
 
     def _bound(self, hop: str) -> Bound:
         return self.bounds[CLIENT if hop.startswith(CLIENT) else LINK]

@@ -85,10 +85,10 @@ def run(
     key: KeyOption = None,
     authority: AuthorityOption = None,
     queue_events: Annotated[
-        int, typer.Option("--queue-events", min=1, help="Events that may wait for one neighbour.")
+        int, typer.Option("--queue-events", min=1, help="Events that may wait for one neighbour, or client.")
     ] = 1_000_000,
     queue_bytes: Annotated[
-        int, typer.Option("--queue-bytes", min=1, help="Bytes that may wait for one neighbour.")
+        int, typer.Option("--queue-bytes", min=1, help="Bytes that may wait for one neighbour, or client.")
     ] = 256 << 20,
     overflow: Annotated[
         OverflowName,
@@ -144,7 +144,10 @@ def run(
         warn("connections to other machines are not encrypted; --tls-cert, --tls-key and --tls-ca encrypt them")
     merging = merging_of(imt, merge_every)
     settings = BrokerSettings(
-        policy=policy.value, merging=merging, link_bound=Bound(queue_events, queue_bytes, overflow.value)
+        policy=policy.value,
+        merging=merging,
+        link_bound=Bound(queue_events, queue_bytes, overflow.value),
+        client_bound=Bound(queue_events, queue_bytes, "drop"),
     )
     broker = Broker(_schema(schema, for_services), BrokerStore.open(data, name), settings)
     for gone in forget or ():
