@@ -112,8 +112,8 @@ def _why(zero: int, all_: int) -> str:
         f"inequality are made below .03. Table 1 joins open ranges with what lies beyond them, and of {zero:,} leaves "
         f"{all_:,}: two equalities that are apart stay apart (Tamis has a rule for these too, `Rules.HULLS`). "
         "That advertisements help at every IMT depends on what an IMT is a share of. It was first taken as a share of "
-        "the advertised events alone, with all twenty attributes advertised: each of these events is likelier then, "
-        "and between .01 and .03 fewer mergers were allowed than without advertisements."
+        "the advertised events alone, with all twenty attributes advertised: each of these is likelier then, and "
+        "between .01 and .03 fewer mergers were allowed than without advertisements."
     )
 
 
