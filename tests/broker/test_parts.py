@@ -189,6 +189,7 @@ def test_bulky_values_are_taken_out_once_and_put_back() -> None:
     assert sorted(taken.contents.values(), key=len) == [long.encode(), picture]
     assert taken.events.column(0).to_pylist() == [None, "short", None, None]
     assert put_back(taken.events, taken.contents).equals(events)
+    assert sum(column.nbytes for column in taken.events.columns[:3]) < 100
     with pytest.raises(MessageError):
         put_back(taken.events, {})
     assert take_out(events, 50, 60).events is events

@@ -269,6 +269,18 @@ def test_imperfect_merging_learns_from_events_and_clients_see_no_false_positive(
     assert _links(network, "b")["a"]["unwanted"] > 0
 
 
+def test_a_bulky_value_goes_over_a_link_once() -> None:
+    network = _chain()
+    network.ask("sub", subscribe={"all": "TRUE"})
+    network.run()
+    for serial in range(40):
+        network.publish("pub", [{"serial": serial, "note": f"{serial % 2}" * 10_000}])
+        network.run()
+    assert [len(event["note"]) for event, _ in network.clients["sub"].delivered] == [10_000] * 40
+    for name, other in (("a", "b"), ("b", "c")):
+        assert 20_000 < _links(network, name)[other]["bytes_out"] < 100_000
+
+
 @pytest.mark.parametrize("data", [b"", b"nonsense", b"\0\0\0\2{}"])
 def test_nonsense_ends_a_connection_and_nothing_else(data: bytes) -> None:
     network = _chain(2)

@@ -274,15 +274,21 @@ class BrokerProcess:
 
     async def _keep_linked(self, address: str) -> None:
         """Dials a neighbour, and again whenever the connection is gone, with growing patience."""
-        delay = _FIRST_DELAY
+        delay, told = _FIRST_DELAY, False
         while True:
+            reason = "it ended"
             began = monotonic()
             try:
                 await self._dial(address)
-            except grpc.RpcError as error:
-                _logger.info("%s: no connection to %s: %s", self.broker.name, address, _reason(error))
-            if monotonic() - began > _LONGEST_DELAY:
-                delay = _FIRST_DELAY
+            except (grpc.RpcError, TimeoutError) as error:
+                reason = _reason(error)
+            except Exception:  # whatever it was, the link is not given up for it
+                _logger.exception("%s: the connection to %s", self.broker.name, address)
+            if monotonic() - began > 2 * _LONGEST_DELAY:
+                delay, told = _FIRST_DELAY, False
+            level = logging.INFO if told else logging.WARNING
+            _logger.log(level, "%s: no connection to %s (%s); called again", self.broker.name, address, reason)
+            told = True
             # Not all of a broker's neighbours come back at the same moment.
             await asyncio.sleep(delay * random.uniform(0.5, 1.0))
             delay = min(2 * delay, _LONGEST_DELAY)
@@ -313,4 +319,4 @@ async def _require(access: Access, context: Any) -> None:
 
 
 def _reason(error: Any) -> str:
-    return str(error.details() if hasattr(error, "details") else error)
+    return str(error.details() if hasattr(error, "details") else error) or "no answer"
