@@ -128,17 +128,17 @@ class JoinServer:
 
     def apply_checked(self, checked: Checked) -> Applied:
         """Takes events in that were held to the schema before; those that break it are refused here as well."""
+        scheme, taken = self._take(checked)
         refused = [Violation(**row) for row in checked.violations.to_pylist()]
-        if self._scheme is None or self._layout is None or self._intake.outgrown:
-            self._lay_out(self._roster.groups())
-        assert self._scheme is not None
-        assert self._layout is not None
-        taken = self._intake.take(checked.valid, self._layout, self._scheme.state.rows)
         rows = np.asarray(checked.valid_rows)
         refused += [Violation(int(rows[row]), OPERATION, "table", None, why) for row, why in taken.refused.items()]
-        self._sequence += len(taken.changes)
-        messages = self._scheme.change(taken.changes)
+        messages = scheme.change(taken.changes)
         return Applied(messages, sorted(refused, key=lambda violation: violation.event), rows[taken.event], taken)
+
+    def follow(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> None:
+        """Takes events in as `apply` does, and tells nobody: what others have told of is done again here."""
+        scheme, taken = self._take(self.schema.check(self.schema.to_arrow(events)))
+        scheme.follow(taken.changes)
 
     def notes(self, applied: Applied, id: str) -> list[Note]:
         """The messages that a subscription's filter accepts, as its client reads them; before the next batch."""
@@ -260,6 +260,16 @@ class JoinServer:
 
     def __repr__(self) -> str:
         return f"<JoinServer of {len(self)} subscriptions, {self.scheme}>"
+
+    def _take(self, checked: Checked) -> tuple[Scheme, Taken]:
+        """Puts the rows of events into tables, where the scheme is yet to hear of them."""
+        if self._scheme is None or self._layout is None or self._intake.outgrown:
+            self._lay_out(self._roster.groups())
+        assert self._scheme is not None
+        assert self._layout is not None
+        taken = self._intake.take(checked.valid, self._layout, self._scheme.state.rows)
+        self._sequence += len(taken.changes)
+        return self._scheme, taken
 
     def _told(self, applied: Applied, net: bool) -> list[NetChanges]:
         if self.scheme != "enum-j":

@@ -25,7 +25,7 @@ def kept_tables(server: JoinServer) -> tuple[pa.RecordBatch, dict[str, int]]:
 
 def restore_tables(server: JoinServer, rows: pa.RecordBatch, latest: Mapping[str, int]) -> None:
     """Puts kept rows into tables that are empty. Nobody is told."""
-    server.apply(rows)
+    server.follow(rows)
     server.remember_times(latest)
 
 

@@ -45,6 +45,10 @@ class Scheme(ABC):
     def change(self, changes: Changes) -> Messages:
         """What is to be sent for these changes, which are made one after the other."""
 
+    def follow(self, changes: Changes) -> None:
+        """Leaves the tables changed, and sends nothing."""
+        self.change(changes)
+
 
 class RelSel(Scheme):
     """Relaxation to selections (§2.3): every change goes out as it is, and clients join."""
@@ -149,6 +153,11 @@ class _ByResults(_ByEdges):
         if all(len(edges) == 1 for edges in self.state.shape.signatures):
             return super().change(changes)
         return self._one_by_one(changes, self.state.begin(changes), self._write)
+
+    def follow(self, changes: Changes) -> None:
+        self.state.begin(changes)
+        for edge in self.state.edges:
+            edge.follow(changes, self.state.members(), 0, len(changes))
 
     def _write(self, out: Outbox, changes: Changes, event: int) -> None:
         write_results(out, self.state, changes, event, self.how)

@@ -91,7 +91,7 @@ class Cell:
             arrived = None if entry.events is None else from_blob(entry.events)
             events, _ = _parted(self._admitted(arrived, entry.clock).due)
             if events is not None:
-                self.server.apply(events)
+                self.server.follow(events)
             self.logged += 0 if arrived is None else arrived.num_rows
         self._learn(entry.known)
 

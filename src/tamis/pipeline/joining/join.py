@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from tamis.errors import PipelineError
 from tamis.language.joins import Signature, bind_joins
-from tamis.pipeline.frames import REASON, SUBSCRIPTION, VIOLATIONS, attribute_columns, mapped, text_column
+from tamis.pipeline.frames import SUBSCRIPTION, VIOLATIONS, attribute_columns, mapped, text_column
 from tamis.pipeline.indexes import Subscribed, live, snapshot_of
 from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import ORDER, PACK, Packer
 from tamis.pipeline.joining.texts import join_texts
-from tamis.pipeline.joining.unpacking import COLUMNS, Unpacker
+from tamis.pipeline.joining.unpacking import Unpacker
 from tamis.pipeline.joining.waiting import Lateness
 from tamis.pipeline.notifications import NOTIFICATION
 from tamis.pipeline.snapshot import Snapshot
@@ -35,7 +35,8 @@ CHANGED = (SUBSCRIPTION, "change", "row", ORDER, "batch", NOTIFICATION)
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_LETTERS = 32
+# What a change is called: a hash of all that tells it from others.
+_NAME = f"substring(sha2(concat_ws('\\0', batch, {ORDER}, {SUBSCRIPTION}, change, row, nth), 256), 1, 32)"
 
 
 def join(
@@ -71,6 +72,26 @@ def join(
     it is that) and wait until the greatest time seen is so much later. One that comes after its time was done with is a
     dead letter. In a batch, all events are there, and none is late.
     """
+    told = answers(
+        events, subscriptions, order=order, json=json, ignore_unknown=ignore_unknown, lateness=lateness, time=time,
+        parts=parts, folder=folder,
+    )  # fmt: skip
+    return rows_of(told, dead_letters)
+
+
+def answers(
+    events: DataFrame,
+    subscriptions: Subscribed,
+    *,
+    order: str | None,
+    json: str | None,
+    ignore_unknown: bool,
+    lateness: str | None,
+    time: str | None,
+    parts: int,
+    folder: str | Path | None,
+) -> DataFrame:
+    """What cells answer to events, packed: few rows, whose blobs `rows_of` unpacks."""
     _require_state(events.sparkSession)
     from tamis.pipeline.joining.processor import ANSWER, TablesProcessor
 
@@ -81,14 +102,24 @@ def join(
     late = _lateness(source.schema, lateness, time, at_once=not events.isStreaming)
     reader, columns, place = _reader(events, source, json, ignore_unknown, order)
     packed = mapped(events, columns, Packer(cells, reader, place, None if late is None else late.by).run, _fields(PACK))
-    answers = packed.groupBy("cell").transformWithState(
+    return packed.groupBy("cell").transformWithState(
         statefulProcessor=TablesProcessor(source, cells, late),
         outputStructType=ANSWER,
         outputMode="Append",
         timeMode="None",
     )
-    rows = mapped(answers, answers.columns, Unpacker(dead_letters).run, _fields(COLUMNS))
-    return _named(rows, dead_letters)
+
+
+def rows_of(answers: DataFrame, dead_letters: bool) -> DataFrame:
+    """The rows that packed answers stand for, as `join` gives them."""
+    from pyspark.sql.types import StructType
+
+    unpacker = Unpacker(dead_letters)
+    rows = answers.mapInArrow(unpacker.run, StructType(_fields(unpacker.columns)))
+    if not dead_letters:
+        return rows.selectExpr(*CHANGED[:-1], f"{_NAME} AS {NOTIFICATION}")
+    name = f"CASE WHEN {SUBSCRIPTION} IS NOT NULL THEN {_NAME} END AS {NOTIFICATION}"
+    return with_reason(rows.selectExpr(*CHANGED[:-1], name, "event", VIOLATIONS))
 
 
 def _lateness(schema: Schema, delay: str | None, time: str | None, at_once: bool) -> Lateness | None:
@@ -135,17 +166,6 @@ def _reader(
     places = tuple(map(columns.index, read))
     reader = Reader(source.schema, places, tuple(read), True, json is not None, ignore_unknown)
     return reader, columns, None if order is None else columns.index(order)
-
-
-def _named(rows: DataFrame, dead_letters: bool) -> DataFrame:
-    from pyspark.sql import functions
-
-    told = functions.concat_ws("\0", "batch", ORDER, SUBSCRIPTION, "change", "row", "nth")
-    name = functions.substring(functions.sha2(told, 256), 1, _LETTERS)
-    named = rows.withColumn(NOTIFICATION, functions.when(functions.col(SUBSCRIPTION).isNotNull(), name))
-    if not dead_letters:
-        return named.select(*CHANGED)
-    return with_reason(named).select(*CHANGED, "event", VIOLATIONS, REASON)
 
 
 def _fields(schema: pa.Schema) -> list[StructField]:

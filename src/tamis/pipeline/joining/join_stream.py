@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import REASON, SUBSCRIPTION, VIOLATIONS
+from tamis.pipeline.frames import REASON, VIOLATIONS
 from tamis.pipeline.indexes import Subscribed
-from tamis.pipeline.joining.join import CHANGED, PARTS, cells_of, join
+from tamis.pipeline.joining.join import PARTS, answers, cells_of, rows_of
 from tamis.pipeline.joining.packing import ORDER
 
 if TYPE_CHECKING:
@@ -48,25 +48,25 @@ def join_stream(
     """
     if not events.isStreaming:
         raise PipelineError("these events are no stream: use pipeline.join, or read them with stream=True")
-    joined = join(
-        events, subscriptions, order=order, json=json, ignore_unknown=ignore_unknown, dead_letters=True,
-        lateness=lateness, time=time, parts=parts, folder=folder,
+    told = answers(
+        events, subscriptions, order=order, json=json, ignore_unknown=ignore_unknown, lateness=lateness, time=time,
+        parts=parts, folder=folder,
     )  # fmt: skip
 
     def run(batch: DataFrame, number: int) -> None:
-        answer = batch.persist()
+        # Cells are asked once, and all of them: what a sink does not look at must be in the state all the same. Their
+        # answers are kept packed; a sink unpacks what it looks at.
+        packed = batch.persist()
         try:
-            # All of it at once: what a sink does not look at must be in the state all the same, and once only.
-            counted = answer.selectExpr(f"count({SUBSCRIPTION})", "count(1)").first()
-            assert counted is not None
-            changes(answer.where(f"{SUBSCRIPTION} IS NOT NULL").select(*CHANGED), number)
-            if counted[1] > counted[0]:
-                refused = answer.where(f"{SUBSCRIPTION} IS NULL")
+            dead = [row[0] for row in packed.selectExpr("dead IS NOT NULL").collect()]
+            changes(rows_of(packed, dead_letters=False), number)
+            if any(dead):
+                refused = rows_of(packed.where("dead IS NOT NULL"), dead_letters=True)
                 dead_letters(refused.select("event", VIOLATIONS, REASON, ORDER), number)
         finally:
-            answer.unpersist()
+            packed.unpersist()
 
-    writer = joined.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
+    writer = told.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
     if name is not None:
         writer = writer.queryName(name)
     if trigger is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from tamis.errors import PipelineError
 from tamis.pipeline.joining.blobs import from_blob, to_blob
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-HEAD = "last LONG, first LONG, token STRING, about STRING"
-ENTRY = "token STRING, events BINARY, known BINARY, clock LONG, waiting BINARY, whole STRING"
+# As types, not in words: words are sent to the JVM to be read, by every task anew.
+_NUMBER, _TEXT, _BLOB = LongType(), StringType(), BinaryType()
+HEAD = StructType().add("last", _NUMBER).add("first", _NUMBER).add("token", _TEXT).add("about", _TEXT)
+PLACE = StructType().add("number", _NUMBER)
+ENTRY = StructType().add("token", _TEXT).add("events", _BLOB).add("known", _BLOB).add("clock", _NUMBER)
+ENTRY = ENTRY.add("waiting", _BLOB).add("whole", _TEXT)
 ANSWER = "batch LONG, changes BINARY, dead BINARY"
 
 _ROWS_A_BLOB = 200_000
@@ -33,11 +38,15 @@ _ROWS_A_BLOB = 200_000
 
 @dataclass(slots=True)
 class _Open:
-    """A cell in memory, and the entry that it is as of: its number, and the token that was written with it."""
+    """A cell in memory, and the entry that it is as of: its number, and the token that was written with it.
+
+    `first` is the entry with which the log begins, as of when the cell was opened.
+    """
 
     cell: Cell
     last: int
     token: str
+    first: int = 1
 
 
 # Cells that this worker process has in memory. What is here is used only if its token is that of an entry in the state,
@@ -60,7 +69,7 @@ class TablesProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._head = handle.getValueState("head", HEAD)
-        self._log = handle.getMapState("log", "number LONG", ENTRY)
+        self._log = handle.getMapState("log", PLACE, ENTRY)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         packs, dead, clocks = [], [], []
@@ -114,7 +123,7 @@ class TablesProcessor(StatefulProcessor):
         for number in range(held.last + 1, last + 1):
             _, events, known, clock, waiting, whole = self._entry(number)
             held.cell.replay(Entry(_bytes(events), _bytes(known), clock, _bytes(waiting), whole))
-        held.last, held.token = last, token
+        held.last, held.token, held.first = last, token, first
         return held
 
     def _is_past(self, held: _Open, first: int, last: int, token: str) -> bool:
@@ -130,15 +139,13 @@ class TablesProcessor(StatefulProcessor):
         return entry
 
     def _write(self, held: _Open, entry: Entry) -> None:
-        head = self._head.get()
-        first = 1 if head is None else int(head[1])
         held.last, held.token = held.last + 1, uuid.uuid4().hex
         if held.cell.bloated:
-            for number in range(first, held.last):
+            for number in range(held.first, held.last):
                 self._log.removeKey((number,))
-            entry, first = held.cell.whole(), held.last
+            entry, held.first = held.cell.whole(), held.last
         self._log.updateValue((held.last,), (held.token, *astuple(entry)))
-        self._head.update((held.last, first, held.token, self._cells.about))
+        self._head.update((held.last, held.first, held.token, self._cells.about))
 
 
 def _answers(batch: int, told: Told) -> Iterator[Row]:
