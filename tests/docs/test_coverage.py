@@ -16,7 +16,7 @@ from experiments.catalogue import chosen
 from tamis.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
-PAPERS = ("P0", "P1", "P2")
+PAPERS = ("P0", "P1", "P2", "P3", "P4")
 
 
 def rows() -> list[tuple[str, list[str]]]:
@@ -60,6 +60,8 @@ def runs(words: list[str]) -> bool:
         return bool(words[3:]) and set(words[3:]) <= set(LINES)
     if words[:3] == ["tamis", "experiments", "run"]:
         return bool(chosen(words[3:]))
+    if words[:3] == ["python", "-m", "pytest"]:
+        return bool(words[3:]) and all((ROOT / path).is_file() for path in words[3:])
     assert words[0] == "tamis"
     commands = typer.main.get_command(app)
     assert isinstance(commands, TyperGroup)

@@ -71,6 +71,10 @@ def test_the_grids_reach_the_sizes_that_the_papers_name() -> None:
     assert {point["predicates"] for point in FIGURES["p0/figure-6"].grid(1)} >= {2_000, 30_000}
     assert {point["longest"] for point in FIGURES["p0/figure-7"].grid(1)} == {5, 7, 9, 11}
     assert {point["alpha"] for point in FIGURES["p0/figure-8"].grid(1)} == {0.0, 0.8, 1.0, 1.2}
+    assert {100_000, 1_000_000} <= sizes("p3/figure-5") & sizes("p3/figure-6") & sizes("p3/figure-17")
+    assert {100_000, 300_000, 500_000} <= sizes("p3/table-3") & sizes("p3/table-4")
+    assert sizes("p4/figure-12") == sizes("p4/table-2") == sizes("p4/figure-13") == {200_000}
+    assert sizes("p4/figure-14") == sizes("p4/figure-15") == {100_000}
 
 
 def line(point: Point) -> tuple[str, ...]:
