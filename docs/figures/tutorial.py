@@ -39,14 +39,14 @@ def look(server: Server, joined: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_OPTIONS)
 
-        def opened(place: str) -> Page:
+        def opened(place: str, height: int = 760) -> Page:
             page = opened_page(
-                browser, Complaints(), server.url, server.key, place, viewport={"width": 1100, "height": 760}
+                browser, Complaints(), server.url, server.key, place, viewport={"width": 1100, "height": height}
             )
             page.set_default_timeout(90_000)
             return page
 
-        network, join = opened("#/network"), opened(f"#/subscriptions/{joined}")
+        network, join = opened("#/network", 360), opened(f"#/subscriptions/{joined}")
         network.locator("tbody tr").first.wait_for()
         _take(network, "network")
         join.locator(".results").first.wait_for()
