@@ -8,6 +8,9 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
+TUTORIAL = Path(__file__).resolve().parents[2] / "docs/tutorial.md"
+"""The page that a test of its own runs."""
+
 _BLOCK = re.compile(r"^```(python[^\n]*|sh)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 

@@ -19,8 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.service.server import Server
-from tests.docs.snippets import snippets
-from tests.docs.tutorial import PAGE as TUTORIAL
+from tests.docs.snippets import TUTORIAL, snippets
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])

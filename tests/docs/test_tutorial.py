@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("grpc", reason="the broker extra is not installed")
 
-from tests.docs.tutorial import PAGE, Tutorial
+from tests.docs.snippets import TUTORIAL
+from tests.docs.tutorial import Tutorial
 
 
 @pytest.mark.spark
@@ -25,5 +26,5 @@ def test_every_step_of_the_tutorial_does_what_it_says(tmp_path: Path, monkeypatc
 
 
 def test_every_picture_of_the_tutorial_is_shown() -> None:
-    shown = set(re.findall(r"!\[[^\]]+\]\(images/(tutorial-[\w-]+\.png)\)", PAGE.read_text(encoding="utf-8")))
-    assert shown == {path.name for path in (PAGE.parent / "images").glob("tutorial-*.png")}
+    shown = set(re.findall(r"!\[[^\]]+\]\(images/(tutorial-[\w-]+\.png)\)", TUTORIAL.read_text(encoding="utf-8")))
+    assert shown == {path.name for path in (TUTORIAL.parent / "images").glob("tutorial-*.png")}

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple, Self
 
 from benchmarks.service.server import Server
 from tamis.broker.client import BrokerAway, ask_status
-from tests.docs.snippets import Snippet, blocks
+from tests.docs.snippets import TUTORIAL, Snippet, blocks
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/tutorial.md"
 SERVICE = "127.0.0.1:8080"
 _ADDRESSES = (SERVICE, "127.0.0.1:7070", "127.0.0.1:7071")
 _FILE = re.compile(r"# (\w+\.py)\b")
@@ -50,7 +49,7 @@ class Tutorial:
 
     def steps(self) -> Iterator[Printed]:
         """Runs block after block."""
-        for block in blocks(PAGE):
+        for block in blocks(TUTORIAL):
             printed = io.StringIO()
             if block.fence == "sh":
                 for line in block.with_addresses(self._addresses).splitlines():
@@ -59,7 +58,7 @@ class Tutorial:
                 if file := _FILE.match(block.code):
                     (self.folder / file[1]).write_text(block.code, encoding="utf-8")
                 with redirect_stdout(printed):
-                    exec(block.compiled(PAGE, self._addresses), self.names)
+                    exec(block.compiled(TUTORIAL, self._addresses), self.names)
             yield Printed(block, printed.getvalue())
 
     def _start(self, words: list[str]) -> None:
