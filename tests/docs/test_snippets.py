@@ -2,7 +2,8 @@
 
 A page is read from top to bottom: its ```python blocks share their names. A ```text block right after one is what the
 block prints. The fence says what else a block needs: ```python spark runs with the tests' Spark session, ```python
-service against a real server in place of the one at `SERVER`, and ```python no-test: <reason> is not run.
+service against a real server in place of the one at `SERVER`, and ```python no-test: <reason> is not run. The
+tutorial is run by a test of its own.
 """
 
 from __future__ import annotations
@@ -13,17 +14,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks.service.server import Server
+from tests.docs.snippets import TUTORIAL, snippets
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
-_BLOCK = re.compile(r"^```(python[^\n]*)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _SKIPPED = re.compile(r"python no-test: \S.*")
@@ -41,24 +41,8 @@ tables: {Stocks: {key: [Symbol], join: [Symbol]}, Reviews: {key: [Symbol, Analys
 _RECORDER = 'tamis() { for word in "$@"; do printf \'%s\\037\' "$word"; done >> calls; echo >> calls; }\n'
 
 
-class Snippet(NamedTuple):
-    """A block of Python: its fence, where it begins, its text, and what it prints (None: the page does not say)."""
-
-    fence: str
-    line: int
-    code: str
-    output: str | None
-
-
-def snippets(page: Path) -> list[Snippet]:
-    text = page.read_text(encoding="utf-8")
-    return [
-        Snippet(found[1], text.count("\n", 0, found.start(2)), found[2], found[3]) for found in _BLOCK.finditer(text)
-    ]
-
-
 def pages_with(fence: str) -> list[Path]:
-    return [page for page in PAGES if any(snippet.fence == fence for snippet in snippets(page))]
+    return [page for page in PAGES if page != TUTORIAL and any(snippet.fence == fence for snippet in snippets(page))]
 
 
 def named(page: Path) -> str:
@@ -70,9 +54,7 @@ def run(page: Path, fences: tuple[str, ...], capsys: pytest.CaptureFixture[str],
     for snippet in snippets(page):
         if snippet.fence not in fences:
             continue
-        # Line numbers as in the page, so that a failure shows its place.
-        code = snippet.code.replace(SERVER, server)
-        exec(compile("\n" * snippet.line + code, str(page), "exec"), names)
+        exec(snippet.compiled(page, {SERVER: server}), names)
         printed = capsys.readouterr().out
         if snippet.output is not None:
             assert printed.rstrip("\n") == snippet.output.rstrip("\n")
