@@ -143,7 +143,7 @@ def test_a_saved_index_with_a_flipped_byte_in_its_description_is_refused_or_the_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": 3}, "newer"),
+        ({"format": 4}, "newer"),
         ({"format": "1"}, "damaged"),
         ({"matcher": "oracle"}, "newer"),
         ({"schema": {}}, "checksum"),

@@ -34,6 +34,7 @@ from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
 from tamis.matching.le_subscribe.scan import ScanMatcher
 from tamis.matching.matcher import Matcher, Subscriptions
 from tamis.matching.matches import Matches
+from tamis.matching.mbd.matcher import MbdMatcher
 from tamis.matching.naive import NaiveMatcher
 from tamis.matching.statistics import Statistics
 from tamis.matching.tree.matcher import TreeMatcher
@@ -56,6 +57,7 @@ MATCHERS: Final[Mapping[str, type[Any]]] = {
         GoughMatcher,
         ScanMatcher,
         TreeMatcher,
+        MbdMatcher,
     )
 }
 AUTO: Final = "auto"

@@ -220,6 +220,17 @@ def test_no_single_substitution_satisfies_all() -> None:
     assert matched(index, shot(40.0)) == []
 
 
+def test_constraints_that_hold_of_different_bindings_are_said_not_to_hold_together() -> None:
+    @tamis.operator
+    def single(lat: float, a: int = tamis.Var) -> Any:
+        return [3, 4]
+
+    index = tamis.compile({"s": "single(?x) AND ?x != 3 AND ?x != 4"}, SCHEMA, operators=[single])
+    explanation = index.explain(shot(40.0), "s")
+    assert explanation.first_failure is not None
+    assert explanation.first_failure.condition == "one substitution for all"
+
+
 def test_statistics_tell_cost_calls_and_how_often_an_operator_held() -> None:
     index = tamis.compile(FILTERS, SCHEMA, operators=[loc_in, seen.with_cost(None)])
     table = index.operators

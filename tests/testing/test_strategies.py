@@ -15,7 +15,7 @@ from tamis.schema import Schema
 from tamis.testing import events, filters, reference_matches, schemas, workloads, written_filters
 from tamis.testing.generated import Generated
 
-_GENERATE_ONLY = settings(max_examples=100, database=None, derandomize=True, phases=[Phase.generate])
+_GENERATE_ONLY = settings(max_examples=300, database=None, derandomize=True, phases=[Phase.generate])
 
 
 @settings(max_examples=100)

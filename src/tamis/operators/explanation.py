@@ -217,9 +217,11 @@ class Judging:
         """Each constraint by itself, and, if all of them hold, that one substitution satisfies them together."""
         filled = [fill_called(one, entry.values) for one in entry.shape.constraints]
         verdicts = [self._constraint(one, entry, calls) for one in filled]
-        if entry.join.joins and all(one.state == "held" for one in verdicts) and self._all_true(entry):
+        if all(one.state == "held" for one in verdicts) and self._all_true(entry):
             together = self._evaluation.satisfied(0, entry)
-            verdicts.append(Verdict("one substitution for all", "held" if together else "failed", {}))
+            # Constraints on one call may hold of different bindings; that they do of one goes without saying.
+            if entry.join.joins or not together:
+                verdicts.append(Verdict("one substitution for all", "held" if together else "failed", {}))
         return verdicts
 
     def _constraint(self, one: Constraint, entry: Entry, calls: Sequence[Call]) -> Verdict:
