@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
 
@@ -48,11 +49,9 @@ class Fanout:
     async def follow(self) -> None:
         """Hands out what is new, when woken and now and then, until it is cancelled."""
         while True:
-            try:
-                async with asyncio.timeout(POLL_SECONDS):
-                    await self._woken.wait()
-            except TimeoutError:
-                pass  # Another process may have written, which wakes nobody here.
+            # Unwoken too: another process may have written, which wakes nobody here.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), POLL_SECONDS)
             self._woken.clear()
             try:
                 await self.advance()
