@@ -55,14 +55,14 @@ def test_a_part_has_code_a_test_and_a_command(cells: list[str]) -> None:
 
 
 def runs(words: list[str]) -> bool:
-    """Whether there is such a command, with such lines, figures or tests."""
+    """Whether there is such a command, with such lines, figures or options."""
     if words[:3] == ["python", "-m", "benchmarks"]:
         return bool(words[3:]) and set(words[3:]) <= set(LINES)
     if words[:3] == ["tamis", "experiments", "run"]:
         return bool(chosen(words[3:]))
-    if words[:3] == ["python", "-m", "pytest"]:
-        return bool(words[3:]) and all((ROOT / path).is_file() for path in words[3:])
     assert words[0] == "tamis"
     commands = typer.main.get_command(app)
     assert isinstance(commands, TyperGroup)
-    return words[1] in commands.commands
+    command = commands.commands[words[1]]
+    options = {option for parameter in command.params for option in parameter.opts}
+    return {word for word in words[2:] if word.startswith("--")} <= options
