@@ -46,7 +46,7 @@ check: $(STAMP)  ## format, lint, types, imports
 bench: $(STAMP) java  ## ratios against rivals and yardsticks
 	$(BIN)/python -m benchmarks
 	$(BIN)/python docs/figures/growth.py
-	$(BIN)/python docs/figures/performance_table.py
+	$(BIN)/python -m docs.figures.performance_table
 
 lock: $(STAMP)  ## pin what pyproject.toml asks for into requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet uv

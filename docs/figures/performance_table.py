@@ -1,41 +1,25 @@
-"""Puts the results of `make bench` into the table of docs/performance.md, between its two markers.
+"""Puts the results of `make bench` into the tables of docs/performance.md, between their two markers.
 
-python docs/figures/performance_table.py [results folder] [page]
+python -m docs.figures.performance_table [results folder] [page]
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from benchmarks.__main__ import LINES
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build/bench"
 PAGE = ROOT / "docs/performance.md"
 
 BEGIN, END = "<!-- bench table: begin -->", "<!-- bench table: end -->"
-# In the order in which `make bench` runs them; a line it has and this list has not comes last.
-LINES = (
-    "match-p2",
-    "matchers",
-    "exploration",
-    "growth",
-    "compile",
-    "change",
-    "covering",
-    "spark-overhead",
-    "spark-operators",
-    "spark-join",
-    "spark-scaling",
-    "streaming-latency",
-    "json-lines",
-    "schedules",
-    "joins",
-    "service-throughput",
-    "service-latency",
-    "service-kills",
-)
+HEADER = "| line | what | workload | measured | bar | | in detail | on |\n|---|---|---|---|---|---|---|---|"
+ORDER = {line: place for place, line in enumerate(LINES)}
 # Details that say more than the ratio does, and how to write them.
 SHOWN = {
     "us_per_event": "{:,.2f} µs an event",
@@ -58,17 +42,37 @@ SHOWN = {
 }
 
 
-def table(lines: list[dict[str, Any]]) -> str:
-    """Markdown, one row a finding; says where a line was run smaller than it should be."""
-    rows = ["| line | what | workload | measured | bar | | in detail |", "|---|---|---|---|---|---|---|"]
-    for line in lines:
-        for finding in line["findings"]:
-            mark = {True: "reached", False: "missed", None: ""}[finding["reached"]]
-            if line["scale"] != 1:
-                mark = f"at scale {line['scale']:g}"
-            cells = (line["line"], finding["what"], finding["workload"], finding["measured"], finding["bar"], mark)
-            rows.append(f"| {' | '.join(cells)} | {_details(finding)} |")
-    return "\n".join(rows)
+class Row(NamedTuple):
+    """A finding as it stands on the page."""
+
+    line: str
+    what: str
+    workload: str
+    measured: str
+    bar: str
+    mark: str
+    details: str
+    on: str
+
+    @property
+    def is_ratio(self) -> bool:
+        return "×" in self.measured
+
+
+def rows_of(line: dict[str, Any]) -> list[Row]:
+    """The findings of a line; says where it was run smaller than it should be."""
+    rows = []
+    for finding in line["findings"]:
+        mark = {True: "reached", False: "missed", None: ""}[finding["reached"]]
+        if line["scale"] != 1:
+            mark = f"at scale {line['scale']:g}"
+        rows.append(
+            Row(
+                line["line"], finding["what"], finding["workload"], finding["measured"], finding["bar"], mark,
+                _details(finding), line["at"][:10],
+            )
+        )  # fmt: skip
+    return rows
 
 
 def _details(finding: dict[str, Any]) -> str:
@@ -78,35 +82,46 @@ def _details(finding: dict[str, Any]) -> str:
     return ", ".join(form.format(details[key]) for key, form in SHOWN.items() if key in details)
 
 
-def note(lines: list[dict[str, Any]]) -> str:
-    """Where and when the lines were run, and with which of them to be careful."""
-    machines = sorted({f"{line['machine']['processor']}, {line['machine']['cores']} cores" for line in lines})
-    first, last = min(line["at"][:10] for line in lines), max(line["at"][:10] for line in lines)
-    told = f"Measured on {' and '.join(machines)}; {first if first == last else f'{first} to {last}'}."
-    if any(line["scale"] != 1 for line in lines):
-        told += " A row *at scale s* was run with that share of the subscriptions, and its bar does not count."
-    return told
+def standing(text: str) -> list[Row]:
+    """The rows of tables that are on the page already."""
+    cells = (line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ") and "---" not in line)
+    rows = [Row(*(cell.strip() for cell in row)) for row in cells]
+    return [row for row in rows if row.line != "line"]
 
 
-def in_order(folder: Path) -> list[dict[str, Any]]:
-    """The results in a folder, in the order of LINES."""
-    lines = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    return sorted(lines, key=lambda line: LINES.index(line["line"]) if line["line"] in LINES else len(LINES))
+def tables(rows: Iterable[Row]) -> str:
+    """Markdown: ratios first, then all else, by line in the order in which lines run."""
+    ordered = sorted(rows, key=lambda row: ORDER.get(row.line, len(ORDER)))
+    parts = []
+    for title, chosen in (
+        ("Ratios", [row for row in ordered if row.is_ratio]),
+        ("Times, sizes and counts", [row for row in ordered if not row.is_ratio]),
+    ):
+        if chosen:
+            parts.append("\n".join([f"### {title}", "", HEADER, *(f"| {' | '.join(row)} |" for row in chosen)]))
+    return "\n\n".join(parts)
 
 
 def filled(page: str, lines: list[dict[str, Any]]) -> str:
-    """The page with a new table between its markers."""
+    """The page with new rows for these lines between its markers; those of other lines stay."""
     before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    old, end, after = rest.partition(END)
     if not (begin and end):
         raise SystemExit(f"the page has no markers {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{note(lines)}\n\n{table(lines)}\n{END}{after}"
+    run = {line["line"] for line in lines}
+    rows = [row for row in standing(old) if row.line not in run] + [row for line in lines for row in rows_of(line)]
+    return f"{before}{BEGIN}\n{tables(rows)}\n{END}{after}"
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """The results in a folder, a file a line."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
 
 
 def main() -> None:
     given = [Path(argument) for argument in sys.argv[1:3]]
     results, page = (given + [RESULTS, PAGE][len(given) :])[:2]
-    lines = in_order(results)
+    lines = read(results)
     if not lines:
         raise SystemExit(f"there are no results in {results}; run make bench first")
     page.write_text(filled(page.read_text(encoding="utf-8"), lines), encoding="utf-8")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.__main__ import LINES
 from docs.figures import matchers, performance_table
 from tamis.cli.bench.results import Results
 from tamis.comparison import Cell, Measurement
@@ -33,20 +33,31 @@ def test_a_table_is_filled_anew_and_nothing_else_changes() -> None:
     assert once.startswith("before\n")
     assert once.endswith("after\n")
     assert "old" not in once
-    assert "| growth | time per event |  | 2 µs |  | reached |  |" in once
+    assert "| growth | time per event |  | 2 µs |  | reached |  | 2026-01-02 |" in once
     assert performance_table.filled(once, [result("growth", measured="2 µs", reached=True)]) == once
 
 
+def test_a_line_that_was_not_run_again_keeps_its_rows() -> None:
+    page = f"{performance_table.BEGIN}\n{performance_table.END}"
+    once = performance_table.filled(page, [result("growth", measured="2 µs"), result("change", measured="1.2×")])
+    again = performance_table.filled(once, [result("change", measured="1.1×")])
+    assert again == once.replace("1.2×", "1.1×")
+
+
 def test_a_line_that_was_run_smaller_is_neither_reached_nor_missed() -> None:
-    table = performance_table.table([result("growth", scale=0.1, reached=False)])
-    assert "at scale 0.1" in table
-    assert "missed" not in table
+    (row,) = performance_table.rows_of(result("growth", scale=0.1, reached=False))
+    assert row.mark == "at scale 0.1"
 
 
-def test_lines_come_in_the_order_in_which_they_run(tmp_path: Path) -> None:
-    for line in ("change", "match-p2", "later"):
-        (tmp_path / f"{line}.json").write_text(json.dumps(result(line)), encoding="utf-8")
-    assert [line["line"] for line in performance_table.in_order(tmp_path)] == ["match-p2", "change", "later"]
+def test_ratios_come_first_and_lines_in_the_order_in_which_they_run() -> None:
+    lines = [result("change", measured="3 ms"), result("growth", measured="2 µs"), result("joins", measured="4×")]
+    told = performance_table.tables([row for line in lines for row in performance_table.rows_of(line)])
+    assert told.index("| joins") < told.index("| growth") < told.index("| change")
+
+
+def test_every_line_is_described_on_the_page() -> None:
+    described = performance_table.PAGE.read_text(encoding="utf-8")
+    assert [line for line in LINES if f"| `{line}` |" not in described] == []
 
 
 def test_the_page_has_the_markers_of_the_table() -> None:
@@ -59,12 +70,20 @@ def test_the_figure_of_growth_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the Spark extra is not installed")
     from docs.figures import growth
 
+    more = {"building_s": 1.0, "bytes_a_subscription": 120, "peak_gb": 0.5, "adding_ms": 0.1}
     findings = [
-        {"workload": f"{size:,} subscriptions", "details": {"us_per_event": size / 1e4, "matches_per_event": size / 10}}
+        {
+            "workload": f"{size:,} subscriptions",
+            "details": {"us_per_event": size / 1e4, "matches_per_event": size / 10, **more},
+        }
         for size in (100_000, 10_000)
     ]
-    assert growth.points(findings) == [(10_000, 1.0, 1000.0), (100_000, 10.0, 10_000.0)]
-    growth.draw(growth.points(findings), 2, tmp_path / "growth.png")
+    points = growth.points(findings)
+    assert [(point.size, point.matching, point.matches) for point in points] == [
+        (10_000, 1.0, 1000.0),
+        (100_000, 10.0, 10_000.0),
+    ]
+    growth.draw(points, 2, tmp_path / "growth.png")
     assert (tmp_path / "growth.png").stat().st_size > 10_000
 
 
