@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -28,49 +28,52 @@ def run(options: Options) -> Iterator[Finding]:
 def kills_of_the_service(kills: int, seed: int = 1) -> tuple[Toll, int]:
     """Kills the service process at random moments; returns what it cost, and how many processes were left behind."""
     drawn = random.Random(seed)
-    with tempfile.TemporaryDirectory() as name:
-        server = Server(Path(name) / "state", Siege.write_schema(Path(name)))
-        with server:
-            server.wait_until_ready()
-            siege = Siege(server)
-            threads = siege.begin()
-            left: set[int] = set()
-            for kill in range(kills):
-                if kill % EVERY == EVERY - 1:
-                    _live_on(server, siege)
-                time.sleep(drawn.uniform(SHORTEST, LONGEST))
-                under = {pid for pid, _ in server.descendants()}
-                server.kill()
-                left |= under
-                server.start()
-            server.wait_until_ready()
-            toll = siege.settle(threads)
-            survivors = left & _alive()
-    return toll, len(survivors)
+    left: set[int] = set()
+
+    def attack(server: Server, siege: Siege) -> None:
+        for kill in range(kills):
+            if kill % EVERY == EVERY - 1:
+                _live_on(server, siege)
+            time.sleep(drawn.uniform(SHORTEST, LONGEST))
+            under = {pid for pid, _ in server.descendants()}
+            server.kill()
+            left.update(under)
+            server.start()
+
+    return _besieged(attack, left)
 
 
 def kills_of_spark(kills: int, seed: int = 2) -> tuple[Toll, int]:
     """Kills the pipeline process, its JVM, or a Python worker in turn, at random moments."""
     drawn = random.Random(seed)
-    done = 0
+    marks = ("java", "tamis.service.matching", "pyspark")
+
+    def attack(server: Server, siege: Siege) -> None:
+        done = 0
+        while done < kills:
+            _live_on(server, siege)
+            time.sleep(drawn.uniform(0, 3))
+            wanted = marks[done % len(marks)]
+            found = [pid for pid, command in server.descendants() if wanted in command.split(" -cp ")[0]]
+            if found:
+                kill_process(drawn.choice(found))
+                done += 1
+
+    return _besieged(attack, set())
+
+
+def _besieged(attack: Callable[[Server, Siege], None], left: set[int]) -> tuple[Toll, int]:
+    """What an attack on a server under load cost, and how many of the processes that are to be `left` behind live."""
     with tempfile.TemporaryDirectory() as name:
         server = Server(Path(name) / "state", Siege.write_schema(Path(name)))
         with server:
             server.wait_until_ready()
             siege = Siege(server)
             threads = siege.begin()
-            while done < kills:
-                _live_on(server, siege)
-                time.sleep(drawn.uniform(0, 3))
-                marks = ("java", "tamis.service.matching", "pyspark")
-                wanted = marks[done % len(marks)]
-                found = [pid for pid, command in server.descendants() if wanted in command.split(" -cp ")[0]]
-                if found:
-                    kill_process(drawn.choice(found))
-                    done += 1
+            attack(server, siege)
             server.wait_until_ready()
             toll = siege.settle(threads)
-    return toll, 0
+            return toll, len(left & _alive())
 
 
 def _live_on(server: Server, siege: Siege) -> None:

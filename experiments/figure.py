@@ -101,6 +101,12 @@ def scaled(sizes: Sequence[int], scale: float, least: int = 1) -> list[int]:
     return sorted({max(least, round(size * scale)) for size in sizes})
 
 
+def one(rows: Rows, **wanted: object) -> Row:
+    """The one row with these values."""
+    (found,) = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+    return found
+
+
 def budget(seconds: float, scale: float) -> float:
     """How long a point may match for: less where things are tried out."""
     return max(0.02, seconds * min(1.0, scale))

@@ -1,6 +1,6 @@
 """A Kafka broker of one's own, for tests: one node, on loopback, gone when it is no longer needed.
 
-    python scripts/kafka_broker.py            # prints the address, runs until interrupted
+    python -m scripts.kafka_broker            # prints the address, runs until interrupted
 
 The jars come from Maven Central by their coordinates, once; Spark's own copy of Ivy fetches them. Needs Java 17+ and
 the Spark extra.
@@ -11,21 +11,20 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import uuid
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from scripts.server_process import NotStartedError, ServerProcess, free_ports
+
 VERSION = "4.1.0"
 ARTIFACT = f"org.apache.kafka:kafka_2.13:{VERSION}"
 
 _FETCH_SECONDS = 600
-_STOP_SECONDS = 60
 
 
 class BrokerUnavailableError(Exception):
@@ -35,19 +34,19 @@ class BrokerUnavailableError(Exception):
 class Broker:
     """A broker while it is entered; `servers` is its address. With a `password` it knows one user, `tamis`.
 
-    Its data lies in a temporary folder. It ends by its own process id, also if it does not want to.
+    Its data lies in a temporary folder.
     """
 
     def __init__(self, password: str | None = None) -> None:
         self.servers = ""
         self._password = password
         self._folder = Path()
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ServerProcess | None = None
 
     def __enter__(self) -> Self:
         jars = fetched(f"kafka-{VERSION}", ARTIFACT)
         self._folder = Path(tempfile.mkdtemp(prefix="tamis-kafka-"))
-        port, controller = _free_ports(2)
+        port, controller = free_ports(2)
         self.servers = f"127.0.0.1:{port}"
         settings = self._folder / "server.properties"
         settings.write_text(_settings(port, controller, self._folder / "data", self._password))
@@ -57,37 +56,19 @@ class Broker:
         if told.returncode:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise BrokerUnavailableError(f"the broker's storage could not be prepared: {told.stderr.strip()[-300:]}")
-        self._process = subprocess.Popen(
-            [*java, "kafka.Kafka", str(settings)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        self._wait_until_started()
+        try:
+            self._process = ServerProcess([*java, "kafka.Kafka", str(settings)], "Kafka Server started")
+        except NotStartedError as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise BrokerUnavailableError(f"the broker did not start: {error}") from error
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        process = self._process
-        if process is not None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.communicate(timeout=_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
+        if self._process is not None:
+            self._process.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _wait_until_started(self) -> None:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        said: list[str] = []
-        for line in self._process.stdout:
-            said.append(line)
-            if "Kafka Server started" in line:
-                # A full pipe would stop it: somebody has to go on reading what it says.
-                threading.Thread(target=self._process.stdout.read, daemon=True).start()
-                return
-        self.__exit__(None, None, None)
-        raise BrokerUnavailableError("the broker did not start: " + "".join(said[-5:]))
 
 
 def fetched(name: str, *artifacts: str, transitive: bool = True) -> Path:
@@ -154,17 +135,6 @@ def _settings(port: int, controller: int, data: Path, password: str | None) -> s
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{module} required {login};",
         }
     return "".join(f"{key}={value}\n" for key, value in settings.items())
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A PostgreSQL server of one's own, for tests: on loopback, in a temporary folder, gone when it is no longer needed.
 
-    python scripts/postgres.py            # prints the address, runs until interrupted
+    python -m scripts.postgres            # prints the address, runs until interrupted
 
 Takes the newest server that is installed; where there is none and the user is root on Debian, installs one. PostgreSQL
 does not run as root: then it runs as another user of the system.
@@ -13,20 +13,19 @@ import pwd
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import uuid
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from scripts.server_process import NotStartedError, ServerProcess, free_ports
+
 _USERS = ("postgres", "nobody")
 _FOLDERS = ("/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt/postgresql", "/usr/pgsql")
 _INSTALL_SECONDS = 600
-_STOP_SECONDS = 60
 
 
 class PostgresUnavailableError(Exception):
@@ -34,17 +33,14 @@ class PostgresUnavailableError(Exception):
 
 
 class Postgres:
-    """A server while it is entered; `new_database` makes a database in it and says where it is.
-
-    It ends by its own process id, also if it does not want to.
-    """
+    """A server while it is entered; `new_database` makes a database in it and says where it is."""
 
     def __init__(self, *, fsync: bool = True) -> None:
         self.fsync = fsync
         self._folder = Path()
         self._port = 0
         self._programs = Path()
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ServerProcess | None = None
 
     def __enter__(self) -> Self:
         self._programs = installed_programs() or _install()
@@ -64,32 +60,24 @@ class Postgres:
         if prepared.returncode:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise PostgresUnavailableError(f"initdb failed: {prepared.stderr.strip()[-300:]}")
-        self._port = _free_port()
+        (self._port,) = free_ports(1)
         settings = ["-c", f"fsync={'on' if self.fsync else 'off'}", "-c", "listen_addresses=127.0.0.1"]
-        self._process = subprocess.Popen(
-            [f"{self._programs}/postgres", "-D", f"{data}", "-p", f"{self._port}", "-k", f"{self._folder}", *settings],
-            **_as(user),
-            cwd=self._folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self._wait_until_started()
+        command = [f"{self._programs}/postgres", "-D", f"{data}", "-p", f"{self._port}", "-k", f"{self._folder}"]
+        try:
+            self._process = ServerProcess(
+                [*command, *settings], "ready to accept connections", **_as(user), cwd=self._folder
+            )
+        except NotStartedError as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise PostgresUnavailableError(f"PostgreSQL did not start: {error}") from error
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        process = self._process
-        if process is not None:
+        if self._process is not None:
             # Fast shutdown: it does not wait for clients that have forgotten to leave.
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(timeout=_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            self._process.stop(signal.SIGINT)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def new_database(self) -> str:
@@ -98,19 +86,6 @@ class Postgres:
         server = ["-h", "127.0.0.1", "-p", str(self._port), "-U", "tamis"]
         subprocess.run([self._programs / "createdb", *server, name], check=True, capture_output=True)
         return f"postgresql+psycopg://tamis@127.0.0.1:{self._port}/{name}"
-
-    def _wait_until_started(self) -> None:
-        assert self._process is not None
-        assert self._process.stderr is not None
-        said: list[str] = []
-        for line in self._process.stderr:
-            said.append(line)
-            if "ready to accept connections" in line:
-                # A full pipe would stop it: somebody has to go on reading what it says.
-                threading.Thread(target=self._process.stderr.read, daemon=True).start()
-                return
-        self.__exit__(None, None, None)
-        raise PostgresUnavailableError("PostgreSQL did not start: " + "".join(said[-5:]))
 
 
 def installed_programs() -> Path | None:
@@ -154,12 +129,6 @@ def _other_user() -> pwd.struct_passwd | None:
 
 def _as(user: pwd.struct_passwd | None) -> dict[str, Any]:
     return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of
-from experiments.figure import Check, Figure, Point, Rows, Verdict
+from experiments.figure import Check, Figure, Point, Rows, Verdict, one
 from experiments.p3.figure_11 import BY, EVENTS, LESS, PAYLOAD, WARM_UP, lines, points_for, table
-from experiments.p3.network import NETWORK, SUBSCRIPTIONS, carried, medians, one, over_seeds
+from experiments.p3.network import NETWORK, SUBSCRIPTIONS, carried, medians, over_seeds
 from experiments.p3.schemes import NAMES
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of, curves, legend_beside, pivot
-from experiments.figure import Check, Figure, Rows, Table, Verdict
-from experiments.p3.figure_6 import BY, SHARED, SIZES, VERSION, grid
-from experiments.p3.network import against, carried, growth, medians, one
+from experiments.figure import Check, Figure, Rows, Table, Verdict, one
+from experiments.p3.figure_6 import BY, SHARED, SIZES, VERSION
+from experiments.p3.figure_6 import FIGURE as FIGURE_6
+from experiments.p3.network import against, carried, growth, medians
 from experiments.p3.schemes import NAMES, STYLES
 from tamis.cli.bench.numbers import figures
 
@@ -56,5 +57,6 @@ WHY = (
 
 FIGURE = Figure(
     "p3/figure-17", "messages between nodes against the number of subscriptions", CLAIM, SIZES,
-    version=VERSION, alone=False, grid=grid, run=carried, draw=draw, table=table, verdict=verdict, shared=SHARED,
+    version=VERSION, alone=False, grid=FIGURE_6.grid, run=carried, draw=draw, table=table, verdict=verdict,
+    shared=SHARED,
 )  # fmt: skip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.figure import Check, Figure, Point, Row, Rows
-from experiments.p3.network import NETWORK, SUBSCRIPTIONS, against, carried, one
+from experiments.figure import Check, Figure, Point, Row, Rows, one
+from experiments.p3.network import NETWORK, SUBSCRIPTIONS, against, carried
 from experiments.p3.swept import ONE_SEED, swept
 
 CLAIM = """\

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.figure import Check, Row
-from experiments.p3.network import NETWORK, SUBSCRIPTIONS, growth, one
+from experiments.figure import Check, Row, one
+from experiments.p3.network import NETWORK, SUBSCRIPTIONS, growth
 from experiments.p3.schemes import NAMES
 from experiments.p3.swept import ONE_SEED, swept
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from experiments.figure import Check, Point, Row, Rows
+from experiments.figure import Check, Point, Row, Rows, one
 from experiments.p3.schemes import NAMES
 from tamis.simulation.joins import simulate
 from tamis.simulation.overlay import overlay_of
@@ -81,12 +81,6 @@ def medians(rows: Rows, by: Sequence[str]) -> list[Row]:
     for key, some in groups.items():
         numbers = {name: median(float(row[name]) for row in some) for name in _NUMBERS}
         found.append({**dict(zip(by, key, strict=True)), **numbers, "kilobytes": numbers["bytes"] / 1000})
-    return found
-
-
-def one(rows: Rows, **wanted: object) -> Row:
-    """The one row with these values."""
-    (found,) = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
     return found
 
 

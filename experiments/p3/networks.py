@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
-from experiments.p3.network import ONE_SEED, SUBSCRIPTIONS, carried, medians, one, over_seeds
+from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, one
+from experiments.p3.network import ONE_SEED, SUBSCRIPTIONS, carried, medians, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:

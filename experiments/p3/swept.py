@@ -37,15 +37,17 @@ def swept(
     schemes: Sequence[str] = tuple(STYLES),
     y: str = "kilobytes",
     label: str = "kB between nodes for an event",
+    heading: str = "Network traffic",
+    shared: str = "",
 ) -> Figure:
     """A figure with one line a scheme; `points` have the parameter `x`, and whatever goes with it.
 
     Where one run tells of several values of `x`, `expanded` makes a row for each of them.
     """
     return Figure(
-        name, title, claim, sizes, version=version, alone=False, run=run,
+        name, title, claim, sizes, version=version, alone=False, run=run, shared=shared,
         grid=partial(_grid, points, schemes),
-        draw=partial(_draw, expanded, x, worded, log, y, label),
+        draw=partial(_draw, expanded, x, worded, log, y, label, heading),
         table=partial(_table, expanded, x, y),
         verdict=partial(_verdict, expanded, x, checks, why),
     )  # fmt: skip
@@ -56,12 +58,13 @@ def _grid(points: Sequence[Mapping[str, Any]], schemes: Sequence[str], scale: fl
 
 
 def _draw(
-    expanded: Callable[[Rows], Rows], x: str, worded: str, log: str, y: str, label: str, rows: Rows, picture: Picture
-) -> None:
+    expanded: Callable[[Rows], Rows], x: str, worded: str, log: str, y: str, label: str, heading: str, rows: Rows,
+    picture: Picture,
+) -> None:  # fmt: skip
     axes = picture.subplots()
     ours = medians(expanded(rows), (x, "scheme"))
     curves(axes, ours, x=x, y=y, series="scheme", styles=STYLES)
-    axes_of(axes, x=worded, y=label, title="Network traffic", log=log, ticks={row[x] for row in ours})
+    axes_of(axes, x=worded, y=label, title=heading, log=log, ticks={row[x] for row in ours})
     legend_beside(axes, picture)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from experiments.drawing import PAPER, axes_of, curves, legend_beside
-from experiments.figure import Check, Figure, Rows, Table, Verdict
-from experiments.p3.figure_6 import BY, SHARED, SIZES, VERSION, grid
-from experiments.p3.network import carried, medians, one, order
+from experiments.figure import Check, Figure, Rows, Table, Verdict, one
+from experiments.p3.figure_6 import BY, SHARED, SIZES, VERSION
+from experiments.p3.figure_6 import FIGURE as FIGURE_6
+from experiments.p3.network import carried, medians, order
 from experiments.p3.schemes import NAMES, STYLES
 from tamis.cli.bench.numbers import figures
 
@@ -100,5 +101,6 @@ WHY = (
 
 FIGURE = Figure(
     "p3/table-3", "server stress", CLAIM, SIZES,
-    version=VERSION, alone=False, grid=grid, run=carried, draw=draw, table=table, verdict=verdict, shared=SHARED,
+    version=VERSION, alone=False, grid=FIGURE_6.grid, run=carried, draw=draw, table=table, verdict=verdict,
+    shared=SHARED,
 )  # fmt: skip

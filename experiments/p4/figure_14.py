@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from experiments.drawing import Style, axes_of, curves, legend_beside, quoted
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
+from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, one, scaled
 from experiments.p4 import sets
 from experiments.p4.sets import IMPERFECT, NAMES, SETS
 from tamis.language import normalise, parse
@@ -118,7 +118,7 @@ def _why(zero: int, all_: int) -> str:
 
 
 def _row(rows: Rows, imt: float, advertised: str) -> Row:
-    return next(row for row in rows if row["imt"] == imt and row["advertised"] == advertised)
+    return one(rows, imt=imt, advertised=advertised)
 
 
 FIGURE = Figure(

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import tamis
 from experiments.drawing import PAPER, Style, axes_of, curves, legend_beside
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
+from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, one, scaled
 from experiments.p4 import sets
 from experiments.p4.figure_14 import FULL, THRESHOLDS
 from experiments.p4.sets import IMPERFECT, SETS
@@ -156,7 +156,7 @@ def _share(row: Row) -> float:
 
 
 def _row(rows: Rows, imt: float, published: str) -> Row:
-    return next(row for row in rows if row["imt"] == imt and row["published"] == published)
+    return one(rows, imt=imt, published=published)
 
 
 FIGURE = Figure(

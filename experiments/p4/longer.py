@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from experiments.drawing import axes_of, curves, legend_beside
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled
+from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, one, scaled
 from experiments.p4 import sets
 from experiments.p4.table_2 import BUDGET, MATCHERS
 from tamis.comparison import measure
@@ -89,7 +89,7 @@ def _why(rows: Rows) -> str:
 
 
 def _row(rows: Rows, length: int, matcher: str) -> Row:
-    return next(row for row in rows if row["conditions"] == length and row["matcher"] == matcher)
+    return one(rows, conditions=length, matcher=matcher)
 
 
 FIGURE = Figure(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from experiments.drawing import INK, Style, axes_of, curves, legend_beside
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled
+from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, one, scaled
 from experiments.p4 import sets
 from experiments.p4.sets import COVERING, IMPERFECT, METHODS, NONE, PERFECT, SETS
 from tamis.comparison import measure
@@ -150,7 +150,7 @@ def _why(rows: Rows) -> str:
 
 
 def _row(rows: Rows, name: str, method: str, matcher: str) -> Row:
-    return next(r for r in rows if (r["set"], r["method"], r["matcher"]) == (name, method, matcher))
+    return one(rows, set=name, method=method, matcher=matcher)
 
 
 FIGURE = Figure(

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.durable import flush
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import Delta
 from tamis.joins.explanation import JoinExplanation, explain_join
@@ -234,10 +235,10 @@ class Index:
                 about |= {"format": JOINS_FORMAT, "joins": save_joins(self._joins, temporary)}
             text = json.dumps(about | {"checksum": _checksum(about)})
             (temporary / _ABOUT).write_text(text, encoding="utf-8")
-            _flush(temporary / _ABOUT)
-            _flush(temporary)
+            flush(temporary / _ABOUT)
+            flush(temporary)
             temporary.rename(folder)
-            _flush(folder.parent)
+            flush(folder.parent)
         except OSError as error:
             raise IndexFileError(f"cannot write {folder}: {error.strerror or error}") from error
         finally:
@@ -389,12 +390,3 @@ def _about(folder: Path) -> dict[str, Any]:
 
 def _checksum(about: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(about).encode())
-
-
-def _flush(path: Path) -> None:
-    """Makes a file's content, or a folder's entries, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,7 +13,8 @@ from tamis.broker import process
 from tamis.broker.access import Access, AccessError
 from tamis.broker.broker import Broker
 from tamis.broker.broker_thread import BrokerThread
-from tamis.broker.client import BrokerAway, BrokerClient, BrokerRefusal
+from tamis.broker.calling import BrokerAway, BrokerRefusal
+from tamis.broker.client import BrokerClient
 from tamis.broker.store import BrokerStore
 from tests.broker.histories import SCHEMA
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.testing import Generated
 from tamis.workloads import Workload
+from tests.schema.cases import DOMAINS
 
 every_matcher = pytest.mark.parametrize("matcher", tamis.MATCHERS)
 
@@ -41,18 +42,7 @@ def check_generated(
 
 AUCTIONS = tamis.Schema.from_dict(
     {
-        "domains": {
-            "period": {
-                "type": "enumerated",
-                "values": ["XVI", "XVII", "XVIII"],
-                "order": [["XVI", "XVII"], ["XVII", "XVIII"]],
-            },
-            "furniture": {
-                "type": "hierarchical",
-                "tree": {"bedroom": {"bed": {}}, "dining_room": {"table": {}, "chair": {}}},
-            },
-            "colour": {"type": "enumerated", "values": ["red", "green"]},
-        },
+        "domains": DOMAINS | {"colour": {"type": "enumerated", "values": ["red", "green"]}},
         "attributes": {
             "price": "float",
             "old.price": "float",

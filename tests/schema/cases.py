@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 from tamis.schema import EVENT_TYPE, Checked, Schema
 from tamis.testing import events
 
-FORM: dict[str, Any] = {
-    "domains": {
-        "period": {
-            "type": "enumerated",
-            "values": ["XVI", "XVII", "XVIII"],
-            "order": [["XVI", "XVII"], ["XVII", "XVIII"]],
-        },
-        "furniture": {
-            "type": "hierarchical",
-            "tree": {"bedroom": {"bed": {}}, "dining_room": {"table": {}, "chair": {}}},
-        },
+DOMAINS: dict[str, Any] = {
+    "period": {
+        "type": "enumerated",
+        "values": ["XVI", "XVII", "XVIII"],
+        "order": [["XVI", "XVII"], ["XVII", "XVIII"]],
     },
+    "furniture": {
+        "type": "hierarchical",
+        "tree": {"bedroom": {"bed": {}}, "dining_room": {"table": {}, "chair": {}}},
+    },
+}
+FORM: dict[str, Any] = {
+    "domains": DOMAINS,
     "attributes": {
         "price": "float",
         "quantity": "integer",

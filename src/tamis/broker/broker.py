@@ -142,7 +142,7 @@ class Broker:
             self.filters.subscriptions.learn(statistics)
         stirred, self.traffic.stirred = self.traffic.stirred, set()
         for hop in sorted(stirred):
-            (self.links if hop.startswith(LINK) else self.clients).pump(hop)
+            (self.links.events if hop.startswith(LINK) else self.clients).pump(hop)
         self.store.commit()
         told = {}
         for number in sorted(self._spoken_to):

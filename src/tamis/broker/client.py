@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
@@ -15,7 +13,9 @@ import grpc
 import pyarrow as pa
 
 from tamis.broker.access import Access
+from tamis.broker.calling import BrokerAway, BrokerRefusal, attached_stream
 from tamis.broker.carrying import unpack, write_events
+from tamis.broker.delivered import Delivered
 from tamis.broker.encoding import decode, encode
 from tamis.broker.messages import (
     Ask,
@@ -31,52 +31,12 @@ from tamis.broker.messages import (
     Taken,
     Told,
 )
-from tamis.broker.wire import ATTACH, CHANNEL_OPTIONS, STATUS
-from tamis.errors import TamisError
 
 Speak = Callable[[Iterator[bytes]], Iterator[bytes]]
 """Messages to the broker in, its messages out, as long as there is a connection."""
 
 _FIRST_DELAY: Final = 0.1
 _LONGEST_DELAY: Final = 5.0
-
-
-class BrokerRefusal(TamisError):  # noqa: N818 - reads as what happened
-    """The broker does not do what it was asked; `refused` says of which ids, or rows, it did not, and why."""
-
-    def __init__(self, message: str, refused: Mapping[str, str] | None = None) -> None:
-        super().__init__(message, dict(refused or {}))
-        self.message = message
-        self.refused = dict(refused or {})
-
-    def __str__(self) -> str:
-        return self.message
-
-
-class BrokerAway(TamisError):  # noqa: N818 - reads as what happened
-    """No answer came in time. What was asked for is asked for again when the broker is back, until the client ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """Events that came together: an Arrow batch, and for each event the ids of the subscriptions it satisfies.
-
-    `origin`, `epoch`, `number` and `rows` name each event in the whole network, the same at every client.
-    """
-
-    events: pa.RecordBatch
-    subscriptions: pa.Array
-    origin: str
-    epoch: str
-    number: int
-    rows: pa.Array
-
-    def to_pylist(self) -> list[tuple[dict[str, Any], list[str]]]:
-        """For each event what it has, and what it satisfies."""
-        told = [
-            {name: value for name, value in event.items() if value is not None} for event in self.events.to_pylist()
-        ]
-        return list(zip(told, self.subscriptions.to_pylist(), strict=True))
 
 
 class BrokerClient:
@@ -98,7 +58,7 @@ class BrokerClient:
         timeout: float | None = 30.0,
     ) -> None:
         self.address = address if isinstance(address, str) else "this process"
-        self._open = partial(_stream, address, access or Access()) if isinstance(address, str) else address
+        self._open = partial(attached_stream, address, access or Access()) if isinstance(address, str) else address
         self.name = name
         self._echo = echo
         self._timeout = timeout
@@ -334,31 +294,6 @@ class BrokerClient:
             with self._changed:
                 self._attached = None
             outgoing.put(None)
-
-
-def _stream(address: str, access: Access, outgoing: Iterator[bytes]) -> Iterator[bytes]:
-    with open_channel(address, access) as channel:
-        yield from channel.stream_stream(ATTACH)(outgoing, metadata=access.metadata())
-
-
-def ask_status(address: str, access: Access | None = None, timeout: float = 10.0) -> dict[str, Any]:
-    """How the broker at an address does."""
-    shown = access or Access()
-    try:
-        with open_channel(address, shown) as channel:
-            told = channel.unary_unary(STATUS)(b"", metadata=shown.metadata(), timeout=timeout)
-    except grpc.RpcError as error:
-        raise BrokerAway(f"the broker at {address} does not answer: {error.details()}") from error
-    status: dict[str, Any] = json.loads(told)
-    return status
-
-
-def open_channel(address: str, access: Access) -> Any:
-    """A gRPC channel, encrypted if certificates are given."""
-    credentials = access.channel_credentials()
-    if credentials is None:
-        return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
-    return grpc.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
 
 
 def _batch(events: pa.Table | pa.RecordBatch | Sequence[Mapping[str, object]]) -> pa.RecordBatch:

@@ -39,3 +39,8 @@ class Link:
         self.connection = self.told = self.active = self.heard = self.unapplied_since = None
         self.open = False
         self.parts.clear()
+
+
+def neighbour(hop: str) -> str:
+    """Whose link a hop is."""
+    return hop.partition(":")[2]

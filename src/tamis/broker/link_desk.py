@@ -1,17 +1,15 @@
-"""Dealings with neighbours: greeting, agreeing on the overlay, telling tables, handing events over."""
+"""Dealings with neighbours: greeting, agreeing on the overlay, telling tables; events are in link_events.py."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from tamis.broker.carrying import unpack
 from tamis.broker.encoding import MessageError
 from tamis.broker.filters import Changes
-from tamis.broker.link import Link
-from tamis.broker.link_payloads import Answers, Whole
+from tamis.broker.link import Link, neighbour
+from tamis.broker.link_events import LinkEvents
 from tamis.broker.messages import (
     PROTOCOL,
     Active,
@@ -33,7 +31,6 @@ from tamis.broker.messages import (
 from tamis.broker.settling import Asked, Sent
 from tamis.broker.store import NAME
 from tamis.broker.topology import LinkRecord, Topology
-from tamis.broker.traffic import Travelling
 from tamis.errors import FilterError
 from tamis.routing.tables import RowChange
 
@@ -54,7 +51,7 @@ class LinkDesk:
         self._broker = broker
         self.topology = Topology(broker.store.records())
         self.links: dict[str, Link] = {}
-        self._received = broker.store.received()
+        self.events = LinkEvents(broker, self.links)
         self._retarget()
 
     def hello(self) -> Hello:
@@ -82,7 +79,7 @@ class LinkDesk:
             broker.send(connection.number, self.hello())
         elif missed := Topology(hello.records).merged(self.topology.records.values())[1]:
             broker.send(connection.number, View(tuple(missed)))  # learned since the connection was greeted
-        epoch, position = self._received.get(link.hop, (hello.epoch, 0))
+        epoch, position = self.events.received.get(link.hop, (hello.epoch, 0))
         link.epoch, link.received = hello.epoch, position if epoch == hello.epoch else 0
         self._learn(hello.records, link)
         if connection.dialled is not None and (record := self.topology.with_link(broker.name, hello.name)) is not None:
@@ -109,7 +106,7 @@ class LinkDesk:
     def receive(self, connection: Connection, message: Message, size: int) -> None:
         """A message of a neighbour that has said who it is."""
         assert connection.hop is not None
-        link = self.links[connection.hop.partition(":")[2]]
+        link = self.links[neighbour(connection.hop)]
         match message:
             case View():
                 self._learn(message.records, link)
@@ -121,7 +118,7 @@ class LinkDesk:
                 self._broker.close(connection.number, message.reason)
             case Table() | Alter() | Applied() | Settled() | Batch() | Holds() | Want() | Supply() | Received():
                 # A link that is not open does not count: when it opens, everything is told again that is not known.
-                if link.open and self._is_in_use(link):
+                if link.open and self.is_in_use(link):
                     self._receive_open(link, message, size)
             case _:
                 raise MessageError(f"a neighbour does not say {type(message).__name__}")
@@ -139,14 +136,14 @@ class LinkDesk:
             case Settled():
                 broker.tell_settled(broker.settling.settled(link.hop, message.number, message.upto))
             case Batch():
-                self._take_batch(link, message, size)
+                self.events.take(link, message, size)
             case Holds():
                 broker.payloads.held(link.hop, message.ids)
             case Want():
                 assert link.connection is not None
                 broker.send(link.connection, broker.payloads.wanted(link.hop, message))
             case Supply():
-                self._follow(broker.payloads.supplied(message))
+                self.events.follow(broker.payloads.supplied(message))
             case Received():
                 broker.payloads.acknowledged(link.hop, message.position)
                 broker.traffic.acknowledge(link.hop, message.position)
@@ -181,7 +178,7 @@ class LinkDesk:
         for one, other in self.topology.tree:
             if broker.name in (one, other):
                 mine.add(other if one == broker.name else one)
-        targets = {hop.partition(":")[2] for hop in broker.filters.subscriptions.targets}
+        targets = {neighbour(hop) for hop in broker.filters.subscriptions.targets}
         for name in sorted(targets - mine):
             link = self.links[name]
             self.tell(broker.filters.remove_link(link.hop))
@@ -190,7 +187,7 @@ class LinkDesk:
         for name in sorted(mine - targets):
             broker.filters.add_link(self.links.setdefault(name, Link(name)).hop)
 
-    def _is_in_use(self, link: Link) -> bool:
+    def is_in_use(self, link: Link) -> bool:
         return self.topology.is_in_use(self._broker.name, link.name)
 
     def _announce(self, link: Link) -> None:
@@ -199,7 +196,7 @@ class LinkDesk:
         if link.connection is None or link.told == view:
             return
         link.told, link.open, link.heard = view, False, None
-        self._let_go(link)
+        self.events.let_go(link)
         filters = self._broker.filters
         active = Active(
             view, filters.advertisements.digest(link.hop), filters.subscriptions.digest(link.hop), link.received
@@ -214,7 +211,7 @@ class LinkDesk:
             link.open = False
             return
         link.open = True
-        if not self._is_in_use(link):
+        if not self.is_in_use(link):
             return
         broker.payloads.begin(link.hop)
         broker.traffic.acknowledge(link.hop, active.position)
@@ -289,7 +286,7 @@ class LinkDesk:
         """Sends on what changed for neighbours; those that cannot be told now are when their link opens."""
         sent = []
         for hop, change in changes.items():
-            link = self.links[hop.partition(":")[2]]
+            link = self.links[neighbour(hop)]
             link.number += 1
             sent.append((hop, link.number))
             if link.open and link.connection is not None:
@@ -303,7 +300,7 @@ class LinkDesk:
         return sent
 
     def tell_settled(self, asked: Asked) -> None:
-        link = self.links[asked.hop.partition(":")[2]]
+        link = self.links[neighbour(asked.hop)]
         if link.open and link.connection is not None:
             self._broker.send(link.connection, Settled(asked.number, asked.upto))
 
@@ -317,68 +314,16 @@ class LinkDesk:
                 link.resets += 1
                 self._broker.close(link.connection, "a change was not answered in time")
 
-    # Events.
-
-    def _take_batch(self, link: Link, batch: Batch, size: int) -> None:
-        broker = self._broker
-        waiting = broker.traffic.parked.get(link.hop)
-        if batch.position <= link.received and not waiting:
-            self._receipt(link, link.received)
-            return
-        carriage = broker.traffic.carried_by(link.hop)
-        carriage.events_in, carriage.bytes_in = carriage.events_in + batch.count, carriage.bytes_in + size
-        self._follow(broker.payloads.arrived(link.hop, batch, size))
-
-    def _follow(self, answers: Answers) -> None:
-        """Does what follows from values that came, or did not."""
-        for hop, message in answers.messages:
-            connection = self.links[hop.partition(":")[2]].connection
-            if connection is not None:
-                self._broker.send(connection, message)
-        for hop in answers.broken:
-            if (connection := self.links[hop.partition(":")[2]].connection) is not None:
-                self._broker.close(connection, "a value was lost on its way")
-        for whole in answers.whole:
-            self._send_on(self.links[whole.link.partition(":")[2]], whole)
-
-    def _send_on(self, link: Link, whole: Whole) -> None:
-        broker, batch = self._broker, whole.batch
-
-        def done() -> None:
-            link.received = batch.position
-            self._received[link.hop] = (link.epoch, batch.position)
-            broker.store.put_received(link.hop, link.epoch, batch.position)
-            self._receipt(link, batch.position)
-
-        carried = unpack(batch.events[: batch.slim] if batch.payloads else batch.events, whole.contents)
-        broker.traffic.take(Travelling(link.hop, batch.origin, batch.epoch, batch.number, carried, done))
-
-    def _receipt(self, link: Link, position: int) -> None:
-        if link.connection is not None:
-            self._broker.send(link.connection, Received(position))
-
-    def pump(self, hop: str) -> None:
-        """Sends what waits for a neighbour, if its link is open."""
-        link = self.links[hop.partition(":")[2]]
-        if link.open and link.connection is not None and self._is_in_use(link):
-            as_it_goes = partial(self._broker.payloads.outgoing, hop)
-            self._broker.traffic.send_from(hop, link.connection, self._broker.send_encoded, as_it_goes)
-
     def disconnected(self, connection: Connection) -> None:
         assert connection.hop is not None
-        link = self.links[connection.hop.partition(":")[2]]
+        link = self.links[neighbour(connection.hop)]
         if link.connection == connection.number:
             self._end_session(link)
 
     def _end_session(self, link: Link) -> None:
         link.disconnect()
-        self._let_go(link)
+        self.events.let_go(link)
         self._broker.settling.forget(link.hop)
-
-    def _let_go(self, link: Link) -> None:
-        """What came and could not go on yet comes again."""
-        self._follow(self._broker.payloads.end(link.hop))
-        self._broker.traffic.forget(link.hop)
 
 
 def _texts(change: RowChange) -> FilterChange:

@@ -28,10 +28,10 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
-from tamis.cli.paths import format_of, require_writable
+from tamis.cli.paths import require_writable
 from tamis.cli.refusals import Refusal, report
 from tamis.cli.schemas import schema_for
-from tamis.cli.tables import FORMATS, write_table
+from tamis.cli.tables import require_tables, write_table
 from tamis.cli.terminal import err, progress_bar, remark
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
@@ -101,7 +101,9 @@ def analyze(
       1  done, but some events or subscriptions were refused
       2  not done
     """
-    _check_outputs(output, plot, dead_letters_to, refused_to)
+    require_tables(output, dead_letters_to, refused_to)
+    if plot is not None:
+        _require_plot(plot)
     known = None if statistics is None else Statistics.load(statistics)
     files = EventFiles(events or [], ignore_unknown=ignore_unknown)
     under = schema_for(schema, subscriptions, files) if files.files else _schema(schema)
@@ -124,15 +126,10 @@ def analyze(
         raise typer.Exit(PARTLY_REFUSED)
 
 
-def _check_outputs(output: Path | None, plot: Path | None, *others: Path | None) -> None:
-    for path in (output, *others):
-        if path is not None:
-            format_of(path, FORMATS, "this output")
-            require_writable(path)
-    if plot is not None:
-        if plot.suffix.lower() not in FORMS:
-            raise CommandError(f"{plot}: a plot is written to a file that ends in {', '.join(FORMS)}")
-        require_writable(plot)
+def _require_plot(path: Path) -> None:
+    if path.suffix.lower() not in FORMS:
+        raise CommandError(f"{path}: a plot is written to a file that ends in {', '.join(FORMS)}")
+    require_writable(path)
 
 
 def _schema(path: Path | None) -> Schema | None:

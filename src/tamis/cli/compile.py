@@ -10,19 +10,15 @@ from typing import Annotated, Any
 import typer
 
 import tamis
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.indexes import compiled, is_index
 from tamis.cli.operators import OperatorsOption, ScheduleOption, operators_of
 from tamis.cli.options import RefusedOption, SubscriptionsArgument
-from tamis.cli.paths import format_of, require_writable
+from tamis.cli.past_events import SAMPLE, statistics_of
 from tamis.cli.refusals import report
-from tamis.cli.tables import FORMATS
+from tamis.cli.tables import require_tables
 from tamis.cli.terminal import err, remark
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
-
-_SAMPLE = 50_000
 
 
 def compile(
@@ -40,7 +36,7 @@ def compile(
             "--sample",
             metavar="EVENTS",
             help="Past events (as for [bold]tamis match[/bold]): knowing them makes the index faster. May be given "
-            "several times; the first 50,000 events count.",
+            f"several times; the first {SAMPLE:,} events count.",
             show_default=False,
         ),
     ] = None,
@@ -80,14 +76,9 @@ def compile(
     """
     if is_index(subscriptions):
         raise CommandError(f"{subscriptions}: a folder, but not a Parquet table of subscriptions")
-    if refused_to is not None:
-        format_of(refused_to, FORMATS, "refused subscriptions")
-        require_writable(refused_to)
+    require_tables(refused_to, of="refused subscriptions")
     shape = Schema.load(schema)
-    statistics = None
-    if sample:
-        with err.status("looking at past events"):
-            statistics = Statistics.from_events(EventFiles(sample, ignore_unknown=True).sample(shape, _SAMPLE))
+    statistics = statistics_of(sample, shape)
     start = time.perf_counter()
     called = operators_of(operators)
     result = compiled(subscriptions, shape, statistics, matcher, _options(option or []), called, schedule)

@@ -13,10 +13,10 @@ import pyarrow as pa
 import typer
 
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.paths import STREAM, format_of, require_writable
+from tamis.cli.paths import require_writable
 from tamis.cli.refusals import Refusal, report
 from tamis.cli.rules import Rule, read_rules
-from tamis.cli.tables import FORMATS, write_table
+from tamis.cli.tables import require_tables, write_table
 from tamis.cli.terminal import err, progress_bar, remark
 from tamis.dialects import ConversionError, eventbridge, jms, proposed_schema, sigma
 from tamis.dialects.needs import Needs
@@ -138,10 +138,7 @@ def convert(
       1  converted, but some were refused
       2  not done
     """
-    for path in (output, refused_to):
-        if path is not None and path != STREAM:
-            format_of(path, FORMATS, "a table")
-            require_writable(path)
+    require_tables(output, refused_to, of="a table")
     if propose_schema is not None:
         require_writable(propose_schema)
     options = Options(null_is_absent, keywords, log_source, multiple or [])

@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 from tamis.cli.terminal import complain
 from tamis.errors import TamisError
 
-DONE = 0
 PARTLY_REFUSED = 1
 FAILED = 2
 

@@ -10,8 +10,7 @@ import typer
 
 from tamis import pipeline
 from tamis.cli.events import EventFiles
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.match_on_spark import form_of, written
+from tamis.cli.failures import PARTLY_REFUSED
 from tamis.cli.options import (
     DeadLettersOption,
     EventsArgument,
@@ -24,6 +23,7 @@ from tamis.cli.refusals import report
 from tamis.cli.schemas import schema_for
 from tamis.cli.spark import spark_session, tasks_shown
 from tamis.cli.spark_events import checked_events, require_files, subscribers_of
+from tamis.cli.spark_results import require_new, written
 from tamis.cli.terminal import remark
 from tamis.pipeline.joining.join import CHANGED
 from tamis.pipeline.session import require_spark
@@ -63,11 +63,7 @@ def join(
     files = EventFiles(events, ignore_unknown=ignore_unknown)
     require_spark()
     require_files(files)
-    dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
-    for path in (output, dead_to):
-        form_of(path)
-        if path.exists():
-            raise CommandError(f"{path} exists already; Spark writes new folders only")
+    dead_to = require_new(output, dead_letters_to)
     found = subscribers_of(subscriptions, schema_for(schema, subscriptions, files))
     report(found.refused, refused_to)
     start = time.perf_counter()

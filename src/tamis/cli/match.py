@@ -25,11 +25,11 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
-from tamis.cli.paths import STREAM, format_of, require_writable
+from tamis.cli.paths import STREAM
 from tamis.cli.refusals import report
 from tamis.cli.results import ResultForm
 from tamis.cli.schemas import schema_for
-from tamis.cli.tables import FORMATS, TableWriter, table_writer
+from tamis.cli.tables import TableWriter, require_tables, table_writer
 from tamis.cli.terminal import progress_bar, remark
 from tamis.engine import Index
 
@@ -106,10 +106,7 @@ def match(
             ignore_unknown=ignore_unknown,
         )
         return
-    for path in (dead_letters_to, refused_to, changes_to, output if output != STREAM else None):
-        if path is not None:
-            format_of(path, FORMATS, "this output")
-            require_writable(path)
+    require_tables(dead_letters_to, refused_to, changes_to, output)
     compiled = index_of(subscriptions, schema_for(schema, subscriptions, files), operators_of(operators))
     report(compiled.refused, refused_to)
     form = ResultForm(compiled.index.schema, arrays=arrays, numbers=numbers)

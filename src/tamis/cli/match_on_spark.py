@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from tamis import pipeline
 from tamis.cli.events import EventFiles
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.paths import Format, format_of
+from tamis.cli.failures import PARTLY_REFUSED
 from tamis.cli.refusals import report
 from tamis.cli.spark import spark_session, tasks_shown
 from tamis.cli.spark_events import checked_events, require_files, subscribers_of
+from tamis.cli.spark_results import require_new, written
 from tamis.cli.terminal import remark
 from tamis.engine import Operators
 from tamis.pipeline.session import require_spark
 from tamis.schema import Schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-FORMATS = (Format.JSON_LINES, Format.JSON, Format.PARQUET)
 
 
 def match_on_spark(
@@ -41,11 +35,7 @@ def match_on_spark(
     """Writes folders, as Spark does: JSON lines where the name ends so, Parquet otherwise."""
     require_spark()
     require_files(files)
-    dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
-    for path in (output, dead_to):
-        form_of(path)
-        if path.exists():
-            raise CommandError(f"{path} exists already; Spark writes new folders only")
+    dead_to = require_new(output, dead_letters_to)
     found = subscribers_of(subscriptions, schema, operators)
     report(found.refused, refused_to)
     start = time.perf_counter()
@@ -64,18 +54,3 @@ def match_on_spark(
     remark(f"{rows:,} {what} in {output}, {refused:,} dead letters{told}; {seconds:.1f} s")
     if refused or found.refused:
         raise typer.Exit(PARTLY_REFUSED)
-
-
-def written(rows: DataFrame, path: Path) -> int:
-    """Writes a folder and tells how many rows it has, counted as they went by."""
-    from pyspark.sql import Observation, functions
-
-    seen = Observation()
-    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(form_of(path)).save(
-        str(path.absolute())
-    )
-    return int(seen.get["rows"])
-
-
-def form_of(path: Path) -> str:
-    return "json" if path.suffix and format_of(path, FORMATS, "results of Spark") is not Format.PARQUET else "parquet"

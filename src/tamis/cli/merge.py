@@ -11,22 +11,18 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.indexes import is_index
 from tamis.cli.options import RefusedOption, SubscriptionsArgument
-from tamis.cli.paths import format_of, require_writable
+from tamis.cli.past_events import SAMPLE, statistics_of
 from tamis.cli.refusals import Refusal, report
 from tamis.cli.subscriptions import read_subscriptions
-from tamis.cli.tables import FORMATS, write_table
+from tamis.cli.tables import require_tables, write_table
 from tamis.cli.terminal import err, out
 from tamis.errors import TamisError
 from tamis.language import normalise, parse, print_filter
-from tamis.matching.statistics import Statistics
 from tamis.routing.merging import MergePolicy, MergingTable, Rules
 from tamis.schema import Schema
-
-_SAMPLE = 50_000
 
 
 def merge(
@@ -36,7 +32,7 @@ def merge(
         typer.Argument(
             metavar="[EVENTS]...",
             help="Past events, as for [bold]tamis match[/bold]: they tell how many events a merger would forward in "
-            "vain. The first 50,000 count.",
+            f"vain. The first {SAMPLE:,} count.",
             show_default=False,
         ),
     ] = None,
@@ -101,14 +97,9 @@ def merge(
         raise CommandError("there is no schema: give one with --schema")
     if is_index(subscriptions):
         raise CommandError(f"{subscriptions}: a compiled index; give the subscriptions that it was made of")
-    if output is not None:
-        format_of(output, FORMATS, "forwarded filters")
-        require_writable(output)
+    require_tables(output, of="forwarded filters")
     under = Schema.load(schema)
-    statistics = None
-    if events:
-        with err.status("looking at past events"):
-            statistics = Statistics.from_events(EventFiles(events, ignore_unknown=True).sample(under, _SAMPLE))
+    statistics = statistics_of(events, under)
     rules = Rules.TABLE_1 | (Rules.LISTS if lists else 0) | (Rules.HULLS if hulls else 0)
     table = MergingTable(under, MergePolicy(imt, rules, every=None), statistics, prefix="merger:")
     with err.status(f"reading {subscriptions}"):

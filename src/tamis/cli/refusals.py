@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tamis.cli.paths import Format
 from tamis.cli.tables import write_table
 from tamis.cli.terminal import warn
 from tamis.errors import FilterError, TamisError
-
-FORMATS = (Format.JSON_LINES, Format.CSV, Format.PARQUET)
 
 _TOLD = 10
 

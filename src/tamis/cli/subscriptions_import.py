@@ -13,12 +13,11 @@ import typer
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.operators import OperatorsOption, separate
 from tamis.cli.options import RefusedOption
-from tamis.cli.paths import format_of, require_writable
 from tamis.cli.refusals import Refusal, report
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
 from tamis.cli.subscriptions_tickets import TicketFile, ticket_file
-from tamis.cli.tables import FORMATS
+from tamis.cli.tables import require_tables
 from tamis.cli.terminal import err, progress_bar, remark
 from tamis.language import Signatures
 from tamis.schema import Schema
@@ -96,9 +95,7 @@ def subscriptions_import(
       1  imported, but some were refused
       2  not done
     """
-    if refused_to is not None:
-        format_of(refused_to, FORMATS, "refused subscriptions")
-        require_writable(refused_to)
+    require_tables(refused_to, of="refused subscriptions")
     with opened_store(state, store) as opened:
         from tamis.service.offering import Offering
 

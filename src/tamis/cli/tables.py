@@ -15,10 +15,18 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from tamis.cli.paths import STREAM, Format, format_of
+from tamis.cli.paths import STREAM, Format, format_of, require_writable
 from tamis.schema.binary import write_base64
 
 FORMATS = (Format.JSON_LINES, Format.CSV, Format.PARQUET)
+
+
+def require_tables(*paths: Path | None, of: str = "this output") -> None:
+    """Complains now of a path that no table can be written to, rather than after the work is done."""
+    for path in paths:
+        if path is not None and path != STREAM:
+            format_of(path, FORMATS, of)
+            require_writable(path)
 
 
 class TableWriter(Protocol):

@@ -14,10 +14,9 @@ from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED
 from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import BatchRowsOption, DeadLettersOption, IgnoreUnknownOption, RefusedOption
-from tamis.cli.paths import format_of, require_writable
 from tamis.cli.refusals import Refusal, report
 from tamis.cli.subscriptions import read_subscriptions
-from tamis.cli.tables import FORMATS
+from tamis.cli.tables import require_tables
 from tamis.cli.terminal import err, progress_bar, remark
 from tamis.errors import FilterError
 from tamis.language import Signatures, bind
@@ -58,10 +57,7 @@ def validate(
       1  some events or subscriptions are not
       2  the schema or a file cannot be read
     """
-    for path in (dead_letters_to, refused_to):
-        if path is not None:
-            format_of(path, FORMATS, "this output")
-            require_writable(path)
+    require_tables(dead_letters_to, refused_to)
     shape = Schema.load(schema)
     remark(f"schema: {len(shape.event_types)} event types, {len(shape.attributes) - 1} attributes")
     called = resolved_all(operators_of(operators) or (), shape)

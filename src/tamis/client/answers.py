@@ -84,6 +84,26 @@ class Published:
     refused: Sequence[Mapping[str, Any]]
     repeated: bool
 
+    @classmethod
+    def read(cls, form: Mapping[str, Any]) -> Published:
+        return cls(form["accepted"], form.get("refused", ()), form.get("repeated", False))
+
+
+class OwnedSubscription:
+    """A subscription as its owner sees it. `ticket` is the only proof of it: renewing and cancelling need it."""
+
+    def __init__(self, about: dict[str, Any]) -> None:
+        self.id: str = about["id"]
+        self.ticket: str = about.get("ticket", "")
+        self.filter: str = about["filter"]
+        self.expires = datetime.fromisoformat(about["expires"])
+        self.about = about
+
+    def renewed(self, answer: Mapping[str, Any]) -> datetime:
+        """It lasts until what the service says now."""
+        self.expires = datetime.fromisoformat(answer["expires"])
+        return self.expires
+
 
 def accepted(response: Response) -> Any:
     """The answer's content, if the service did what it was asked."""

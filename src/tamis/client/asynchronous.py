@@ -11,7 +11,7 @@ from typing import Any, Self
 import httpx
 
 from tamis.client import requests
-from tamis.client.answers import Content, Delivery, Notification, Published, accepted
+from tamis.client.answers import Content, Delivery, Notification, OwnedSubscription, Published, accepted
 from tamis.client.errors import ServiceUnreachable
 from tamis.client.event_stream import EventStream
 from tamis.client.live_table import LiveTable
@@ -49,8 +49,7 @@ class AsyncClient:
 
         A repeat with the same `key` publishes nothing twice; without one, a key is made up for this call's own retries.
         """
-        answer = await self.send(requests.publish(events, key))
-        return Published(answer["accepted"], answer.get("refused", ()), answer.get("repeated", False))
+        return Published.read(await self.send(requests.publish(events, key)))
 
     async def schema(self) -> dict[str, Any]:
         """The schema that filters and events are held to."""
@@ -116,16 +115,12 @@ class AsyncClient:
         await self.close()
 
 
-class AsyncSubscription:
-    """A subscription as its owner sees it. `ticket` is the only proof of it: renewing and cancelling need it."""
+class AsyncSubscription(OwnedSubscription):
+    """A subscription as its owner sees it, whose methods are awaited."""
 
     def __init__(self, client: AsyncClient, about: dict[str, Any]) -> None:
+        super().__init__(about)
         self._client = client
-        self.id: str = about["id"]
-        self.ticket: str = about.get("ticket", "")
-        self.filter: str = about["filter"]
-        self.expires = datetime.fromisoformat(about["expires"])
-        self.about = about
 
     def notifications(self, cursor: str = "") -> AsyncIterator[Notification]:
         """Every notification after the cursor (of one seen before; empty: from the first), as they come, each once."""
@@ -158,9 +153,7 @@ class AsyncSubscription:
 
     async def renew(self, validity: timedelta | None = None) -> datetime:
         """Makes it last anew from now on; returns until when."""
-        answer = await self._client.send(requests.renew(self.id, self.ticket, validity))
-        self.expires = datetime.fromisoformat(answer["expires"])
-        return self.expires
+        return self.renewed(await self._client.send(requests.renew(self.id, self.ticket, validity)))
 
     async def cancel(self) -> None:
         """Ends it: nothing published from now on matches it."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 import httpx
 
 from tamis.client import requests
-from tamis.client.answers import Content, Delivery, Notification, Published, accepted
+from tamis.client.answers import Content, Delivery, Notification, OwnedSubscription, Published, accepted
 from tamis.client.errors import ServiceUnreachable
 from tamis.client.event_stream import EventStream
 from tamis.client.live_table import LiveTable
@@ -49,8 +49,7 @@ class Client:
 
         A repeat with the same `key` publishes nothing twice; without one, a key is made up for this call's own retries.
         """
-        answer = self.send(requests.publish(events, key))
-        return Published(answer["accepted"], answer.get("refused", ()), answer.get("repeated", False))
+        return Published.read(self.send(requests.publish(events, key)))
 
     def schema(self) -> dict[str, Any]:
         """The schema that filters and events are held to."""
@@ -113,16 +112,12 @@ class Client:
         self.close()
 
 
-class Subscription:
-    """A subscription as its owner sees it. `ticket` is the only proof of it: renewing and cancelling need it."""
+class Subscription(OwnedSubscription):
+    """A subscription as its owner sees it, whose methods wait."""
 
     def __init__(self, client: Client, about: dict[str, Any]) -> None:
+        super().__init__(about)
         self._client = client
-        self.id: str = about["id"]
-        self.ticket: str = about.get("ticket", "")
-        self.filter: str = about["filter"]
-        self.expires = datetime.fromisoformat(about["expires"])
-        self.about = about
 
     def notifications(self, cursor: str = "") -> Iterator[Notification]:
         """Every notification after the cursor (of one seen before; empty: from the first), as they come, each once."""
@@ -155,9 +150,7 @@ class Subscription:
 
     def renew(self, validity: timedelta | None = None) -> datetime:
         """Makes it last anew from now on; returns until when."""
-        answer = self._client.send(requests.renew(self.id, self.ticket, validity))
-        self.expires = datetime.fromisoformat(answer["expires"])
-        return self.expires
+        return self.renewed(self._client.send(requests.renew(self.id, self.ticket, validity)))
 
     def cancel(self) -> None:
         """Ends it: nothing published from now on matches it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tamis.durable import replace_durably
 from tamis.engine import Index, Operators
 from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, PipelineError, TamisError
@@ -20,7 +21,6 @@ from tamis.pipeline.calling.ledger import Ledger
 from tamis.pipeline.compile import bind_frame, build, calling_part
 from tamis.pipeline.snapshot import Part, Snapshot
 from tamis.pipeline.subscriptions import require_columns
-from tamis.pipeline.table.durable import replace_durably
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.errors import PipelineError
 from tamis.pipeline.frames import kept_columns
+from tamis.pipeline.queries import require_stream, started
 from tamis.pipeline.sieved import sieved
 from tamis.pipeline.snapshot import Snapshot
 
@@ -44,8 +44,7 @@ def sift(
 
     `stream` writes from the workers, to any sink, and is what large batches want.
     """
-    if not events.isStreaming:
-        raise PipelineError("these events are no stream: use pipeline.match, or read them with stream=True")
+    require_stream(events, "pipeline.match")
     kept = kept_columns(events, keep, [])
 
     def run(batch: DataFrame, number: int) -> None:
@@ -66,5 +65,4 @@ def sift(
         )
         sink(answer.toArrow(), number)
 
-    writer = events.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
-    return (writer if name is None else writer.queryName(name)).start()
+    return started(events, run, checkpoint, name=name)

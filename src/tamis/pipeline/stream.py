@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,7 @@ from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS, chosen
 from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
 from tamis.pipeline.match import exploded
 from tamis.pipeline.notifications import EVENT_KEY, with_event_key, with_notification
+from tamis.pipeline.queries import require_stream, started
 from tamis.pipeline.sieved import sieved
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.subscription_table import SubscriptionTable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    Sink = Callable[[DataFrame, int], object]
+    from tamis.pipeline.queries import Sink
 
 # For the query's own session, a copy of the user's: a micro-batch has nothing to adapt, and is gone before compression
 # pays. Together these are a fifth of a small batch's time.
@@ -62,8 +63,7 @@ def stream(
     what Spark's own takes, such as `{"processingTime": "1 second"}` or `{"availableNow": True}`. `operators` and
     `bindings`: see `match`.
     """
-    if not events.isStreaming:
-        raise PipelineError("these events are no stream: use pipeline.match, or read them with stream=True")
+    require_stream(events, "pipeline.match")
     source = opened_source(subscriptions, operators)
     fixed = None if isinstance(source, SubscriptionTable) else snapshot_of(source, events.sparkSession, folder)
     kept = _kept(events.columns, source.schema, json, keep)
@@ -98,12 +98,7 @@ def stream(
         finally:
             answer.unpersist()
 
-    writer = events.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
-    if name is not None:
-        writer = writer.queryName(name)
-    if trigger is not None:
-        writer = writer.trigger(**trigger)
-    return writer.start()
+    return started(events, run, checkpoint, trigger=trigger, name=name)
 
 
 def _kept(columns: Sequence[str], schema: Schema, json: str | None, keep: Sequence[str] | None) -> list[str]:

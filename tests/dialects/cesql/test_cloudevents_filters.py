@@ -14,18 +14,10 @@ import tamis
 from tamis.dialects.cloudevents_filters import CloudEventsFilterError, CloudEventsFilters
 from tamis.language import Limits
 from tamis.service.serving_schema import serving_schema
+from tests.dialects.cesql.cases import SOLD
 
 SCHEMA = serving_schema(None)
-EVENT = {
-    "specversion": "1.0",
-    "id": "42",
-    "source": "/shop/3",
-    "type": "com.shop.sold",
-    "subject": "oak desk",
-    "time": "2024-05-01T10:00:00Z",
-    "hops": 3,
-    "urgent": True,
-}
+EVENT = SOLD | {"time": "2024-05-01T10:00:00Z"}
 
 
 def holds(*filters: dict[str, Any]) -> bool:

@@ -7,18 +7,9 @@ import pytest
 from tamis.dialects.cesql import Value, evaluate, holds, parse
 from tamis.dialects.cesql.values import LARGEST, SMALLEST
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, PatternError
+from tests.dialects.cesql.cases import SOLD
 
-EVENT = {
-    "specversion": "1.0",
-    "id": "42",
-    "source": "/shop/3",
-    "type": "com.shop.sold",
-    "subject": "oak desk",
-    "hops": 3,
-    "urgent": True,
-    "word": "TRUE",
-    "nothing": None,
-}
+EVENT = SOLD | {"word": "TRUE", "nothing": None}
 
 
 def value(expression: str) -> Value:

@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 
 from tests.service.console.conftest import Complaints, Opening, Running
 from tests.service.console.fake_state import TICKET
+from tests.service.console.suggesting import editor_that_knows
 
 UNDERLINED = """() => {
     const mark = document.querySelector('.filter-layer .fault');
@@ -78,12 +79,7 @@ def test_a_valid_filter_shows_how_it_is_read_and_a_mended_one_loses_its_underlin
 def test_names_operators_and_values_are_suggested_from_the_schema(
     open_console: Opening, complaints: Complaints
 ) -> None:
-    complaints.expected = {422}
-    page = open_console("#/editor")
-    field = page.get_by_label("Filter", exact=True)
-    options = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
-    with page.expect_response("**/v1/schema"):
-        page.reload()
+    page, field, options = editor_that_knows("schema", open_console, complaints)
     field.press_sequentially("furn")
     expect(options.first).to_contain_text("furniture_category")
     field.press("Enter")

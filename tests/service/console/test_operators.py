@@ -16,6 +16,7 @@ from tamis.service.matching import Fared
 from tests.service.api.server import PlayedPipeline, make_service
 from tests.service.city import CITY, OPERATORS, shot
 from tests.service.console.conftest import Complaints, Opening, Running, opened_page, served
+from tests.service.console.suggesting import editor_that_knows
 
 CROWD = "loc_in('Bronx') AND mob_pattern(?people) AND ?people > 3"
 
@@ -51,12 +52,7 @@ def test_a_service_without_operators_says_how_to_have_some(open_console: Opening
 def test_operators_their_arguments_and_their_variables_are_suggested(
     open_console: Opening, complaints: Complaints
 ) -> None:
-    complaints.expected = {422}
-    page = open_console("#/editor")
-    field = page.get_by_label("Filter", exact=True)
-    options = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
-    with page.expect_response("**/v1/operators"):
-        page.reload()
+    _, field, options = editor_that_knows("operators", open_console, complaints)
     field.press_sequentially("loc")
     expect(options).to_have_text(["loc_in(place"])
     field.press("Enter")

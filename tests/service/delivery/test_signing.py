@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import secrets
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.service.delivery.signing import SecretError, new_secret, signed_headers
+from tamis.service.delivery.signing import SecretError, signed_headers
+
+
+def new_secret() -> str:
+    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:

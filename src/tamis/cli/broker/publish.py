@@ -58,7 +58,8 @@ def publish(
       2  not done
     """
     access = access_of(token, certificate, key, authority)
-    from tamis.broker.client import BrokerClient, BrokerRefusal
+    from tamis.broker.calling import BrokerRefusal
+    from tamis.broker.client import BrokerClient
 
     under, taken, refused = Schema.load(schema), 0, 0
     with BrokerClient(at, name, access) as client, dead_letters(dead_letters_to) as dead:

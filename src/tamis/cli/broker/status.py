@@ -36,7 +36,7 @@ def status(
       tamis broker status --at broker:7070 --token-file token --tls-ca ca.pem --json
     """
     access = access_of(token, certificate, key, authority)
-    from tamis.broker.client import ask_status
+    from tamis.broker.calling import ask_status
 
     told = ask_status(at, access)
     if as_json:

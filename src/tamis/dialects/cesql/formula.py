@@ -70,20 +70,21 @@ UNKNOWN: Final = Unknown()
 
 def both(*items: Formula) -> Formula:
     """All of them hold."""
-    flat = [part for item in items for part in (item.items if isinstance(item, Both) else (item,))]
-    kept = tuple(dict.fromkeys(part for part in flat if part != ALWAYS))
-    if NEVER in kept:
-        return NEVER
-    return Both(kept, sum(map(size, kept))) if len(kept) > 1 else kept[0] if kept else ALWAYS
+    return _junction(Both, items, ALWAYS, NEVER)
 
 
 def either(*items: Formula) -> Formula:
     """Some of them holds."""
-    flat = [part for item in items for part in (item.items if isinstance(item, Either) else (item,))]
-    kept = tuple(dict.fromkeys(part for part in flat if part != NEVER))
-    if ALWAYS in kept:
-        return ALWAYS
-    return Either(kept, sum(map(size, kept))) if len(kept) > 1 else kept[0] if kept else NEVER
+    return _junction(Either, items, NEVER, ALWAYS)
+
+
+def _junction(kind: type[Both | Either], items: tuple[Formula, ...], idle: Fixed, decisive: Fixed) -> Formula:
+    """Flat, each item once, without those that say nothing; one that decides it alone is all that is left."""
+    flat = [part for item in items for part in (item.items if isinstance(item, kind) else (item,))]
+    kept = tuple(dict.fromkeys(part for part in flat if part != idle))
+    if decisive in kept:
+        return decisive
+    return kind(kept, sum(map(size, kept))) if len(kept) > 1 else kept[0] if kept else idle
 
 
 def size(formula: Formula) -> int:

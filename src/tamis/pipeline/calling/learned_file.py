@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from tamis.durable import replace_durably
 from tamis.errors import IndexFileError
 from tamis.operators.lessons import COUNTS, Seen
-from tamis.pipeline.table.durable import replace_durably
 
 LEARNED = "learned.arrow"
 

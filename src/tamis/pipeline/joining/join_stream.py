@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import PipelineError
 from tamis.pipeline.frames import REASON, VIOLATIONS
 from tamis.pipeline.indexes import Subscribed
 from tamis.pipeline.joining.join import PARTS, answers, cells_of, rows_of
 from tamis.pipeline.joining.packing import ORDER
+from tamis.pipeline.queries import require_stream, started
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    Sink = Callable[[DataFrame, int], object]
+    from tamis.pipeline.queries import Sink
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -46,8 +46,7 @@ def join_stream(
     with the same events and the same version of the subscriptions, and gives the same `notification`s. The other
     arguments are those of `join`, and `trigger` and `name` Spark's own.
     """
-    if not events.isStreaming:
-        raise PipelineError("these events are no stream: use pipeline.join, or read them with stream=True")
+    require_stream(events, "pipeline.join")
     told = answers(
         events, subscriptions, order=order, json=json, ignore_unknown=ignore_unknown, lateness=lateness, time=time,
         parts=parts, folder=folder,
@@ -66,13 +65,8 @@ def join_stream(
         finally:
             packed.unpersist()
 
-    writer = told.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
-    if name is not None:
-        writer = writer.queryName(name)
-    if trigger is not None:
-        writer = writer.trigger(**trigger)
     with _partitions(events.sparkSession, len(cells_of(subscriptions, events, parts, folder))):
-        return writer.start()
+        return started(told, run, checkpoint, trigger=trigger, name=name)
 
 
 @contextmanager

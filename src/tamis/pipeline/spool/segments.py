@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
+from tamis.durable import flush
 from tamis.pipeline.spool.errors import SpoolDamaged
 
 SEGMENT: Final = ".spool"
@@ -122,7 +123,7 @@ def create_segment(folder: Path, header: SegmentHeader) -> Path:
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
-    sync_folder(folder)
+    flush(folder)
     return path
 
 
@@ -132,12 +133,3 @@ def remove_segment(folder: Path, first: int) -> None:
     path.unlink(missing_ok=True)
     path.with_suffix(INDEX).unlink(missing_ok=True)
     path.with_suffix(KEYS).unlink(missing_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable; those of files come with no file's own fsync."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from tamis.pipeline.spool.segments import read_segment_header, remove_segment, segment_path, segments, sync_folder
+from tamis.durable import flush
+from tamis.pipeline.spool.segments import read_segment_header, remove_segment, segment_path, segments
 
 
 def sweep(folder: str | Path, before: datetime, processed: int) -> int:
@@ -26,5 +27,5 @@ def sweep(folder: str | Path, before: datetime, processed: int) -> int:
         remove_segment(folder, firsts[kept])
         kept += 1
     if kept:
-        sync_folder(folder)
+        flush(folder)
     return firsts[kept] - firsts[0] if firsts else 0

@@ -16,6 +16,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from tamis.durable import flush
 from tamis.pipeline.spool.errors import SpoolDamaged, SpoolError
 from tamis.pipeline.spool.frames import FrameHeader, to_payload
 from tamis.pipeline.spool.keys import Keyed, RememberedKeys, load_keys, save_keys
@@ -31,7 +32,6 @@ from tamis.pipeline.spool.segments import (
     read_segment_header,
     segment_path,
     segments,
-    sync_folder,
 )
 
 LOCK: Final = "lock"
@@ -130,7 +130,7 @@ class Tail:
             if mark is not None:
                 raise SpoolDamaged(segment_path(self._folder, mark.segment).name, 0, "the segment is missing")
             create_segment(self._folder, SegmentHeader(secrets.token_bytes(16), 0, microseconds()))
-            sync_folder(self._folder.parent)
+            flush(self._folder.parent)
             firsts = [0]
         self._segment = firsts[-1]
         path = segment_path(self._folder, self._segment)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tamis.durable import replace_durably
 from tamis.engine import Index
 from tamis.errors import IndexFileError
-from tamis.pipeline.table.durable import replace_durably
 
 # A row without a filter removes its id; removals come before additions, so a replaced subscription has one row of each.
 _COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("filter", pa.string())])

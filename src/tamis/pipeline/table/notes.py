@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tamis.pipeline.table.durable import create_durably, flush_folder
+from tamis.durable import create_durably, flush
 
 
 class Notes:
@@ -22,7 +22,7 @@ class Notes:
         folder = self._folder / stream
         if not folder.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            flush_folder(self._folder)
+            flush(self._folder)
         path = folder / str(batch)
         if not create_durably(path, str(version).encode()):
             version = int(path.read_bytes())

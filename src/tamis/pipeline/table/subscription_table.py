@@ -25,7 +25,7 @@ from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.subscriptions import listed
 from tamis.pipeline.table.batch_versions import LOCK, NOTES, version_for
 from tamis.pipeline.table.changes import apply_change, write_change
-from tamis.pipeline.table.durable import locked
+from tamis.pipeline.table.locks import locked
 from tamis.pipeline.table.notes import Notes
 from tamis.pipeline.table.versions import CURRENT, Newest, Versions
 

@@ -11,9 +11,9 @@ from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
+from tamis.durable import flush, replace_durably
 from tamis.errors import IndexFileError
 from tamis.pipeline.snapshot import Part
-from tamis.pipeline.table.durable import flush_folder, replace_durably
 
 FORMAT = 1
 CURRENT = "current.json"
@@ -62,7 +62,7 @@ class Versions:
 
     def publish(self, newest: Newest) -> None:
         """From here on this is the newest version; all its files are on disk."""
-        flush_folder(self.folder)
+        flush(self.folder)
         content = {"format": FORMAT, **asdict(newest)}
         replace_durably(self.folder / CURRENT, json.dumps(content).encode())
 

@@ -12,7 +12,8 @@ from tamis.broker.access import Access
 from tamis.broker.broker import Broker, merging_of
 from tamis.broker.broker import BrokerSettings as Routing
 from tamis.broker.broker_thread import BrokerThread
-from tamis.broker.client import BrokerAway, BrokerClient, BrokerRefusal
+from tamis.broker.calling import BrokerAway, BrokerRefusal
+from tamis.broker.client import BrokerClient
 from tamis.broker.outbox import Bound
 from tamis.broker.store import BrokerStore
 from tamis.pipeline.spool import SpoolReader

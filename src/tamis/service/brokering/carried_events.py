@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.broker.client import Delivered
+from tamis.broker.delivered import Delivered
 from tamis.schema import Schema
 from tamis.service.api.publishing.arrow_rows import row_text
 

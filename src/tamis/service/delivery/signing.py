@@ -5,23 +5,16 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-import secrets
 from typing import Final
 
 from tamis.errors import TamisError
 
 PREFIX: Final = "whsec_"
 _SHORTEST, _LONGEST = 24, 64
-_NEW: Final = 32
 
 
 class SecretError(TamisError):
     """A text that is no webhook secret."""
-
-
-def new_secret() -> str:
-    """A secret for one subscription's webhook."""
-    return PREFIX + base64.b64encode(secrets.token_bytes(_NEW)).decode()
 
 
 def secret_bytes(secret: str) -> bytes:

@@ -6,14 +6,13 @@ Spark's checkpoint is safe against the death of a process, not against that of t
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tamis.pipeline.table.durable import flush_folder, replace_durably
+from tamis.durable import flush, replace_durably
 
 _STREAM: Final = "stream.json"
 _METADATA: Final = "metadata"
@@ -58,7 +57,7 @@ class Checkpoint:
             folder.mkdir(parents=True, exist_ok=True)
             told = {"stream": uuid.uuid4().hex, "first": head_batch}
             replace_durably(note, json.dumps(told).encode())
-            flush_folder(folder.parent)
+            flush(folder.parent)
         noted = json.loads(note.read_bytes())
         self.stream: str = noted["stream"]
         self.first: int = noted["first"]
@@ -66,11 +65,11 @@ class Checkpoint:
     def secure(self, batch: int) -> None:
         """Makes the plan of a batch survive a crash of the machine."""
         if not self._secured:
-            _flush(self.folder / _METADATA)
-            flush_folder(self.folder)
+            flush(self.folder / _METADATA)
+            flush(self.folder)
             self._secured = True
-        _flush(self._offsets / str(batch))
-        flush_folder(self._offsets)
+        flush(self._offsets / str(batch))
+        flush(self._offsets)
 
     def end(self, batch: int) -> str:
         """Where a batch ends, in Spark's own words."""
@@ -105,14 +104,6 @@ class Checkpoint:
             for path in (self.folder / name).glob("*"):
                 if not (begun and path.name.isdecimal() and _whole(path)):
                     path.unlink()
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _whole(path: Path) -> bool:

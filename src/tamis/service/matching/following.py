@@ -13,6 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from tamis.durable import replace_durably
 from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, OperatorError, TamisError
 from tamis.operators.health import Tally
@@ -20,7 +21,6 @@ from tamis.operators.lessons import Seen
 from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.calling.learned_file import LEARNED, read_learned
 from tamis.pipeline.snapshot import Snapshot
-from tamis.pipeline.table.durable import replace_durably
 from tamis.schema import Schema
 from tamis.service.matching.faring import Fared
 from tamis.service.matching.joining import TABLES, tables_filter

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from tamis.pipeline.table.durable import replace_durably
+from tamis.durable import replace_durably
 
 _PR_SET_PDEATHSIG: Final = 1
 _POLL: Final = 0.02

@@ -1,12 +1,9 @@
-"""Small files that are there whole or not at all, also after a crash."""
+"""What survives a crash: files and folders that are flushed, and small files that are there whole or not at all."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -14,7 +11,7 @@ def replace_durably(path: Path, content: bytes) -> None:
     """Writes or overwrites a file: whoever reads it sees the old content or the new, never a part."""
     temporary = _written(path, content)
     temporary.replace(path)
-    flush_folder(path.parent)
+    flush(path.parent)
 
 
 def create_durably(path: Path, content: bytes) -> bool:
@@ -26,25 +23,17 @@ def create_durably(path: Path, content: bytes) -> bool:
         return False
     finally:
         temporary.unlink()
-    flush_folder(path.parent)
+    flush(path.parent)
     return True
 
 
-def flush_folder(folder: Path) -> None:
-    """Makes the names in a folder survive a crash."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def flush(path: Path) -> None:
+    """Makes a file's content, or the names in a folder, survive a crash: no file's own flush keeps its name."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Holds the lock of that name against other threads and processes; the system frees it if this one dies."""
-    with path.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _written(path: Path, content: bytes) -> Path:
