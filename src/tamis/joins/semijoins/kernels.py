@@ -16,7 +16,8 @@ from tamis.joins.kernels import LEAST_ITEM, PLACES, Ordered, find, following, is
 from tamis.joins.ranges import Floats, Integers
 from tamis.joins.sending.kernels import NUMBERS, SENT, TUPLES, begin, put_number, put_tuple, take_back
 from tamis.joins.skylines.kernels import Gaps, cluster_based, joining_tuples, minimum_area, values_of_key
-from tamis.joins.stabbing.kernels import Stabbing, between, first_above, first_from, maybe_between, reaching
+from tamis.joins.stabbing.kernels import Stabbing, between, maybe_between, reaching
+from tamis.matching.searching import first_above, first_from
 
 TUP, CLU, CLU_PLUS, SUB = range(4)
 _POINTS, _SKYLINE, _EXPOSED, _DROPPED, _SEMIJOINS = 2, 3, 4, 5, 6
