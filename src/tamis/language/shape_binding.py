@@ -30,7 +30,7 @@ class Readable(Protocol):
 Made = TypeVar("Made", bound=Readable)
 
 
-class Binding(ABC, Generic[Made]):
+class ShapeBinding(ABC, Generic[Made]):
     """One chunk of texts, whose first is row `first` of the whole. Every row is put, or bound alone, exactly once."""
 
     def __init__(

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language.batches import chunks, kept
-from tamis.language.binding import Binding, Rows
 from tamis.language.called_form import CalledFilter, bound_form
 from tamis.language.columns import Column
 from tamis.language.cutting import Cutting, is_proper
@@ -20,6 +19,7 @@ from tamis.language.few import cut_one, read_value
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
 from tamis.language.parsing import parse
+from tamis.language.shape_binding import Rows, ShapeBinding
 from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.templates import TEMPLATES, Template
 from tamis.language.terms import terms_of
@@ -89,7 +89,7 @@ def bind(
     return bound
 
 
-class _Binding(Binding[Template]):
+class _Binding(ShapeBinding[Template]):
     """Filters of one chunk of texts, those of rare shapes by their terms."""
 
     def __init__(self, bound: Bound, first: int, schema: Schema, limits: Limits, operators: Signatures) -> None:

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language.batches import chunks
-from tamis.language.binding import Binding, Rows
 from tamis.language.columns import Column
 from tamis.language.cutting import Cutting, is_proper
 from tamis.language.dialect import WORDS
@@ -20,6 +19,7 @@ from tamis.language.joins.join import Join
 from tamis.language.joins.parsing import check_join, normal_join, parse_join
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
+from tamis.language.shape_binding import Rows, ShapeBinding
 from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.templates import NoSlot, Reading, Slotted, Span, TemplateCache, all_closed
 from tamis.schema import Schema
@@ -84,7 +84,7 @@ def bind_joins(
     return bound
 
 
-class _Binding(Binding[JoinTemplate]):
+class _Binding(ShapeBinding[JoinTemplate]):
     """Joins of one chunk of texts."""
 
     def __init__(self, bound: BoundJoins, first: int, schema: Schema, limits: Limits) -> None:
