@@ -18,7 +18,7 @@ from tamis.routing.diagrams import DiagramRows
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing import CoveringTable
-from tamis.routing.standing.rows import Related
+from tamis.routing.standing.related import Related
 from tamis.routing.standing.rows import Rows as Buckets
 from tamis.routing.standing.table import RootRows
 

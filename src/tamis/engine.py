@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.durable import flush
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
-from tamis.joins.client import Delta
+from tamis.joins.client import ContentChange
 from tamis.joins.explanation import JoinExplanation, explain_join
 from tamis.joins.result_changes import ResultChanges
 from tamis.joins.saved import open_joins, save_joins
@@ -82,7 +82,7 @@ class JoinChanges:
     refused: list[Violation]
 
     @property
-    def by_subscription(self) -> dict[str, Delta]:
+    def by_subscription(self) -> dict[str, ContentChange]:
         """How the content of each affected subscription changed, by id."""
         return self.results.by_subscription
 

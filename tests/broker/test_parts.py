@@ -17,7 +17,7 @@ from tamis.broker.bulk import put_back, take_out
 from tamis.broker.carrying import pack, published, read_events, unpack, write_events
 from tamis.broker.encoding import MessageError, decode, encode
 from tamis.broker.messages import Active, Alter, Ask, Batch, FilterChange, Hello, Leave, Message, Table, Taken
-from tamis.broker.outbox import Bound, Outbox
+from tamis.broker.outbox import Outbox, QueueBound
 from tamis.broker.seen import WINDOW, Seen
 from tamis.broker.settling import Asked, Settling
 from tamis.broker.store import BrokerStore, BrokerStoreError
@@ -129,12 +129,12 @@ def _parts(links: object) -> int:
     return len(found)
 
 
-def _outbox(bound: Bound) -> Outbox:
+def _outbox(bound: QueueBound) -> Outbox:
     return Outbox("link:x", BrokerStore.open(None, "x"), bound, (0, 0, 0, 0, 0))
 
 
 def test_a_queue_sends_a_window_and_goes_on_when_it_is_acknowledged() -> None:
-    outbox = _outbox(Bound())
+    outbox = _outbox(QueueBound())
     for _ in range(100):
         outbox.put(2, lambda position: str(position).encode())
     sent = [int(body) for body in outbox.next()[1]]
@@ -150,8 +150,8 @@ def test_a_queue_sends_a_window_and_goes_on_when_it_is_acknowledged() -> None:
 
 
 def test_a_full_queue_blocks_or_drops_the_oldest_into_dead_letters() -> None:
-    blocking = _outbox(Bound(events=4))
-    dropping = _outbox(Bound(events=4, overflow="drop"))
+    blocking = _outbox(QueueBound(events=4))
+    dropping = _outbox(QueueBound(events=4, overflow="drop"))
     for outbox in (blocking, dropping):
         for _ in range(3):
             outbox.put(2, lambda position: str(position).encode())

@@ -9,7 +9,7 @@ import pytest
 
 import tamis
 from tamis.broker.broker import Broker, BrokerSettings
-from tamis.broker.outbox import Bound
+from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore
 from tamis.routing.merging import MergePolicy, Rules
 from tamis.testing.broker_network import BrokerNetwork, NetworkClient
@@ -105,7 +105,7 @@ def test_large_tables_and_changes_go_in_parts() -> None:
 
 
 def test_publishers_wait_while_a_queue_is_full_and_go_on_when_it_is_not() -> None:
-    network = _chain(settings=BrokerSettings(link_bound=Bound(events=4)))
+    network = _chain(settings=BrokerSettings(link_bound=QueueBound(events=4)))
     pub, sub = network.clients["pub"], network.clients["sub"]
     network.ask("sub", subscribe={"all": "TRUE"})
     network.run()
@@ -121,7 +121,7 @@ def test_publishers_wait_while_a_queue_is_full_and_go_on_when_it_is_not() -> Non
 
 
 def test_a_queue_that_drops_loses_the_oldest_and_counts_them() -> None:
-    network = _chain(2, BrokerSettings(link_bound=Bound(events=4, overflow="drop")))
+    network = _chain(2, BrokerSettings(link_bound=QueueBound(events=4, overflow="drop")))
     network.ask("sub", subscribe={"all": "TRUE"})
     network.run()
     network.cut("a", "b")

@@ -18,7 +18,7 @@ from tamis.broker.link import Link
 from tamis.broker.link_desk import LinkDesk
 from tamis.broker.link_payloads import LinkPayloads
 from tamis.broker.messages import Attach, Hello, Message, Refused
-from tamis.broker.outbox import Bound
+from tamis.broker.outbox import QueueBound
 from tamis.broker.seen import Seen
 from tamis.broker.settling import Asked, Sent, Settling
 from tamis.broker.store import BrokerStore
@@ -44,8 +44,8 @@ class BrokerSettings:
     policy: str = "covering"
     merging: MergePolicy = field(default_factory=merging_of)
     """When filters are merged, and how far; where they are."""
-    link_bound: Bound = field(default_factory=Bound)
-    client_bound: Bound = field(default_factory=lambda: Bound(overflow="drop"))
+    link_bound: QueueBound = field(default_factory=QueueBound)
+    client_bound: QueueBound = field(default_factory=lambda: QueueBound(overflow="drop"))
     answer_seconds: float = 10.0
     """A neighbour that has not applied a change by then is connected to anew, and told everything again."""
     table_part: int = 1 << 20

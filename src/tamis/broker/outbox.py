@@ -16,7 +16,7 @@ _KEPT_LETTERS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class QueueBound:
     """How much may wait for a hop, and what happens then: publishers wait, or the oldest becomes a dead letter."""
 
     events: int = 1_000_000
@@ -31,7 +31,7 @@ class Outbox:
     the store's next commit on.
     """
 
-    def __init__(self, hop: str, store: BrokerStore, bound: Bound, state: tuple[int, int, int, int, int]) -> None:
+    def __init__(self, hop: str, store: BrokerStore, bound: QueueBound, state: tuple[int, int, int, int, int]) -> None:
         self.hop = hop
         self.bound = bound
         self.last, self.acknowledged, self.messages, self.events, self.bytes = state

@@ -14,7 +14,7 @@ from tamis.broker.encoding import encode
 from tamis.broker.link_payloads import with_contents
 from tamis.broker.messages import Batch, Delivery
 from tamis.broker.observing import Observed
-from tamis.broker.outbox import Bound, Outbox
+from tamis.broker.outbox import Outbox, QueueBound
 from tamis.broker.seen import Seen
 from tamis.broker.sieve import Catch, Sieve
 from tamis.broker.store import BrokerStore
@@ -61,7 +61,7 @@ class Traffic:
 
     store: BrokerStore
     sieve: Sieve
-    bounds: Mapping[str, Bound]
+    bounds: Mapping[str, QueueBound]
     seen: Seen
     bulky: tuple[int, int] = (1 << 10, 1 << 18)
     """Values of so many bytes, at least and at most, go over a link once, and by their names from then on."""
@@ -189,5 +189,5 @@ class Traffic:
         self.outbox(catch.hop).put(count, message)
         self.stirred.add(catch.hop)
 
-    def _bound(self, hop: str) -> Bound:
+    def _bound(self, hop: str) -> QueueBound:
         return self.bounds[CLIENT if hop.startswith(CLIENT) else LINK]

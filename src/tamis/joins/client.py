@@ -80,7 +80,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class ContentChange:
     """How a subscription's content changed: results that came and went, as they are shown."""
 
     added: list[Shown]
@@ -128,7 +128,7 @@ class JoinClient:
         """The results as they are shown, in no particular order."""
         return [self._showing.show(rows) for rows in self._content.values()]
 
-    def apply(self, notes: Iterable[Note]) -> Delta:
+    def apply(self, notes: Iterable[Note]) -> ContentChange:
         """Takes messages in, and says what they changed."""
         for note in notes:
             # What is new first: then a row that is replaced is never missed by its partners.
@@ -136,7 +136,7 @@ class JoinClient:
                 self._apply(note.sequence, part)
         return self._delta()
 
-    def resync(self, snapshot: Snapshot) -> Delta:
+    def resync(self, snapshot: Snapshot) -> ContentChange:
         """Starts anew from what the server says; what differs from before is told as a change."""
         for result in list(self._content):
             self._remove(result)
@@ -187,7 +187,7 @@ class JoinClient:
         self._before.setdefault(result, self._content[result])
         del self._content[result]
 
-    def _delta(self) -> Delta:
+    def _delta(self) -> ContentChange:
         added, removed = [], []
         for result, before in self._before.items():
             now = self._content.get(result)
@@ -197,4 +197,4 @@ class JoinClient:
                 if now is not None:
                     added.append(self._showing.show(now))
         self._before = {}
-        return Delta(added, removed)
+        return ContentChange(added, removed)

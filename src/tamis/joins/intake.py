@@ -8,22 +8,22 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tamis.joins.arrivals import Arrivals, equal_rows, in_order, language_values, no_rows, own_rows
 from tamis.joins.coding import Coding
 from tamis.joins.kept import KeptRows
 from tamis.joins.layout import NO_COLUMN, Layout
 from tamis.joins.naive import Identity, Values
-from tamis.joins.ranges import Floats, Integers, Mask
+from tamis.joins.ranges import Floats, Integers
+from tamis.joins.table_state import TableState
 from tamis.joins.tables import NO_ROW, Changes, TableRows
 from tamis.matching.naive import event_values
-from tamis.schema import EVENT_TYPE, OPERATION, Schema, Table
-from tamis.schema.tables import DELETE, INSERT, UPDATE
+from tamis.schema import Schema
+from tamis.schema.tables import DELETE
 
 _SPARE_CODES = 1 << 18
 
@@ -54,70 +54,14 @@ class TableRecord:
     latest: int | None
 
 
-@dataclass(slots=True)
-class _TableState:
-    """The rows of one table by identity, the one that changed last at the end, with their numbers."""
-
-    table: Table
-    rows: OrderedDict[Identity, int] = field(default_factory=OrderedDict)
-    arrived: int = 0
-    latest: int | None = None
-    times: dict[int, int] = field(default_factory=dict)
-    by_time: list[tuple[int, int, Identity]] = field(default_factory=list)
-
-    def refusal(self, operation: str | None, identity: Identity, time: int | None) -> str:
-        name, shown = self.table.name, repr(identity[0] if len(identity) == 1 else identity)
-        if operation == INSERT and identity in self.rows:
-            return f"{name} has a row with the key {shown} already; update it, or leave the operation out"
-        if operation in (UPDATE, DELETE) and identity not in self.rows:
-            return f"{name} has no row with the key {shown} to {operation}"
-        if operation != DELETE and self.is_late(time):
-            return f"the row is too late for {name}: it would have gone before it came"
-        return ""
-
-    def is_late(self, time: int | None) -> bool:
-        window = self.table.retention.window
-        return window is not None and time is not None and self.latest is not None and time <= self.latest - window
-
-    def put(self, identity: Identity, number: int, time: int | None) -> int:
-        """Puts a row; the number of the one it replaces."""
-        self.arrived += 1
-        old = self.rows.pop(identity, NO_ROW)
-        self.rows[identity] = number
-        if time is not None:
-            self.latest = time if self.latest is None else max(self.latest, time)
-            self.times[number] = time
-            self.times.pop(old, None)
-            heapq.heappush(self.by_time, (time, number, identity))
-        return old
-
-    def delete(self, identity: Identity) -> int:
-        number = self.rows.pop(identity)
-        self.times.pop(number, None)
-        return number
-
-    def expired(self) -> list[int]:
-        """Takes out what retention does not keep."""
-        gone: list[int] = []
-        count = self.table.retention.count
-        while count is not None and len(self.rows) > count:
-            gone.append(self.rows.popitem(last=False)[1])
-        while self.by_time and self.is_late(self.by_time[0][0]):
-            time, number, identity = heapq.heappop(self.by_time)
-            # A row that was replaced, or a number that another row has by now, is not meant.
-            if self.rows.get(identity) == number and self.times.get(number) == time:
-                gone.append(self.delete(identity))
-        return gone
-
-
 class Intake:
     """The tables of a schema as they are now. Rows that went can be read until the next batch is taken."""
 
     def __init__(self, schema: Schema, coding: Coding) -> None:
         self._schema = schema
         self._coding = coding
-        self._tables = {name: _TableState(table) for name, table in schema.tables.items()}
-        self._kept = {name: KeptRows(_nothing(name, schema)) for name in schema.tables}
+        self._tables = {name: TableState(table) for name, table in schema.tables.items()}
+        self._kept = {name: KeptRows(no_rows(name, schema)) for name in schema.tables}
         self._identities: dict[str, dict[int, Identity]] = {name: {} for name in schema.tables}
         self._read: dict[tuple[str, int], Values] = {}
         self._gone: dict[str, list[int]] = {}
@@ -158,12 +102,12 @@ class Intake:
     def take(self, batch: pa.RecordBatch, layout: Layout, rows: Sequence[TableRows]) -> Taken:
         """Makes the changes of a canonical batch that satisfies the schema; new rows are in `rows` afterwards."""
         self._forget()
-        order = _order(batch, self._schema)
+        order = in_order(batch, self._schema)
         changed = dict.fromkeys(owner for owner, _ in order if owner is not None)
-        arrivals = {
-            name: self._arrivals(name, batch, [event for event, (owner, _) in enumerate(order) if owner == name])
-            for name in changed
-        }
+        arrivals = {}
+        for name in changed:
+            events = [event for event, (owner, _) in enumerate(order) if owner == name]
+            arrivals[name] = Arrivals.of(name, batch, events, self._schema)
         for name, arrival in arrivals.items():
             # Deletes have rows too, which are given back at once.
             numbers = rows[layout.numbers[name]].put(*self.encode(name, arrival.own, layout))
@@ -215,7 +159,7 @@ class Intake:
         old, new = np.array(pairs, np.int64).reshape(-1, 2).T
         if not pairs:
             return old, new
-        equal = _equal(self.rows(name, old), self.rows(name, new))
+        equal = equal_rows(self.rows(name, old), self.rows(name, new))
         return old[equal], new[equal]
 
     def _forget(self) -> None:
@@ -247,16 +191,16 @@ class Intake:
 
     def restore(self, name: str, record: TableRecord) -> None:
         """Makes an empty table what it was when it was recorded; `reload` has to follow."""
-        table, rows = self._schema.tables[name], _own(record.rows, name, self._schema)
+        table, rows = self._schema.tables[name], own_rows(record.rows, name, self._schema)
         numbers = np.arange(rows.num_rows)
-        state = self._tables[name] = _TableState(table, arrived=record.arrived, latest=record.latest)
+        state = self._tables[name] = TableState(table, arrived=record.arrived, latest=record.latest)
         if record.arrivals is None:
-            identities: list[Identity] = list(zip(*_language(rows, table.key), strict=True))
+            identities: list[Identity] = list(zip(*language_values(rows, table.key), strict=True))
         else:
             identities = [(arrival,) for arrival in record.arrivals]
         state.rows = OrderedDict(zip(identities, numbers.tolist(), strict=True))
         if table.retention.by is not None:
-            (times,) = _language(rows, (table.retention.by,))
+            (times,) = language_values(rows, (table.retention.by,))
             state.times = dict(enumerate(times))
         self._identities[name] = dict(enumerate(identities))
         self._kept[name].put(numbers, rows)
@@ -278,7 +222,7 @@ class Intake:
         for name, state in self._tables.items():
             own = self.rows(name, self.numbers(name))
             numbers = rows[layout.numbers[name]].put(*self.encode(name, own, layout))
-            self._kept[name] = KeptRows(_nothing(name, self._schema))
+            self._kept[name] = KeptRows(no_rows(name, self._schema))
             self._kept[name].put(numbers, own)
             fresh = numbers.tolist()
             moved[name] = dict(zip(state.rows.values(), fresh, strict=True))
@@ -293,84 +237,8 @@ class Intake:
             heapq.heapify(state.by_time)
         return moved
 
-    def _arrivals(self, name: str, batch: pa.RecordBatch, events: list[int]) -> _Arrivals:
-        table = self._schema.tables[name]
-        own = _own(batch, name, self._schema).take(pa.array(events, pa.int64()))
-        keys = _language(own, table.key)
-        by = table.retention.by
-        return _Arrivals(own, list(zip(*keys, strict=True)), _language(own, (by,))[0] if by is not None else [])
-
     def _join_keys(self, own: pa.RecordBatch, attributes: tuple[str, ...]) -> Integers:
         """Codes of what rows join by: the same for the same values, on both sides of an edge."""
         known = self._joined.setdefault(attributes, {})
         listed = zip(*(own.column(name).to_pylist() for name in attributes), strict=True)
         return np.array([known.setdefault(values, len(known)) for values in listed], np.int64)
-
-
-@dataclass(slots=True)
-class _Arrivals:
-    """The events of one table in a batch, read one after the other: as rows, whose `numbers` may turn out unused.
-
-    `identities` is empty where the table has no key, `times` where no window asks for them.
-    """
-
-    own: pa.RecordBatch
-    identities: list[Identity]
-    times: list[int]
-    numbers: list[int] = field(default_factory=list)
-    unused: list[int] = field(default_factory=list)
-    at: int = 0
-
-    def next(self) -> int:
-        self.at += 1
-        return self.at - 1
-
-    def identity(self, place: int, arrived: int) -> Identity:
-        return self.identities[place] if self.identities else (arrived,)
-
-    def time(self, place: int) -> int | None:
-        return self.times[place] if self.times else None
-
-
-def _order(batch: pa.RecordBatch, schema: Schema) -> list[tuple[str | None, str | None]]:
-    """The table and the operation of each event; no table for an event that is a row of none."""
-    count = batch.num_rows
-    operations = batch.column(OPERATION).to_pylist() if OPERATION in batch.schema.names else [None] * count
-    default = [schema.default_event_type]
-    types = batch.column(EVENT_TYPE).to_pylist() if EVENT_TYPE in batch.schema.names else [None] * count
-    tables = (next((name for name in names or default if name in schema.tables), None) for names in types)
-    return list(zip(tables, operations, strict=True))
-
-
-def _own(batch: pa.RecordBatch, name: str, schema: Schema) -> pa.RecordBatch:
-    """The batch with the table's attributes only, null where it lacks them."""
-    attributes = schema.tables[name].attributes
-    there = set(batch.schema.names)
-    columns = [
-        batch.column(one) if one in there else pa.nulls(batch.num_rows, schema.attributes[one].arrow_type)
-        for one in attributes
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=list(attributes))
-
-
-def _nothing(name: str, schema: Schema) -> pa.RecordBatch:
-    return _own(schema.to_arrow([]), name, schema)
-
-
-def _equal(one: pa.RecordBatch, other: pa.RecordBatch) -> Mask:
-    """Which rows of two batches of one form have the same content."""
-    equal = np.ones(one.num_rows, np.bool_)
-    for left, right in zip(one.columns, other.columns, strict=True):
-        if pa.types.is_nested(left.type):
-            same = np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], np.bool_)
-        else:
-            absent = pc.and_(pc.is_null(left), pc.is_null(right))
-            same = np.asarray(pc.or_(pc.fill_null(pc.equal(left, right), False), absent))
-        equal &= same
-    return equal
-
-
-def _language(own: pa.RecordBatch, names: Sequence[str]) -> list[list[Any]]:
-    """Columns as the language has their values: timestamps are microseconds."""
-    columns = [own.column(name) for name in names]
-    return [(pc.cast(one, pa.int64()) if pa.types.is_timestamp(one.type) else one).to_pylist() for one in columns]

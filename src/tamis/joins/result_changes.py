@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from tamis.joins.client import Delta
+from tamis.joins.client import ContentChange
 from tamis.joins.intake import Intake
 from tamis.joins.netting import NetChanges
 from tamis.joins.roster import Roster
@@ -38,9 +38,9 @@ class ResultChanges:
         return sum(table.num_rows for _, table in self._tables)
 
     @cached_property
-    def by_subscription(self) -> dict[str, Delta]:
+    def by_subscription(self) -> dict[str, ContentChange]:
         """How the content of each affected subscription changed."""
-        found: dict[str, Delta] = {}
+        found: dict[str, ContentChange] = {}
         for showing, table in self._tables:
             rows = showing.shown(table["row"].combine_chunks())
             for id, change, row in zip(
@@ -48,7 +48,7 @@ class ResultChanges:
             ):
                 delta = found.get(id)
                 if delta is None:
-                    delta = found[id] = Delta([], [])
+                    delta = found[id] = ContentChange([], [])
                 (delta.added if change == ADDED else delta.removed).append(row)
         return found
 

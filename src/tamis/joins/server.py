@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import FilterError, SubscriptionError, TamisError, Violation
-from tamis.joins.client import Delta, JoinClient, Kept, Note, Snapshot
+from tamis.joins.client import ContentChange, JoinClient, Kept, Note, Snapshot
 from tamis.joins.coding import Coding
 from tamis.joins.event_by_event import ResultChange, RowChange, changed_results, changed_rows
 from tamis.joins.intake import Intake, TableRecord, Taken
@@ -152,7 +152,7 @@ class JoinServer:
         passing = [self._residuals.passing(one, self._roster, self._intake) for one in self._told(applied, net=True)]
         return ResultChanges(results_in_arrow(passing, self._roster, self._intake, self.schema))
 
-    def notifications(self, applied: Applied) -> dict[str, Delta]:
+    def notifications(self, applied: Applied) -> dict[str, ContentChange]:
         """How the content of each affected subscription changed, by id; before the next batch. Needs `enum-j`."""
         return self.results(applied).by_subscription
 

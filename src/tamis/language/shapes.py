@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
-from tamis.language.batches import chunks, kept, read_columns
+from tamis.language.batches import chunks, kept
 from tamis.language.called_form import CalledFilter, bound_form
 from tamis.language.columns import Column
 from tamis.language.cutting import Cutting, is_proper
@@ -19,6 +19,7 @@ from tamis.language.few import cut_one, read_value
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
 from tamis.language.parsing import parse
+from tamis.language.shape_binding import Rows, ShapeBinding
 from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.templates import TEMPLATES, Template
 from tamis.language.terms import terms_of
@@ -28,8 +29,6 @@ _NO_TEXT = "a filter is a text, and this is {}; write TRUE for a filter that eve
 # So many shapes of fewer than so many texts are worth looking at term by term.
 _MANY, _RARE = 64, 8
 _STRING = partial(pa.array, type=pa.string())
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +89,12 @@ def bind(
     return bound
 
 
-class _Binding:
-    """One chunk of texts, whose first is row `first` of the whole."""
+class _Binding(ShapeBinding[Template]):
+    """Filters of one chunk of texts, those of rare shapes by their terms."""
 
     def __init__(self, bound: Bound, first: int, schema: Schema, limits: Limits, operators: Signatures) -> None:
+        super().__init__(TEMPLATES, first, schema, limits, operators)
         self.bound = bound
-        self.first = first
-        self.schema = schema
-        self.limits = limits
-        self.operators = operators
 
     def bind(self, texts: pa.StringArray | Sequence[object]) -> None:
         if not isinstance(texts, pa.Array):
@@ -140,37 +136,15 @@ class _Binding:
         done[rows[fits]] = True
         return [left for some in shapes if len(left := some[~done[some]])]
 
-    def bind_shape(self, texts: pa.StringArray, cutting: Cutting, rows: npt.NDArray[np.int64]) -> None:
-        row = int(rows[0])
-        text = texts[row].as_py()
-        template = None
-        if text is not None:
-            shape, spans = cutting.example(row, text)
-            template = TEMPLATES.template(shape, text, lambda: spans, self.schema, self.limits, self.operators)
-        if template is None:
-            for row in rows.tolist():
-                self.bind_alone(row, texts[row].as_py())
-            return
-        self.bind_template(template, texts, cutting, rows)
-
-    def bind_template(
-        self, template: Template, texts: pa.StringArray, cutting: Cutting, rows: npt.NDArray[np.int64]
-    ) -> None:
-        columns, fits = read_columns(template.readings, cutting, rows, self.limits)
-        if fits is not None:
-            for row in rows[~fits].tolist():
-                self.bind_alone(row, texts[row].as_py())
-            rows = rows[fits]
-        if len(rows):
-            self.append(rows + self.first, template.filter, columns)
-
     def bind_one(self, row: int, text: object) -> None:
         """As a shape with one row, where that saves a parse."""
         fits = isinstance(text, str) and len(text) <= self.limits.text and is_proper(text)
         found = cut_one(str(text)) if fits else None
         template = None
         if found is not None:
-            template = TEMPLATES.template(found.shape, str(text), found.spans, self.schema, self.limits, self.operators)
+            template = self.templates.template(
+                found.shape, str(text), found.spans, self.schema, self.limits, self.operators
+            )
         if found is None or template is None:
             return self.bind_alone(row, text)
         columns: list[Column] = []
@@ -192,6 +166,9 @@ class _Binding:
             self.bound.errors.append((self.first + row, error))
         else:
             self.append(np.array([self.first + row], np.int64), filter, ())
+
+    def put(self, rows: Rows, template: Template, columns: tuple[Column, ...]) -> None:
+        self.append(rows, template.filter, columns)
 
     def append(self, rows: Rows, filter: Filter | CalledFilter, columns: tuple[Column, ...]) -> None:
         if isinstance(filter, CalledFilter):

@@ -82,6 +82,15 @@ def present(array: pa.Array) -> Mask:
     return _valid(array)
 
 
+def typed(types: pa.Array | None, default: str, count: int) -> pa.Array:
+    """The event types of so many events, with the default where an event names none."""
+    defaults = pa.ListArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32)), pa.repeat(default, count))
+    if types is None:
+        return defaults
+    untyped = pc.equal(pc.fill_null(pc.list_value_length(types), 0), 0)
+    return pc.if_else(untyped, defaults, types) if pc.any(untyped).as_py() else types
+
+
 def _is_list(kind: pa.DataType) -> bool:
     return (
         pa.types.is_list(kind)

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from tamis.joins.client import Delta, JoinClient, Note
+from tamis.joins.client import ContentChange, JoinClient, Note
 from tamis.joins.naive import NaiveJoins, Values
 from tamis.joins.plan import JoinPlan
 from tamis.joins.schemes.scheme import SCHEMES
@@ -136,9 +136,9 @@ class _Proof:
                     self._fail(server, start + place, f"the client of {id} holds something else")
                 self.tally.contents += 1
             if server.scheme == "enum-j":
-                self._told(played, id, deltas.get(id, Delta([], [])), start + len(contents) - 1)
+                self._told(played, id, deltas.get(id, ContentChange([], [])), start + len(contents) - 1)
 
-    def _told(self, played: _Played, id: str, delta: Delta, event: int) -> None:
+    def _told(self, played: _Played, id: str, delta: ContentChange, event: int) -> None:
         """What the server works out itself leads from content to content."""
         added, removed = ({self._shown(id, row) for row in rows} for rows in (delta.added, delta.removed))
         before = played.shown[id]

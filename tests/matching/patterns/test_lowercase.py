@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.matching.patterns.kernels import lower
-from tamis.matching.patterns.lowercase import _table, lower_texts
+from tamis.matching.patterns.lowercase import lower_table, lower_texts
 from tamis.matching.patterns.texts import Texts
 
 _SURROGATES = range(0xD800, 0xE000)
@@ -41,7 +41,7 @@ def test_the_interpreted_kernel_lowers_the_same() -> None:
     texts = Texts.of(pa.array(["Été À LA MER", None, "ÅÇ\U00010400", ""]))
     data = np.zeros(64, np.uint8)
     starts, ends, odd = (np.zeros(4, np.int64) for _ in range(3))
-    used, odds = lower.py_func(texts, _table(), data, starts, ends, odd)
+    used, odds = lower.py_func(texts, lower_table(), data, starts, ends, odd)
     assert data[:used].tobytes().decode() == "été à la meråç\U00010428"
     assert odds == 0
     assert ends[1] < starts[1]

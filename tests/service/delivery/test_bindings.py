@@ -13,7 +13,7 @@ from tamis.service.delivery.structured import structured_event
 from tamis.service.notification import Notification
 from tamis.service.store import Store
 from tests.service.delivery.made import NOON, WEBHOOK, Running, Told, cheap, run, subscribed
-from tests.service.delivery.test_routes import _next, site
+from tests.service.delivery.site import next_event, site
 
 BOUND = {"people": 57, "place": "Bronx\n☃", "at": "2026-05-01T10:00:00+00:00"}
 WRITTEN = json.dumps(BOUND)
@@ -34,8 +34,8 @@ def test_readers_get_the_bindings_by_every_way_of_reading(store: Store) -> None:
             for place, headers in ((f"{path}/stream", ticket), ("/v1/stream", {**key, "Last-Event-ID": "0"})):
                 async with here.http.stream("GET", place, headers=headers) as streamed:
                     lines = streamed.aiter_lines()
-                    await _next(lines)
-                    first, second = [json.loads((await _next(lines))["data"]) for _ in range(2)]
+                    await next_event(lines)
+                    first, second = [json.loads((await next_event(lines))["data"]) for _ in range(2)]
                     assert ("bindings" in first, second["bindings"]) == (False, BOUND)
             address = f"ws://127.0.0.1:{here.port}{path}/socket?cursor=0&ticket={ticket['Tamis-Ticket']}"
             async with connect(address) as socket:

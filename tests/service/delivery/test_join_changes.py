@@ -14,7 +14,7 @@ from tamis.service.joined_rows import changed_text
 from tamis.service.notification import Notification
 from tamis.service.store import JoinWrites, Opening, Store
 from tests.service.delivery.made import NOON, WEBHOOK, Running, Told, run, subscribed
-from tests.service.delivery.test_routes import _next, site
+from tests.service.delivery.site import next_event, site
 
 WRITTEN = changed_text([("removed", "res_1", '{"x":1}'), ("added", "res_1", '{"x":"☃\\n"}')], begins=True)
 CHANGES = [
@@ -44,8 +44,8 @@ def test_readers_get_the_changes_by_every_way_of_reading(store: Store) -> None:
             for place, headers in ((f"{path}/stream", ticket), ("/v1/stream", {**key, "Last-Event-ID": "0"})):
                 async with here.http.stream("GET", place, headers=headers) as streamed:
                     lines = streamed.aiter_lines()
-                    await _next(lines)
-                    assert json.loads((await _next(lines))["data"])["changes"] == CHANGES
+                    await next_event(lines)
+                    assert json.loads((await next_event(lines))["data"])["changes"] == CHANGES
             address = f"ws://127.0.0.1:{here.port}{path}/socket?cursor=0&ticket={ticket['Tamis-Ticket']}"
             async with connect(address) as socket:
                 assert json.loads(await socket.recv())["changes"] == CHANGES

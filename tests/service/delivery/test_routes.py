@@ -1,80 +1,21 @@
-"""Reading over the network: polling, event streams, sockets and dead letters, each only for whom they are meant."""
+"""Reading over HTTP: polling, event streams and dead letters, each only for whom they are meant."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, cast
 
-import httpx
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
-from tamis.schema import Schema
-from tamis.service.api import problems
-from tamis.service.api.service import Service
 from tamis.service.configuration import LimitSettings
 from tamis.service.delivery.channel import Undelivered
 from tamis.service.delivery.routes import router
-from tamis.service.store import NewSubscription, Role, Store, Subscription
-from tests.service.delivery.made import LATER, SCHEMA, WEBHOOK, Running, Told, cheap, record, run, subscribed
-
-
-@dataclass
-class Site:
-    """A server on this machine with delivery's routes only."""
-
-    running: Running
-    http: httpx.AsyncClient
-    port: int
-
-    def key(self, *roles: Role) -> tuple[str, dict[str, str]]:
-        key, secret = self.running.store.keys.create("test", roles)
-        return key.id, {"Authorization": f"Bearer {secret}"}
-
-    def subscribe(self, owner: str = "", **fields: Any) -> tuple[Subscription, dict[str, str]]:
-        new = NewSubscription(owner=owner, text="price < 10", filter="price < 10", expires=LATER, **fields)
-        made, ticket = self.running.store.subscriptions.create(new)
-        return made, {"Tamis-Ticket": ticket}
-
-
-@asynccontextmanager
-async def site(store: Store, channel: Told | None = None, **settings: Any) -> AsyncIterator[Site]:
-    async with Running(store, channel, **settings) as running:
-        app = FastAPI()
-        app.include_router(router)
-        problems.install(app)
-        nothing = cast(Any, None)
-        schema = Schema.from_dict(SCHEMA)
-        app.state.service = Service(running.settings, store, nothing, running.delivery, nothing, schema, 1)
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="websockets-sansio"))
-        serving = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
-            yield Site(running, http, port)
-        await running.delivery.stop()
-        server.should_exit = True
-        await serving
-
-
-async def _next(lines: AsyncIterator[str]) -> dict[str, str]:
-    """The fields of the next event, comments left out."""
-    fields: dict[str, str] = {}
-    async for line in lines:
-        if not line and fields:
-            return fields
-        name, _, value = line.partition(": ")
-        if line and name:
-            fields[name] = value
-    raise EOFError
+from tamis.service.store import Store
+from tests.service.delivery.made import WEBHOOK, Running, Told, cheap, record, run, subscribed
+from tests.service.delivery.site import next_event, site
 
 
 def test_polling_goes_on_from_the_cursor(store: Store) -> None:
@@ -162,23 +103,23 @@ def test_a_stream_has_what_was_and_what_comes_and_goes_on_from_the_last_id(store
             async with here.http.stream("GET", path, headers=ticket) as answer:
                 assert answer.headers["content-type"].startswith("text/event-stream")
                 lines = answer.aiter_lines()
-                assert await _next(lines) == {"retry": "2000"}
-                events = [await _next(lines) for _ in before]
+                assert await next_event(lines) == {"retry": "2000"}
+                events = [await next_event(lines) for _ in before]
                 after = here.running.record(2, [(event, [made.number]) for event in cheap(2)])
-                events += [await _next(lines) for _ in after]
+                events += [await next_event(lines) for _ in after]
             assert [event["id"] for event in events] == [str(at) for at in before + after]
             assert [json.loads(event["data"])["cursor"] for event in events] == [event["id"] for event in events]
             again = {**ticket, "Last-Event-ID": events[1]["id"]}
             async with here.http.stream("GET", path, headers=again) as answer:
                 lines = answer.aiter_lines()
-                await _next(lines)
-                assert [await _next(lines) for _ in after] == events[2:]
+                await next_event(lines)
+                assert [await next_event(lines) for _ in after] == events[2:]
             latest = {"cursor": "latest", "ticket": ticket["Tamis-Ticket"]}
             async with here.http.stream("GET", path, params=latest) as answer:
                 lines = answer.aiter_lines()
-                await _next(lines)
+                await next_event(lines)
                 (newest,) = here.running.record(3, [(cheap()[0], [made.number])])
-                assert (await _next(lines))["id"] == str(newest)
+                assert (await next_event(lines))["id"] == str(newest)
             while here.running.delivery.status()["listeners"]:
                 await asyncio.sleep(0)
 
@@ -210,13 +151,13 @@ def test_a_key_follows_all_its_own_and_an_administrator_everybodys(store: Store)
             async def seen(key: dict[str, str], count: int) -> list[str]:
                 async with here.http.stream("GET", "/v1/stream", headers={**key, "Last-Event-ID": "0"}) as answer:
                     lines = answer.aiter_lines()
-                    await _next(lines)
-                    events = [await _next(lines) for _ in range(count)]
+                    await next_event(lines)
+                    events = [await next_event(lines) for _ in range(count)]
                     resumed = {**key, "Last-Event-ID": events[0]["id"]}
                     async with here.http.stream("GET", "/v1/stream", headers=resumed) as again:
                         rest = again.aiter_lines()
-                        await _next(rest)
-                        assert [await _next(rest) for _ in events[1:]] == events[1:]
+                        await next_event(rest)
+                        assert [await next_event(rest) for _ in events[1:]] == events[1:]
                     return [json.loads(event["data"])["subscription"] for event in events]
 
             here.running.record(1, [(cheap()[0], [first.number, second.number, third.number])])
@@ -269,68 +210,13 @@ def test_there_is_room_for_so_many_readers_and_no_more(store: Store) -> None:
             path = f"/v1/subscriptions/{made.id}/stream"
             async with here.http.stream("GET", path, headers=ticket) as answer:
                 lines = answer.aiter_lines()
-                await _next(lines)
+                await next_event(lines)
                 while not here.running.delivery.status()["listeners"]:
                     await asyncio.sleep(0)
                 refused = await here.http.get(path, headers=ticket)
                 assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
 
     run(ask())
-
-
-def test_a_socket_has_a_message_for_each_and_takes_a_cursor(store: Store) -> None:
-    async def listen() -> None:
-        async with site(store) as here:
-            made, ticket = here.subscribe()
-            first, second = here.running.record(1, [(event, [made.number]) for event in cheap(2)])
-            url = f"ws://127.0.0.1:{here.port}/v1/subscriptions/{made.id}/socket"
-            async with connect(url, additional_headers=ticket) as socket:
-                await socket.send(json.dumps({"cursor": str(first)}))
-                assert json.loads(await socket.recv())["cursor"] == str(second)
-                (third,) = here.running.record(2, [(cheap()[0], [made.number])])
-                assert json.loads(await socket.recv())["cursor"] == str(third)
-            async with connect(f"{url}?cursor={second}&ticket={ticket['Tamis-Ticket']}") as socket:
-                assert json.loads(await socket.recv())["cursor"] == str(third)
-                store.subscriptions.cancel(made.id)
-                await here.running.delivery.notice_changes()
-                with pytest.raises(ConnectionClosed) as closed:
-                    await socket.recv()
-                assert closed.value.rcvd is not None
-                assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1000, "the subscription is cancelled")
-
-    run(listen())
-
-
-@pytest.mark.parametrize("hello", ["nonsense", "[]", '{"cursor": 5}', '{"cursor": "x"}', "{" + " " * 500 + "}"])
-def test_a_socket_refuses_a_first_message_that_is_none(store: Store, hello: str) -> None:
-    async def listen() -> None:
-        async with site(store) as here:
-            made, ticket = here.subscribe()
-            url = f"ws://127.0.0.1:{here.port}/v1/subscriptions/{made.id}/socket"
-            async with connect(url, additional_headers=ticket) as socket:
-                await socket.send(hello)
-                with pytest.raises(ConnectionClosed) as closed:
-                    await socket.recv()
-                assert closed.value.rcvd is not None
-                assert closed.value.rcvd.code == 1008
-
-    run(listen())
-
-
-def test_a_socket_of_all_goes_on_from_the_middle_of_an_event(store: Store) -> None:
-    async def listen() -> None:
-        async with site(store) as here:
-            owner, key = here.key("subscribe")
-            made = [here.subscribe(owner)[0] for _ in range(3)]
-            here.running.record(1, [(cheap()[0], [one.number for one in made])])
-            url = f"ws://127.0.0.1:{here.port}/v1/socket"
-            async with connect(f"{url}?cursor=0", additional_headers=key) as socket:
-                first = json.loads(await socket.recv())
-            async with connect(f"{url}?cursor={first['cursor']}", additional_headers=key) as socket:
-                rest = [json.loads(await socket.recv())["subscription"] for _ in range(2)]
-            assert [first["subscription"], *rest] == [one.id for one in made]
-
-    run(listen())
 
 
 def test_dead_letters_are_their_owners_and_can_be_sent_again(store: Store) -> None:
@@ -391,8 +277,8 @@ def test_an_event_of_several_lines_is_one_event_of_a_stream(store: Store) -> Non
             here.running.record(1, [('{"price":\r1,\n\r\n"title": "a\\r"}', [made.number])])
             async with here.http.stream("GET", f"/v1/subscriptions/{made.id}/stream", headers=ticket) as answer:
                 lines = answer.aiter_lines()
-                await _next(lines)
-                assert json.loads((await _next(lines))["data"])["event"] == {"price": 1, "title": "a\r"}
+                await next_event(lines)
+                assert json.loads((await next_event(lines))["data"])["event"] == {"price": 1, "title": "a\r"}
 
     run(stream())
 

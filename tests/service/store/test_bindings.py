@@ -10,7 +10,7 @@ from alembic import command
 from sqlalchemy import create_engine, text
 
 from tamis.service.store import Pair, Store
-from tamis.service.store.migrating import _config
+from tamis.service.store.migrating import alembic_config
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -43,7 +43,7 @@ def test_a_store_of_an_older_tamis_keeps_its_notifications_and_takes_bindings(an
     if any_store_url.startswith("sqlite"):
         Path(any_store_url.removeprefix("sqlite:///")).parent.mkdir()
     engine = create_engine(any_store_url)
-    config = _config()
+    config = alembic_config()
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0002")

@@ -133,7 +133,7 @@ def run(
         raise CommandError("a broker needs a schema, the same as its neighbours': --schema FILE")
     from tamis.broker.access import is_loopback
     from tamis.broker.broker import Broker, BrokerSettings, merging_of
-    from tamis.broker.outbox import Bound
+    from tamis.broker.outbox import QueueBound
     from tamis.broker.process import BrokerProcess
     from tamis.broker.store import BrokerStore
 
@@ -146,8 +146,8 @@ def run(
     settings = BrokerSettings(
         policy=policy.value,
         merging=merging,
-        link_bound=Bound(queue_events, queue_bytes, overflow.value),
-        client_bound=Bound(queue_events, queue_bytes, "drop"),
+        link_bound=QueueBound(queue_events, queue_bytes, overflow.value),
+        client_bound=QueueBound(queue_events, queue_bytes, "drop"),
     )
     broker = Broker(_schema(schema, for_services), BrokerStore.open(data, name), settings)
     for gone in forget or ():

@@ -16,7 +16,8 @@ from tamis.joins.kernels import LEAST_ITEM, PLACES, Ordered, find, following, is
 from tamis.joins.ranges import Floats, Integers
 from tamis.joins.sending.kernels import NUMBERS, SENT, TUPLES, begin, put_number, put_tuple, take_back
 from tamis.joins.skylines.kernels import Gaps, cluster_based, joining_tuples, minimum_area, values_of_key
-from tamis.joins.stabbing.kernels import Stabbing, between, first_above, first_from, maybe_between, reaching
+from tamis.joins.stabbing.kernels import Stabbing, between, maybe_between, reaching
+from tamis.matching.searching import first_above, first_from
 
 TUP, CLU, CLU_PLUS, SUB = range(4)
 _POINTS, _SKYLINE, _EXPOSED, _DROPPED, _SEMIJOINS = 2, 3, 4, 5, 6
@@ -141,6 +142,19 @@ def joins_any(o: Any, key: int) -> bool:
 
 
 @inlined_kernel
+def _reached_alone(other: Any, key: int, value: float, below: float, above: float, found: Any, most: int) -> int:
+    """Members whose interval holds a value of a key and, of its neighbours, none; how many, where rows join the key.
+
+    Seldom is there one, so what is quickest to tell that comes first.
+    """
+    if below == value or above == value or not maybe_between(other.stabbing, below, above):
+        return 0
+    if not joins_any(other.entries, key):
+        return 0
+    return between(other.stabbing, below, above, value, found, most)
+
+
+@inlined_kernel
 def _put_neighbours(out: Any, value: float, below: float, above: float) -> None:
     put_number(out, value)
     if not np.isnan(below):
@@ -154,13 +168,11 @@ def expose(out: Any, event: int, own: Any, other: Any, new: int, scratch: Any) -
     """Sends rows of the other table that a new row brings into somebody's reach, one message each (§3.2.2).
 
     Somebody is a member whose interval holds the new value and no other of the key's: it lies strictly between the
-    neighbours. Seldom is there one, so this is looked at first.
+    neighbours.
     """
     key, value = own.keys[new], own.values[new, 0]
     below, above = _neighbours(own.entries, key, value)
-    if above == value or not maybe_between(other.stabbing, below, above) or not joins_any(other.entries, key):
-        return
-    count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
+    count = _reached_alone(other, key, value, below, above, scratch.found, len(scratch.found))
     if count == 0:
         return
     rows = rows_of_key(other.entries, key, scratch.points, scratch.rows)
@@ -191,11 +203,7 @@ def drop(out: Any, event: int, own: Any, other: Any, new: int, old: int, scratch
     """Tells whose only row of a key an old row was that their rows of the other table join nothing any more."""
     key, value = own.keys[old], own.values[old, 0]
     below, above = _left_alone(own, new, old)
-    if below == value or above == value or not maybe_between(other.stabbing, below, above):
-        return
-    if not joins_any(other.entries, key):
-        return
-    if between(other.stabbing, below, above, value, scratch.found, 1) > 0:
+    if _reached_alone(other, key, value, below, above, scratch.found, 1) > 0:
         begin(out, event, _DROPPED, other.group, _EVERYBODY)
         put_tuple(out, _DROP, other.table, old)
         _put_neighbours(out, value, below, above)
@@ -222,9 +230,7 @@ def tell_exposed(out: Any, event: int, own: Any, other: Any, new: int, scratch: 
     """Enum-SJ: a message to every member that a new row brings rows of the other table into reach of, with these."""
     key, value = own.keys[new], own.values[new, 0]
     below, above = _neighbours(own.entries, key, value)
-    if above == value or not maybe_between(other.stabbing, below, above) or not joins_any(other.entries, key):
-        return
-    count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
+    count = _reached_alone(other, key, value, below, above, scratch.found, len(scratch.found))
     if count == 0:
         return
     rows = rows_of_key(other.entries, key, scratch.points, scratch.rows)
@@ -242,11 +248,7 @@ def tell_dropped(out: Any, event: int, own: Any, other: Any, new: int, old: int,
     """Enum-SJ: a message to every one-sided member whose only row of a key an old row was, if it holds rows for it."""
     key, value = own.keys[old], own.values[old, 0]
     below, above = _left_alone(own, new, old)
-    if below == value or above == value or not maybe_between(other.stabbing, below, above):
-        return
-    if not joins_any(other.entries, key):
-        return
-    count = between(other.stabbing, below, above, value, scratch.found, len(scratch.found))
+    count = _reached_alone(other, key, value, below, above, scratch.found, len(scratch.found))
     if count == 0:
         return
     rows = rows_of_key(other.entries, key, scratch.points, scratch.rows)

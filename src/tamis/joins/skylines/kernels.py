@@ -10,7 +10,8 @@ from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.kernels import LEAST_ITEM, PLACES, find, is_entry, preceding
 from tamis.joins.ranges import Floats, Integers, Records
 from tamis.joins.sending.kernels import put_number
-from tamis.joins.stabbing.kernels import CLUSTERS, JOURNAL, WRITTEN, between, first_from, reaching, soon_above
+from tamis.joins.stabbing.kernels import CLUSTERS, JOURNAL, WRITTEN, between, reaching, soon_above
+from tamis.matching.searching import first_from
 
 SPARE_GAPS, END, MISSING = range(3)
 NO_GAP = -1

@@ -9,6 +9,7 @@ import numpy as np
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.kernels import LAST_ITEM, LEAST_ITEM, PLACES, Ordered, find
 from tamis.joins.ranges import Floats, Integers, Records
+from tamis.matching.searching import first_above
 
 CLUSTERS, WRITTEN = range(2)
 CLUSTER = np.dtype([("there", "i8"), ("lowest", "f8"), ("highest", "f8")])
@@ -60,38 +61,14 @@ def partition(low: Any, high: Any, order: Any, cluster: Any, anchors: Any) -> in
 
 
 @inlined_kernel
-def first_above(numbers: Any, start: int, stop: int, bound: float) -> int:
-    """The first position from start on whose number is above the bound, in ascending numbers."""
-    while start < stop:
-        middle = (start + stop) >> 1
-        if numbers[middle] <= bound:
-            start = middle + 1
-        else:
-            stop = middle
-    return start
-
-
-@inlined_kernel
 def soon_above(numbers: Any, start: int, stop: int, bound: float) -> int:
-    """The same where it is likely to be near the start."""
+    """`first_above`, where it is likely to be near the start."""
     near = min(start + 8, stop)
     while start < near:
         if numbers[start] > bound:
             return start
         start += 1
     return first_above(numbers, start, stop, bound)
-
-
-@inlined_kernel
-def first_from(numbers: Any, start: int, stop: int, bound: float) -> int:
-    """The first position from start on whose number is the bound or above."""
-    while start < stop:
-        middle = (start + stop) >> 1
-        if numbers[middle] < bound:
-            start = middle + 1
-        else:
-            stop = middle
-    return start
 
 
 @inlined_kernel

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import FilterError, FilterSyntaxError
-from tamis.language.batches import chunks, read_columns
+from tamis.language.batches import chunks
 from tamis.language.columns import Column
 from tamis.language.cutting import Cutting, is_proper
 from tamis.language.dialect import WORDS
@@ -19,11 +19,10 @@ from tamis.language.joins.join import Join
 from tamis.language.joins.parsing import check_join, normal_join, parse_join
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
-from tamis.language.signatures import Signatures
+from tamis.language.shape_binding import Rows, ShapeBinding
+from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.templates import NoSlot, Reading, Slotted, Span, TemplateCache, all_closed
 from tamis.schema import Schema
-
-Rows = npt.NDArray[np.int64]
 
 _NO_TEXT = "a join is a text, and this is none; write SELECT * FROM a JOIN b USING (x)"
 # What begins with SELECT and can be no comparison of an attribute of that name.
@@ -85,14 +84,12 @@ def bind_joins(
     return bound
 
 
-class _Binding:
-    """One chunk of texts, whose first is row `first` of the whole."""
+class _Binding(ShapeBinding[JoinTemplate]):
+    """Joins of one chunk of texts."""
 
     def __init__(self, bound: BoundJoins, first: int, schema: Schema, limits: Limits) -> None:
+        super().__init__(TEMPLATES, first, schema, limits, NO_OPERATORS)
         self.bound = bound
-        self.first = first
-        self.schema = schema
-        self.limits = limits
 
     def bind(self, texts: pa.StringArray) -> None:
         cutting = Cutting(texts, self.limits.text)
@@ -101,28 +98,12 @@ class _Binding:
         for row in cutting.odd.tolist():
             self.bind_alone(row, texts[row].as_py())
 
-    def bind_shape(self, texts: pa.StringArray, cutting: Cutting, rows: Rows) -> None:
-        row = int(rows[0])
-        text = texts[row].as_py()
-        template = None
-        if text is not None:
-            shape, spans = cutting.example(row, text)
-            template = TEMPLATES.template(shape, text, lambda: spans, self.schema, self.limits)
-        if template is None:
-            for row in rows.tolist():
-                self.bind_alone(row, texts[row].as_py())
-            return
-        columns, fits = read_columns(template.readings, cutting, rows, self.limits)
-        if fits is not None:
-            for row in rows[~fits].tolist():
-                self.bind_alone(row, texts[row].as_py())
-            rows = rows[fits]
-        if len(rows):
-            self.bound.blocks.append(JoinBlock(rows + self.first, template.join, columns))
+    def put(self, rows: Rows, template: JoinTemplate, columns: tuple[Column, ...]) -> None:
+        self.bound.blocks.append(JoinBlock(rows, template.join, columns))
 
-    def bind_alone(self, row: int, text: str | None) -> None:
+    def bind_alone(self, row: int, text: object) -> None:
         try:
-            if text is None:
+            if not isinstance(text, str):
                 raise FilterSyntaxError(_NO_TEXT)
             join = parse_join(text, self.schema, self.limits)
         except FilterError as error:

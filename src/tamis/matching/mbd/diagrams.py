@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.mbd.kernels import EMPTY, GONE, MADE, TRUE, add_chain, add_chains, collect, drop_node, enter_all
+from tamis.matching.room import extended
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -72,16 +71,10 @@ class Diagrams:
         needed = self.end + more
         if needed > len(self.variables):
             for name in ("variables", "children", "uses"):
-                setattr(self, name, _grown(getattr(self, name), max(needed, 2 * len(self.variables))))
+                setattr(self, name, extended(getattr(self, name), needed))
         if needed > _FULL * len(self._table):
             self._table = np.full(_slots(2 * needed), EMPTY, np.int32)
             enter_all(self.variables, self.children, self._table, self._work[MADE])
-
-
-def _grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    larger = np.zeros(size, array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def _slots(entries: int) -> int:

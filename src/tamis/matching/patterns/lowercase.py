@@ -25,7 +25,7 @@ def lower_texts(texts: Texts) -> Texts:
     # No code point grows by more than from two bytes to three.
     data = np.empty(size + size // 2, np.uint8)
     starts, ends, odd = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
-    used, odds = lower(texts, _table(), data, starts, ends, odd)
+    used, odds = lower(texts, lower_table(), data, starts, ends, odd)
     if odds:
         pieces = [data[:used]]
         for row in odd[:odds].tolist():
@@ -38,7 +38,7 @@ def lower_texts(texts: Texts) -> Texts:
 
 
 @functools.cache
-def _table() -> npt.NDArray[np.int32]:
+def lower_table() -> npt.NDArray[np.int32]:
     """The lower case of each code point; -1 where it depends on the neighbours or is more than one code point."""
     lowered = [chr(point).lower() for point in range(_CASED_END)]
     points = [ord(text) if len(text) == 1 else -1 for text in lowered]

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.columnar.lowering.kernels import distinct_rows
+from tamis.matching.room import extended
 from tamis.matching.tree.layout import LISTED, OF, SEVERAL, TEST_COUNT, TESTS
 from tamis.matching.tree.vocabulary import Vocabulary
-from tamis.matching.tree.words import extended
 
 Arrays = dict[str, npt.NDArray[Any]]
 Int64s = npt.NDArray[np.int64]

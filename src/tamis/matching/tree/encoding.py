@@ -15,6 +15,7 @@ from tamis.matching.columnar.encoding.columns import Kind
 from tamis.matching.columnar.encoding.versus import nan_refused
 from tamis.matching.tree.vocabulary import Source, Vocabulary, float_keys
 from tamis.schema import EVENT_TYPE
+from tamis.schema.columns import typed
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -70,7 +71,7 @@ class _Encoding:
         self._given = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
         default = vocabulary.schema.default_event_type
         if default is not None:
-            self._given[EVENT_TYPE] = _typed(self._given.get(EVENT_TYPE), default, self._rows)
+            self._given[EVENT_TYPE] = typed(self._given.get(EVENT_TYPE), default, self._rows)
         count = len(vocabulary.sources)
         self._values = np.zeros((self._rows, count), np.int64)
         self._present = np.zeros((self._rows, count), np.uint8)
@@ -154,15 +155,6 @@ class _Encoding:
             ends = encoded.set_ends[number - side.singles]
             members = encoded.set_codes[ends[0] : ends[-1]].astype(np.int64)
             self._found[column] = ends - ends[0], members if source.ranked else members // 2
-
-
-def _typed(types: pa.Array | None, default: str, count: int) -> pa.Array:
-    """The event types, with the default where an event names none."""
-    defaults = pa.ListArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32)), pa.repeat(default, count))
-    if types is None:
-        return defaults
-    untyped = pc.equal(pc.fill_null(pc.list_value_length(types), 0), 0)
-    return pc.if_else(untyped, defaults, types) if pc.any(untyped).as_py() else types
 
 
 def _words(values: pa.Array, kind: type) -> npt.NDArray[Any]:

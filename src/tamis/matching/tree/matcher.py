@@ -18,10 +18,10 @@ from tamis.matching.columnar.files import read_arrays, write_arrays
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer, Matches, Part, Work
 from tamis.matching.statistics import Statistics
+from tamis.matching.tree.access import SharedAccess
 from tamis.matching.tree.checks import Checks
 from tamis.matching.tree.conjunctions import conjunctions_of
 from tamis.matching.tree.encoding import encode
-from tamis.matching.tree.guard import Guard
 from tamis.matching.tree.options import Options
 from tamis.matching.tree.roster import Roster
 from tamis.matching.tree.tree import Tree
@@ -80,7 +80,7 @@ class TreeMatcher:
     def __init__(self, schema: Schema, options: Options = Options()) -> None:  # noqa: B008  # frozen
         self.vocabulary, self.checks, self._roster = Vocabulary(schema), Checks(), Roster()
         self.tree = Tree(options, self.vocabulary)
-        self._guard, self._scratch = Guard(), _Scratch()
+        self._access, self._scratch = SharedAccess(), _Scratch()
 
     @classmethod
     def build(
@@ -99,9 +99,9 @@ class TreeMatcher:
     def match(self, batch: pa.RecordBatch) -> Matches:
         while True:
             if self.vocabulary.unsettled:
-                with self._guard.changing():
+                with self._access.changing():
                     self.checks.refresh(self.vocabulary, self.vocabulary.settle())
-            with self._guard.reading():
+            with self._access.reading():
                 if not self.vocabulary.unsettled:
                     return self._match(batch)
 
@@ -148,7 +148,7 @@ class TreeMatcher:
         kept = [row for row in range(len(subscriptions.ids)) if row not in refused]
         chosen = pa.array(kept, pa.int64())
         ids, texts = (some.take(chosen).to_pylist() for some in (subscriptions.ids, subscriptions.texts))
-        with self._guard.changing():
+        with self._access.changing():
             numbers = np.full(len(subscriptions.ids), -1, np.int64)
             numbers[kept] = self._roster.add(ids, texts)
             general = self.tree.options.general
@@ -164,7 +164,7 @@ class TreeMatcher:
                 self.vocabulary.number(Source(Column(Kind.VALUE, name)))
 
     def remove(self, ids: Iterable[str]) -> None:
-        with self._guard.changing():
+        with self._access.changing():
             numbers = [self._roster.remove(id) for id in ids]
             self.checks.release(self.tree.remove(numbers))
 
@@ -179,14 +179,14 @@ class TreeMatcher:
         return self.tree.nbytes + self.checks.nbytes + self.vocabulary.nbytes
 
     def ids(self) -> pa.Array:
-        with self._guard.reading():
+        with self._access.reading():
             return self._roster.ids()
 
     def text(self, id: str) -> str:
         return self._roster.text(id)
 
     def save(self, folder: Path) -> None:
-        with self._guard.reading():
+        with self._access.reading():
             about = {"tree": self.tree.about(), "vocabulary": self.vocabulary.about()}
             parts = {
                 "tree": self.tree.arrays(),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tamis.errors import TamisError
 from tamis.matching.columnar.encoding.columns import Column, Kind
+from tamis.matching.room import extended
 from tamis.matching.tree.conjunctions import Conjunctions
 from tamis.matching.tree.edges import put, refill
 from tamis.matching.tree.growing import grow
@@ -40,7 +41,6 @@ from tamis.matching.tree.pruning import drop
 from tamis.matching.tree.retracing import paths_of
 from tamis.matching.tree.successors import annotate_all
 from tamis.matching.tree.vocabulary import Source, Vocabulary
-from tamis.matching.tree.words import extended
 
 Arrays = dict[str, npt.NDArray[Any]]
 Int32s = npt.NDArray[np.int32]

@@ -8,6 +8,7 @@ import numpy as np
 
 from tamis.compiled import bare_kernel
 from tamis.matching.matches import BUCKETS, CANDIDATES, NODES, PREDICATES, PROBES
+from tamis.matching.searching import is_listed
 from tamis.matching.tree.edges import find
 from tamis.matching.tree.layout import (
     ANNOTATED,
@@ -27,18 +28,6 @@ from tamis.matching.tree.layout import (
     TESTED,
     TESTS,
 )  # fmt: skip
-
-
-@bare_kernel
-def is_listed(listed: Any, first: int, last: int, key: int) -> bool:
-    end = last
-    while first < last:
-        middle = (first + last) >> 1
-        if listed[middle] < key:
-            first = middle + 1
-        else:
-            last = middle
-    return bool(first < end and listed[first] == key)
 
 
 @bare_kernel

@@ -13,6 +13,7 @@ from tamis.compiled import bare_kernel
 from tamis.matching.columnar.encoding.dictionary import address, power_of_two, validity
 from tamis.matching.columnar.encoding.kernels import hash_at, is_present, same_bytes
 from tamis.matching.columnar.intrinsics import read_int32, read_int64
+from tamis.matching.room import extended
 
 Arrays = dict[str, npt.NDArray[Any]]
 Int64s = npt.NDArray[np.int64]
@@ -125,12 +126,3 @@ class Words:
         if 2 * count > len(self._table):
             self._table, first = np.full(power_of_two(4 * count), -1, np.int32), 0
         enter_words(address(self._data), self._offsets, first, count, self._table)
-
-
-def extended(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """The array, or one at least twice as long with the same beginning, so that it has so many rows."""
-    if rows <= len(array):
-        return array
-    longer = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer

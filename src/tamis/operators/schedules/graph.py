@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.errors import TamisError
+from tamis.matching.room import doubled, extended
 from tamis.operators.schedules.problem import MOST_MEMBERS, Integers, Offsets, Problem
 
 
@@ -47,7 +47,7 @@ class Lists:
 
     def add_row(self) -> int:
         if self._rows == len(self._start):
-            self._start, self._length, self._room = (_grown(a, 1) for a in (self._start, self._length, self._room))
+            self._start, self._length, self._room = (doubled(a) for a in (self._start, self._length, self._room))
         row = self._rows
         self._start[row] = self._length[row] = self._room[row] = 0
         self._rows += 1
@@ -72,8 +72,7 @@ class Lists:
         self._length[row] -= 1
 
     def _move(self, row: int, room: int, keep: bool) -> None:
-        if self._used + room > len(self._pool):
-            self._pool = _grown(self._pool, self._used + room - len(self._pool))
+        self._pool = extended(self._pool, self._used + room)
         if keep:
             self._pool[self._used : self._used + self._length[row]] = self[row]
         self._start[row], self._room[row] = self._used, room
@@ -124,7 +123,7 @@ class Graph:
             raise TamisError(f"a subscription names a predicate that is not among the {self.predicates}; add it first")
         number = self._free.pop() if self._free else self.members.add_row()
         if number >= len(self._present):
-            self._present = _grown(self._present, 1)
+            self._present = doubled(self._present)
         self._present[number] = True
         self.members.set(number, members)
         for member in members.tolist():
@@ -153,10 +152,3 @@ def inverse(offsets: Offsets, members: Integers, columns: int) -> tuple[Offsets,
     rows = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
     counts = np.bincount(members, minlength=columns)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows[np.argsort(members, kind="stable")]
-
-
-def _grown(array: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
-    """The array with room for at least so many more, and half as much again."""
-    grown = np.zeros(len(array) + max(more, len(array) // 2, 8), array.dtype)
-    grown[: len(array)] = array
-    return grown

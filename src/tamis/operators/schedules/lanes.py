@@ -41,11 +41,20 @@ class Lanes(ABC):
     def told(self, lane: int) -> tuple[Integers, Truths]:
         """What was told of the lane's event so far, in order."""
 
-    @abstractmethod
     def finish(
         self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets
     ) -> tuple[Integers, npt.NDArray[np.int64]]:
         """Frees the lanes; gives the subscriptions that match, lane after lane, and how many each has."""
+        out = np.empty(int((ends - begins).sum()), np.int32)
+        counts = np.empty(len(lanes), np.int64)
+        self.free(lanes, queue, begins, ends, out, counts)
+        return out[: counts.sum()], counts
+
+    @abstractmethod
+    def free(
+        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets, out: Integers, counts: Offsets
+    ) -> None:
+        """Frees the lanes, and writes the subscriptions that match into `out`."""
 
 
 def lanes_for(bytes_each: int, events: int) -> int:

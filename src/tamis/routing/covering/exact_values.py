@@ -57,11 +57,6 @@ def prefixed(head: str, alone: bool = False) -> Extent:
     return ((start, (1, head, 1) if alone else _after_prefix(head)),)
 
 
-def is_pattern(literal: Literal) -> bool:
-    """Whether a literal is a LIKE, ILIKE or RLIKE, negated or not."""
-    return isinstance(literal.leaf if isinstance(literal, Not) else literal, Like | RLike)
-
-
 def satisfies(literal: Literal, value: object) -> bool:
     """Whether one string satisfies a pattern, or does not where it is negated."""
     match literal:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import Literal, Never, Not, Present, attributes_of
@@ -22,11 +23,15 @@ def counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event |
     `UndecidedError` if that was not found out: where patterns stand in the way, or after many steps. Which attributes
     an event's types allow is not looked at, only which values its attributes can have.
     """
+    return _first(partial(_Search(schema).run, conjunct, weaker.conjuncts) for conjunct in stronger.conjuncts)
+
+
+def _first(searches: Iterable[Callable[[], Event | None]]) -> Event | None:
+    """The first event that one of the searches finds; undecided if none does, and one of them is."""
     undecided = False
-    for conjunct in stronger.conjuncts:
-        search = _Search(schema)
+    for search in searches:
         try:
-            found = search.run(conjunct, weaker.conjuncts)
+            found = search()
         except UndecidedError:
             undecided = True
         else:
@@ -73,18 +78,8 @@ class _Search:
             return event
         first = min(left, key=len)
         rest = [alternative for alternative in alternatives if alternative is not first]
-        undecided = False
-        for opposite in (opposite for literal in first for opposite in opposites(literal)):
-            try:
-                found = self.run((*literals, *opposite), rest)
-            except UndecidedError:
-                undecided = True
-            else:
-                if found is not None:
-                    return found
-        if undecided:
-            raise UndecidedError
-        return None
+        ways = (opposite for literal in first for opposite in opposites(literal))
+        return _first(partial(self.run, (*literals, *opposite), rest) for opposite in ways)
 
 
 def opposites(literal: Literal) -> Iterator[tuple[Literal, ...]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching.room import doubled
 from tamis.routing.diagrams.kernels import NO_EDGE, assign_by_cache, candidates, depend, forget
 from tamis.routing.predicates import PredicateIndex
 
@@ -106,12 +107,7 @@ def _edges(room: int) -> tuple[Any, ...]:
 
 def _with_more_edges(edges: tuple[Any, ...]) -> tuple[Any, ...]:
     heads, targets, nexts, state = edges
-    return (
-        heads,
-        np.concatenate([targets, np.zeros_like(targets)]),
-        np.concatenate([nexts, np.zeros_like(nexts)]),
-        state,
-    )
+    return heads, doubled(targets), doubled(nexts), state
 
 
 def _targets(term: int, edges: tuple[Any, ...]) -> list[int]:

@@ -11,12 +11,23 @@ from typing import Any
 
 from tamis.compiled import bare_kernel
 from tamis.matching.mbd.kernels import DEAD, TRUE
-from tamis.routing.standing.kernels import ASK, COVERED, COVERING, NO, YES, follows
+from tamis.routing.standing.kernels import (
+    ASK,
+    COMPARED,
+    COVERED,
+    COVERING,
+    FOUND_COVERED,
+    FOUND_COVERING,
+    FULL,
+    NO,
+    YES,
+    follows,
+)  # fmt: skip
 
 NOBODY = -1
 NO_EDGE = -1
-# What `evaluate` counts: rows that cover, rows that are covered, nodes evaluated, whether room ran out.
-FOUND_COVERING, FOUND_COVERED, EVALUATED, FULL = range(4)
+# What `evaluate` counts beside what `relate_to_all` does: nodes evaluated, in place of rows compared.
+EVALUATED = COMPARED
 # What an edge list's state is: how many edges were made, and the first free one.
 EDGES, FREE = range(2)
 _BLOCKED = -1

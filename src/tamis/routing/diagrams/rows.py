@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.mbd.diagrams import Diagrams
 from tamis.routing.diagrams.dependencies import Dependencies
-from tamis.routing.diagrams.kernels import FOUND_COVERED, FOUND_COVERING, FULL, NOBODY, assign_by_scan, evaluate
+from tamis.routing.diagrams.kernels import NOBODY, assign_by_scan, evaluate
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.kernels import COVERED, COVERING
-from tamis.routing.standing.rows import Related
+from tamis.routing.standing.related import Related, Relating
 
 Int64s = npt.NDArray[np.int64]
 
@@ -46,8 +47,7 @@ class DiagramRows:
         self._left, self._right = np.zeros(_ROOM, np.int64), np.zeros(_ROOM, np.int64)
         self._asked = np.zeros(_ROOM, np.int64)
         self._rhs, self._lhs = np.zeros(_ROOM, np.int8), np.zeros(_ROOM, np.int32)
-        self._covering, self._covered = np.zeros((_ROOM, 2), np.int64), np.zeros((_ROOM, 2), np.int64)
-        self._work = np.zeros(4, np.int64)
+        self._relating = Relating(_ROOM)
 
     def add(self, owner: int, terms: Terms, alone: bool) -> None:
         """A conjunction of the owner, who does not have it yet; `alone`: and will have no other."""
@@ -81,9 +81,9 @@ class DiagramRows:
         self.assign(terms)
         if self._one_pass:
             return self._evaluate(COVERING * covering + COVERED * covered, len(terms), once)
-        above = self._evaluate(COVERING, len(terms), once)[0].copy() if covering else self._covering[:0]
+        above = self._evaluate(COVERING, len(terms), once)[0].copy() if covering else self._relating.covering[:0]
         if not covered:
-            return above, self._covered[:0]
+            return above, self._relating.covered[:0]
         return above, self._evaluate(COVERED, len(terms), once)[1]
 
     def assign(self, terms: Terms) -> None:
@@ -109,18 +109,11 @@ class DiagramRows:
 
     def _evaluate(self, wanted: int, width: int, once: bool) -> Related:
         nodes = self.diagrams
-        while True:
-            self._work[:] = 0
-            evaluate(
-                wanted, once, width, self._stamp, nodes.variables, nodes.children, self._owners, nodes.end,
-                self._index.columns, self._asked, self._left, self._right, self._rhs, self._lhs, self._covering,
-                self._covered, self._work,
-            )  # fmt: skip
-            if not self._work[FULL]:
-                found = self._work.tolist()
-                return self._covering[: found[FOUND_COVERING]], self._covered[: found[FOUND_COVERED]]
-            self._covering = np.zeros((4 * len(self._covering), 2), np.int64)
-            self._covered = np.zeros((4 * len(self._covered), 2), np.int64)
+        told = (
+            wanted, once, width, self._stamp, nodes.variables, nodes.children, self._owners, nodes.end,
+            self._index.columns, self._asked, self._left, self._right, self._rhs, self._lhs,
+        )  # fmt: skip
+        return self._relating.find(partial(evaluate, *told))
 
     def _chain(self, terms: Terms) -> tuple[int, ...]:
         return tuple(sorted(terms, key=self._rank, reverse=True))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.language.extents import Extent, everything
 from tamis.language.predicates import Literal, Not, Present, Versus
+from tamis.matching.room import doubled
 from tamis.routing.covering.exact_values import is_absence, settled
 from tamis.routing.covering.summary import Said, Summary
 from tamis.routing.predicates.bounds import HIGHEST, LOWEST, first, is_exact, last
@@ -171,7 +171,7 @@ class PredicateIndex:
             self._column_of.append(0)
             if number >= len(self.columns):
                 for name in ("columns", "lows", "highs", "flags", "alive", "births", "starts", "counts"):
-                    setattr(self, name, _doubled(getattr(self, name)))
+                    setattr(self, name, doubled(getattr(self, name)))
         self._column_of[number] = self._columns.setdefault(column, len(self._columns))
         self.columns[number] = self._column_of[number]
         self._born += 1
@@ -228,7 +228,7 @@ class PredicateIndex:
             self.starts[number] = end
             end += count
         if 2 * end > len(lows):
-            lows, highs = _doubled(lows), _doubled(highs)
+            lows, highs = doubled(lows), doubled(highs)
         self.range_lows, self.range_highs, self._ranges = lows, highs, end
 
     def _forget(self, number: int) -> None:
@@ -282,7 +282,3 @@ def _versus(literal: Literal) -> Versus | None:
 
 def _is_point(extent: Extent) -> bool:
     return len(extent) == 1 and len(extent[0][0]) == len(extent[0][1]) == 3 and extent[0][0][1] == extent[0][1][1]
-
-
-def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([array, np.zeros_like(array)])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching.room import doubled, extended
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
-from tamis.routing.standing.kernels import COVERED, COVERING, FOUND_COVERED, FOUND_COVERING, FULL, relate_to_all
+from tamis.routing.standing.kernels import COVERED, COVERING, relate_to_all
+from tamis.routing.standing.related import Related, Relating
 
 Int64s = npt.NDArray[np.int64]
 
@@ -44,9 +47,7 @@ class Rows:
         self.cells = np.zeros(32 * _ROOM, np.int32)
         self._used_rows = self._used_cells = 0
         self._places: dict[tuple[int, Terms], tuple[int, int]] = {}
-        self._covering = np.zeros((MOST_ASKED, 2), np.int64)
-        self._covered = np.zeros((MOST_ASKED, 2), np.int64)
-        self._work = np.zeros(4, np.int64)
+        self._relating = Relating(MOST_ASKED)
         self._aligned = np.zeros(_ROOM, np.int32)
         self._one = np.zeros(_ROOM, np.int32), np.zeros(_ROOM, np.int32)
 
@@ -92,25 +93,18 @@ class Rows:
             signature |= 1 << column % _BITS
         buckets = self.signatures, self.widths, self.first_rows, self.counts, self.first_cells, self.first_columns
         wanted = COVERING * covering + COVERED * covered
-        while True:
-            self._work[:] = 0
-            relate_to_all(
-                wanted, once, np.uint64(signature), columns, numbers, width, buckets, len(self._keys), self._columns,
-                self.cells, self.owners, self._index.flat, self._aligned, self._covering, self._covered, self._work,
-            )  # fmt: skip
-            if not self._work[FULL]:
-                found = self._work.tolist()
-                return self._covering[: found[FOUND_COVERING]], self._covered[: found[FOUND_COVERED]]
-            self._covering = np.zeros((4 * len(self._covering), 2), np.int64)
-            self._covered = np.zeros((4 * len(self._covered), 2), np.int64)
+        told = (
+            wanted, once, np.uint64(signature), columns, numbers, width, buckets, len(self._keys), self._columns,
+            self.cells, self.owners, self._index.flat, self._aligned,
+        )  # fmt: skip
+        return self._relating.find(partial(relate_to_all, *told))
 
     def _new_bucket(self, key: tuple[int, ...]) -> int:
         bucket = len(self._keys)
         if bucket == len(self.signatures):
             for name in ("signatures", "widths", "counts", "_room", "first_rows", "first_cells", "first_columns"):
-                setattr(self, name, _doubled(getattr(self, name)))
-        while self._used_columns + len(key) > len(self._columns):
-            self._columns = _doubled(self._columns)
+                setattr(self, name, doubled(getattr(self, name)))
+        self._columns = extended(self._columns, self._used_columns + len(key))
         self._columns[self._used_columns : self._used_columns + len(key)] = key
         self.first_columns[bucket] = self._used_columns
         self._used_columns += len(key)
@@ -149,11 +143,3 @@ class Rows:
         self._room[bucket] = room
         self._used_rows += room
         self._used_cells += room * width
-
-
-Related = tuple[Int64s, Int64s]
-"""Pairs (owner, answer): of the rows that cover a conjunction, and of those that it covers."""
-
-
-def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([array, np.zeros_like(array)])

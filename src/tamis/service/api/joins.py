@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from tamis.joins.client import Delta, Forgotten, JoinClient, Kept, Note
+from tamis.joins.client import ContentChange, Forgotten, JoinClient, Kept, Note
 from tamis.joins.naive import Identity, Values
 from tamis.joins.showing import Showing
 from tamis.language import print_filter
@@ -114,7 +114,7 @@ class JoinedNow:
         """What an event that fits the schema would do. It is not refused, whatever the table holds."""
         (values,) = event_values(self._schema.to_arrow([event]), self._schema)
         table = next((name for name in values.get(EVENT_TYPE, []) if name in self._client.signature.tables), None)
-        delta = Delta([], [])
+        delta = ContentChange([], [])
         if table is not None:
             identity = self._identity(table, values)
             gone = values.get(OPERATION) == [DELETE]

@@ -14,7 +14,7 @@ from tamis.broker.broker import BrokerSettings as Routing
 from tamis.broker.broker_thread import BrokerThread
 from tamis.broker.calling import BrokerAway, BrokerRefusal
 from tamis.broker.client import BrokerClient
-from tamis.broker.outbox import Bound
+from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore
 from tamis.pipeline.spool import SpoolReader
 from tamis.schema import Schema
@@ -57,8 +57,8 @@ class Bridge:
         routing = Routing(
             policy=given.policy,
             merging=merging_of(given.imt),
-            link_bound=Bound(given.queue_events, given.queue_bytes, given.overflow),
-            client_bound=Bound(overflow="block"),
+            link_bound=QueueBound(given.queue_events, given.queue_bytes, given.overflow),
+            client_bound=QueueBound(overflow="block"),
         )
         access = Access.read(given.token_file, given.tls_cert, given.tls_key, given.tls_ca)
         broker = Broker(self._schema, BrokerStore.open(settings.state / "broker", given.name), routing)

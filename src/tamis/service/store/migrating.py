@@ -20,7 +20,7 @@ _POSTGRES_LOCK = 0x7A315
 
 def migrate(database: Database) -> None:
     """Nothing is done to a database that is up to date; one that a newer Tamis has changed is refused."""
-    config = _config()
+    config = alembic_config()
     scripts = ScriptDirectory.from_config(config)
     newest = scripts.get_current_head()
     with database.read() as connection:
@@ -38,7 +38,7 @@ def migrate(database: Database) -> None:
         command.upgrade(config, "head")
 
 
-def _config() -> Config:
+def alembic_config() -> Config:
     config = Config()
     # The file format of these settings has % for its own purposes.
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.matching.columnar.codes import ABSENT
 from tamis.matching.columnar.encoding.dictionary import Dictionary, validity
@@ -26,6 +25,7 @@ from tamis.matching.columnar.encoding.kernels import (
 from tamis.matching.columnar.encoding.versus import compare, nan_refused
 from tamis.matching.patterns import PatternSet
 from tamis.schema import EVENT_TYPE, Schema
+from tamis.schema.columns import typed
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -103,7 +103,7 @@ class Encoder:
         given = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
         default = self._schema.default_event_type
         if default is not None and any(EVENT_TYPE in (c.attribute, c.other) for c in self.columns):
-            given[EVENT_TYPE] = _typed(given.get(EVENT_TYPE), default, len(batch))
+            given[EVENT_TYPE] = typed(given.get(EVENT_TYPE), default, len(batch))
         codes = np.full((len(batch), self.singles + 1), ABSENT, np.int32)
         codes[:, self.singles] = 0
         sets: dict[int, tuple[Int64s, Int32s]] = {}
@@ -169,15 +169,6 @@ class Encoder:
                 pieces.append(found[1])
                 base += len(found[1])
         return Encoded(codes, ends, np.concatenate(pieces) if pieces else np.zeros(0, np.int32))
-
-
-def _typed(types: pa.Array | None, default: str, count: int) -> pa.Array:
-    """The event types, with the default where an event names none."""
-    defaults = pa.ListArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32)), pa.repeat(default, count))
-    if types is None:
-        return defaults
-    untyped = pc.equal(pc.fill_null(pc.list_value_length(types), 0), 0)
-    return pc.if_else(untyped, defaults, types) if pc.any(untyped).as_py() else types
 
 
 def _flat(values: pa.Array) -> pa.Array:

@@ -116,11 +116,8 @@ class AdaptiveLanes(Lanes):
         predicates = self._state.told[known : known + self._state.numbers[lane * NUMBERS + TOLD]].copy()
         return predicates, self._state.truth[known + predicates]
 
-    def finish(
-        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets
-    ) -> tuple[Integers, npt.NDArray[np.int64]]:
-        out = np.empty(int((ends - begins).sum()), np.int32)
-        counts = np.empty(len(lanes), np.int64)
+    def free(
+        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets, out: Integers, counts: Offsets
+    ) -> None:
         overwritten = self._beginning is not None
         finish_each(*self._graph, self._state, lanes, queue, begins, ends, out, counts, overwritten)
-        return out[: counts.sum()], counts

@@ -71,10 +71,7 @@ class WalkingLanes(Lanes):
         predicates = self._state.told[known : known + self._state.cursor[lane * CURSOR + TOLD]].copy()
         return predicates, self._state.truth[known + predicates]
 
-    def finish(
-        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets
-    ) -> tuple[Integers, npt.NDArray[np.int64]]:
-        out = np.empty(int((ends - begins).sum()), np.int32)
-        counts = np.empty(len(lanes), np.int64)
+    def free(
+        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets, out: Integers, counts: Offsets
+    ) -> None:
         finish_each(self._members, self._subscribers, self._state, lanes, queue, begins, ends, out, counts)
-        return out[: counts.sum()], counts

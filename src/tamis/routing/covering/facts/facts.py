@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tamis.matching.columnar.encoding.columns import Encoder, Kind
 from tamis.matching.columnar.lowering.conjuncts import LISTED, Conjuncts
+from tamis.matching.room import doubled
 from tamis.routing.covering.facts.kept_sets import CONJUNCTIONS, FACTS, RANGES, SETS, enter_sets
 from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gather
 from tamis.routing.covering.facts.pattern_hits import Runs, constants_hit, implied_patterns
@@ -142,15 +143,15 @@ class _Kept:
         """Room for twice as much of whatever is half full."""
         used = self.counters + np.array([*self.room, 1])
         if 2 * used[SETS] > len(self._extents[3]):
-            self._extents[0], self._extents[3] = _doubled(self._extents[0]), _doubled(self._extents[3])
+            self._extents[0], self._extents[3] = doubled(self._extents[0]), doubled(self._extents[3])
             self._sets_table = _table(len(self._extents[3]))
             enter_sets(self.extents, self.counters[SETS])
         if 2 * used[RANGES] > len(self._extents[1]):
-            self._extents[1], self._extents[2] = _doubled(self._extents[1]), _doubled(self._extents[2])
+            self._extents[1], self._extents[2] = doubled(self._extents[1]), doubled(self._extents[2])
         if 2 * used[FACTS] > len(self._facts[0]):
-            self._facts = [_doubled(array) for array in self._facts]
+            self._facts = [doubled(array) for array in self._facts]
         if 2 * used[CONJUNCTIONS] > len(self.offsets):
-            self.offsets = _doubled(self.offsets)
+            self.offsets = doubled(self.offsets)
             self.table = _table(len(self.offsets))
             enter_conjunctions(self.facts, self.offsets, self.table, self.counters[CONJUNCTIONS])
 
@@ -190,9 +191,3 @@ def _table(entries: int) -> Int32s:
     while size < 4 * entries:
         size *= 2
     return np.full(size, -1, np.int32)
-
-
-def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    larger = np.zeros(2 * len(array), array.dtype)
-    larger[: len(array)] = array
-    return larger

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
+from tamis.matching.searching import is_listed
 from tamis.routing.covering.facts.kept_sets import CONJUNCTIONS, FACTS, RANGES, SETS, kept_set
 from tamis.routing.covering.facts.ranges import copy_set, holds_all, intersect, of_codes, of_list, subtract, whole
 from tamis.routing.covering.facts.said import (
@@ -38,14 +39,8 @@ IMPOSSIBLE = -1
 def matches_pattern(hits: Any, attribute: int, rank: int, pattern: int) -> bool:
     """Whether a constant of an attribute, by rank, matches one of its patterns."""
     bases, offsets, numbers = hits
-    low, high = offsets[bases[attribute] + rank], offsets[bases[attribute] + rank + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if numbers[middle] < pattern:
-            low = middle + 1
-        else:
-            high = middle
-    return low < offsets[bases[attribute] + rank + 1] and numbers[low] == pattern
+    constant = bases[attribute] + rank
+    return is_listed(numbers, offsets[constant], offsets[constant + 1], pattern)
 
 
 @bare_kernel

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Guard:
+class SharedAccess:
     """Readers share, a change is alone. A change that waits goes before readers that come after it.
 
     A thread must not ask again while it has it.
