@@ -5,6 +5,8 @@ STAMP := $(VENV)/.installed
 # Three processes on two cores: tests that wait for Spark, a disk or a browser leave a core free. See tests/conftest.py for
 # what stays together.
 APART := --numprocesses 3 --dist loadgroup
+# Tests start hundreds of processes. Where the environment says that no bytecode is kept, each would compile every module.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java chromium demo test test-all check bench lock clean
