@@ -35,7 +35,7 @@ def duckdb_content(join: WrittenJoin, tables: dict[str, NaiveTable], order: tupl
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """One for all: to open a database takes longer than to ask a small one. Tables are registered anew for every query."""
+    """One for all, for opening one takes longer than the query. Tables are registered anew for every query."""
     return duckdb.connect(config={"threads": 1})
 
 
