@@ -26,8 +26,8 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
-# Java machines live for seconds here, those of servers too. What its second compiler costs, a third of the time of a test
-# with Spark, would come back after minutes.
+# Java machines live for seconds here, those of servers too. What the second compiler costs, a third of the time of tests
+# with Spark, comes back after minutes.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Groups that take a minute or so, the longest first: one that began last would leave the other processes idle.
