@@ -26,8 +26,7 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
-# Java machines live for seconds here, those of servers too. What the second compiler costs, a third of the time of tests
-# with Spark, comes back after minutes.
+# Java's second compiler takes a third of the time of tests with Spark, and pays only in machines that live longer.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Groups that take a minute or so, the longest first: one that began last would leave the other processes idle.
