@@ -37,7 +37,7 @@ test: $(STAMP) java chromium  ## run the tests
 
 test-all: $(STAMP) java chromium  ## run the tests, the slow ones too
 	$(BIN)/python -m tests.compiling
-	$(BIN)/python -m pytest $(APART)
+	$(BIN)/python -m pytest --hypothesis-profile long $(APART)
 
 check: $(STAMP)  ## format, lint, types, imports
 	$(BIN)/ruff format --check .

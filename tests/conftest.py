@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 # The first example may compile a kernel, so no example has a deadline.
 settings.register_profile(
     "default",
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile("long", settings.get_profile("default"), max_examples=120)  # of `make test-all`
 # In CI a failure must come back on the next run.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")

@@ -14,7 +14,7 @@ EXPLORATION = ("w1", "w1p1", "w2", "w2z", "w3", "w4", "w5", "w5s", "w6", "w6a")
 
 @every_matcher
 def test_agrees_with_the_oracle(matcher: str) -> None:
-    check_generated(matcher, 300, workloads(), _agrees)
+    check_generated(matcher, 150, workloads(), _agrees)
 
 
 @every_matcher
