@@ -3,8 +3,10 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Three processes on two cores: tests that wait for Spark, a disk or a browser leave a core free. See tests/conftest.py for
-# what stays together.
-APART := --numprocesses 3 --dist loadgroup
+# what stays together and what comes first.
+APART := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
+# Tests start hundreds of processes. Where the environment says that no bytecode is kept, each would compile every module.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java chromium demo test test-all check bench lock clean
@@ -35,7 +37,7 @@ test: $(STAMP) java chromium  ## run the tests
 
 test-all: $(STAMP) java chromium  ## run the tests, the slow ones too
 	$(BIN)/python -m tests.compiling
-	$(BIN)/python -m pytest $(APART)
+	$(BIN)/python -m pytest --hypothesis-profile long $(APART)
 
 check: $(STAMP)  ## format, lint, types, imports
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis profiles, and one lazy Spark session."""
+"""What all tests share: hypothesis profiles, one lazy Spark session, and which tests stay together."""
 
 from __future__ import annotations
 
@@ -17,22 +17,49 @@ if TYPE_CHECKING:
 # The first example may compile a kernel, so no example has a deadline.
 settings.register_profile(
     "default",
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile("long", settings.get_profile("default"), max_examples=120)  # of `make test-all`
 # In CI a failure must come back on the next run.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+# Java's second compiler takes a third of the time of tests with Spark, and pays only in machines that live longer.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# Groups that take a minute or so, the longest first: one that began last would leave the other processes idle.
+LONG = (
+    "spark",
+    "tests/contract/test_agreement.py",
+    "tests/docs/test_snippets.py",
+    "tests/experiments/test_catalogue.py",
+    "tests/contract/test_joins.py",
+    "tests/contract/test_changes.py",
+    "tests/service/console/test_readability.py",
+    "tests/service/matching/test_operators.py",
+    "tests/service/matching/test_process.py",
+    "tests/contract/test_operators.py",
+    "tests/pipeline/joining/test_processor.py",
+    "tests/joins/test_client.py",
+    "tests/joins/test_naive.py",
+    "tests/service/store/test_kills.py",
+)
+
 
 @pytest.hookimpl(tryfirst=True)  # before what spreads tests over processes looks for their groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In several processes, tests with the Spark session stay together, for there is one; others by file."""
+    rank = {group: place for place, group in enumerate(LONG)}
+    places = {}
     for item in items:
         group = "spark" if "spark" in getattr(item, "fixturenames", ()) else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
+        places[item] = rank.get(group, len(LONG))
+    if hasattr(config, "workerinput"):  # one of several processes
+        items.sort(key=places.__getitem__)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.testing import Generated
-from tamis.workloads import Workload
+from tamis.testing import Generated, reference_matches
+from tamis.workloads import Workload, named
 from tests.schema.cases import DOMAINS
 
 every_matcher = pytest.mark.parametrize("matcher", tamis.MATCHERS)
@@ -87,3 +88,19 @@ def texts(workload: Workload) -> dict[str, str]:
     """A workload's subscriptions by id."""
     table = workload.subscriptions
     return dict(zip(table["id"].to_pylist(), table["filter"].to_pylist(), strict=True))
+
+
+class Answered(NamedTuple):
+    """A workload, its filters by id, and the oracle's answer."""
+
+    workload: Workload
+    texts: dict[str, str]
+    expected: list[list[str]]
+
+
+@cache
+def answered(name: str, *, subscriptions: int, events: int, seed: int) -> Answered:
+    """A named workload with the oracle's answer, which is the same for every matcher, and takes longer than theirs."""
+    workload = named(name)(subscriptions=subscriptions, events=events, seed=seed)
+    filters = texts(workload)
+    return Answered(workload, filters, reference_matches(filters, workload.schema, workload.events))

@@ -16,8 +16,7 @@ import tamis
 from tamis.errors import SubscriptionError
 from tamis.schema import Schema
 from tamis.testing import Generated, events, filters, reference_matches, workloads
-from tamis.workloads import named
-from tests.contract.every import AUCTIONS, answers, every_matcher, examples, texts
+from tests.contract.every import AUCTIONS, answered, answers, every_matcher, examples
 
 
 class Changes(RuleBasedStateMachine):
@@ -114,13 +113,11 @@ def _run(matcher: str, how: settings) -> None:
 
 @every_matcher
 def test_thousands_of_changes_one_by_one(matcher: str) -> None:
-    workload = named("w1")(subscriptions=4000, events=20, seed=5)
-    every = texts(workload)
+    workload, every, oracle = answered("w1", subscriptions=4000, events=20, seed=5)
     ids = list(every)
     index = tamis.compile({key: every[key] for key in ids[:2000]}, workload.schema, matcher=matcher)
     expected = set(ids[:2000])
     rng = random.Random(5)
-    oracle = reference_matches(every, workload.schema, workload.events)
     for step in range(3000):
         key = rng.choice(ids)
         if key in expected:

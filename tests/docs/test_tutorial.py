@@ -13,7 +13,6 @@ from tests.docs.snippets import TUTORIAL
 from tests.docs.tutorial import Tutorial
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_every_step_of_the_tutorial_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tamis import pipeline
 from tamis.errors import PipelineError, TamisError
-from tamis.pipeline.session import require_spark
+from tamis.pipeline.session import on_one_machine, require_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 @pytest.mark.spark
 def test_the_running_session_is_returned(spark: SparkSession) -> None:
     assert pipeline.session() is spark
+
+
+def test_only_on_one_machine_partitions_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    assert on_one_machine("local[*]")["spark.sql.shuffle.partitions"] == "6"
+    assert on_one_machine("yarn") == on_one_machine(None) == {}
 
 
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

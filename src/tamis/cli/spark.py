@@ -34,8 +34,7 @@ def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
         yield running
         return
     with _standard_error_to(log if log is not None else Path(os.devnull)):
-        # Spark's 200 partitions are meant for clusters: on one machine most of a small job would go into starting them.
-        session = pipeline.session(config={"spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1))})
+        session = pipeline.session()
     try:
         yield session
     finally:

@@ -49,7 +49,8 @@ def session(
     """The running Spark session, or a new one: on all local cores unless `master` says otherwise.
 
     `kafka` adds the Kafka connector, which Spark fetches from Maven Central once. `config` goes over the settings made
-    here. A session that runs already is returned as it is: Spark has one a process.
+    here; on one machine these shuffle into twice as many partitions as it has cores. A session that runs already is
+    returned as it is: Spark has one a process.
     """
     require_spark()
     from pyspark import __version__
@@ -68,12 +69,10 @@ def session(
         master = "local[*]"
     if master is not None:
         builder = builder.master(master)
-        if master.startswith("local"):
-            builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     connector = f"{KAFKA_CONNECTOR}:{__version__}"
     if kafka:
         builder = builder.config("spark.jars.packages", connector)
-    for key, value in {**_SETTINGS, **(config or {})}.items():
+    for key, value in {**_SETTINGS, **on_one_machine(master), **(config or {})}.items():
         builder = builder.config(key, value)
     try:
         started = builder.getOrCreate()
@@ -82,6 +81,18 @@ def session(
         raise PipelineError(f"Spark did not start{reason}; what it said is on standard error") from error
     started.sparkContext.setLogLevel("ERROR")
     return started
+
+
+def on_one_machine(master: str | None) -> dict[str, str]:
+    """What a session adds to its settings if all of it runs here; nothing for a cluster."""
+    if master is None or not master.startswith("local"):
+        return {}
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Spark has 200, for clusters. A join holds a worker and a store for each: most of its time would go there.
+        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+    }
 
 
 def require_spark() -> None:
