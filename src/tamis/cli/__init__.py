@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from tamis.cli.analyze import analyze
@@ -24,7 +26,7 @@ from tamis.cli.serve import serve
 from tamis.cli.simulate import simulate
 from tamis.cli.subscriptions_import import subscriptions_import
 from tamis.cli.validate import validate
-from tamis.cli.version import version
+from tamis.cli.version import said, version
 
 __all__ = ["app", "main"]
 
@@ -40,7 +42,11 @@ app = typer.Typer(
 
 
 @app.callback()
-def tamis() -> None:
+def tamis(
+    _: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=said, help="Say the version of Tamis, and end.")
+    ] = False,
+) -> None:
     """Sieve a stream of events through standing subscriptions, and learn which each event matches.
 
     \b

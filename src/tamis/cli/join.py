@@ -10,7 +10,7 @@ import typer
 
 from tamis import pipeline
 from tamis.cli.events import EventFiles
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.failures import PARTLY_REFUSED
 from tamis.cli.match_on_spark import form_of, written
 from tamis.cli.options import (
     DeadLettersOption,
@@ -20,6 +20,7 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
+from tamis.cli.paths import require_new_folder
 from tamis.cli.refusals import report
 from tamis.cli.schemas import schema_for
 from tamis.cli.spark import spark_session, tasks_shown
@@ -66,8 +67,7 @@ def join(
     dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
     for path in (output, dead_to):
         form_of(path)
-        if path.exists():
-            raise CommandError(f"{path} exists already; Spark writes new folders only")
+        require_new_folder(path)
     found = subscribers_of(subscriptions, schema_for(schema, subscriptions, files))
     report(found.refused, refused_to)
     start = time.perf_counter()

@@ -10,8 +10,8 @@ import typer
 
 from tamis import pipeline
 from tamis.cli.events import EventFiles
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.paths import Format, format_of
+from tamis.cli.failures import PARTLY_REFUSED
+from tamis.cli.paths import Format, format_of, require_new_folder
 from tamis.cli.refusals import report
 from tamis.cli.spark import spark_session, tasks_shown
 from tamis.cli.spark_events import checked_events, require_files, subscribers_of
@@ -44,8 +44,7 @@ def match_on_spark(
     dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
     for path in (output, dead_to):
         form_of(path)
-        if path.exists():
-            raise CommandError(f"{path} exists already; Spark writes new folders only")
+        require_new_folder(path)
     found = subscribers_of(subscriptions, schema, operators)
     report(found.refused, refused_to)
     start = time.perf_counter()
