@@ -11,6 +11,7 @@ from tamis.cli.backtest import backtest
 from tamis.cli.bench import bench
 from tamis.cli.broker import broker
 from tamis.cli.compile import compile
+from tamis.cli.compiling import tell_of_compiling
 from tamis.cli.convert import convert
 from tamis.cli.covers import covers
 from tamis.cli.demo import demo
@@ -75,4 +76,5 @@ app.add_typer(experiments)
 
 
 def main() -> None:
+    tell_of_compiling()
     app()
