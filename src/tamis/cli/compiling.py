@@ -9,7 +9,7 @@ from numba.core import event
 from tamis.cli.terminal import err, remark
 
 
-class _Word(event.Listener):  # type: ignore[misc]
+class _Word(event.Listener):
     """Says it once a process. Numba tells of a kernel only where it did not find it in its cache."""
 
     def __init__(self) -> None:
