@@ -18,7 +18,8 @@ setup: $(STAMP)  ## build .venv from requirements.lock
 
 $(STAMP): requirements.lock pyproject.toml scripts/ensure_python.sh
 	@python=$$(sh scripts/ensure_python.sh) && echo "Building $(VENV) with $$python ..." && "$$python" -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.lock
+	@echo "Installing what requirements.lock pins, some 850 MB to fetch: a minute or a few ..."
+	@$(BIN)/python -W ignore -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     except RuntimeError:  # no place on this machine can be written to: compiled anew in every process
         return nb.njit(**options)(function)
     dispatcher._cache._cache_file._source_stamp = _sources(_room(function))
+    # A cache that cannot be read or has no space left costs the time of compiling again, and is no reason to fail.
+    dispatcher._cache._guard_against_spurious_io_errors = lambda: suppress(OSError)
     return dispatcher
 
 

@@ -379,8 +379,10 @@ def _about(folder: Path) -> dict[str, Any]:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
         newer = version > JOINS_FORMAT
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise IndexFileError(f"{folder} is no saved index, or a damaged one: {error}") from error
+    except OSError as error:
+        raise IndexFileError(f"{folder} is no saved index: cannot read {_ABOUT} in it: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IndexFileError(f"{folder / _ABOUT} is damaged, or not of Tamis; compile anew") from error
     if newer or name not in MATCHERS:
         raise IndexFileError(f"{folder} was written by a newer Tamis (format {version}, matcher {name!r})")
     if checksum != _checksum(about):

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from tamis.broker import process
-from tamis.broker.access import Access, AccessError
+from tamis.broker.access import Access, AccessError, require_free
 from tamis.broker.broker import Broker
 from tamis.broker.broker_thread import BrokerThread
 from tamis.broker.calling import BrokerAway, BrokerRefusal
@@ -121,7 +121,9 @@ def test_a_broker_that_others_reach_needs_a_token_and_a_port_is_taken_once(stack
     with pytest.raises(AccessError, match="token"):
         _broker("open", "0.0.0.0:0").start()
     one = stack.enter_context(_broker("one"))
-    with pytest.raises(AccessError, match="cannot listen"):
+    with pytest.raises(AccessError, match=f"cannot listen at {one.address}: the port is taken; choose another"):
         _broker("two", one.address).start()
+    with pytest.raises(AccessError, match=r"cannot listen at no\.such\.host\.invalid:1: "):
+        require_free("no.such.host.invalid:1")
     with BrokerClient("127.0.0.1:1", "ann", timeout=0.3) as ann, pytest.raises(BrokerAway):
         ann.attached()

@@ -69,6 +69,26 @@ def test_csv_and_gzipped_lines_out_hold_the_same_matches(tamis: Tamis, house: Pa
     assert _numbered(gzip.decompress((house / "matches.jsonl.gz").read_bytes()).decode()) == MATCHES
 
 
+def test_csv_holds_attributes_too_and_lists_as_json(tamis: Tamis, house: Path) -> None:
+    assert tamis(*MATCH, "-o", "matches.csv").exit_code == 0
+    rows = pyarrow.csv.read_csv(house / "matches.csv").to_pylist()
+    assert sorted((row["title"], row["subscription"], row["tags"]) for row in rows) == [
+        ("carriage clock", "cheap", '["red", "blue"]'),
+        ("carriage clock", "clock", '["red", "blue"]'),
+        ("chair", "old", ""),
+    ]
+
+
+def test_a_damaged_gzip_file_is_one_line(tamis: Tamis, house: Path) -> None:
+    whole = gzip.compress((house / "events.jsonl").read_bytes())
+    spoilt = whole[:12] + bytes(8) + whole[20:]
+    for damaged in (whole[:-10], b"no gzip", spoilt):
+        (house / "events.jsonl.gz").write_bytes(damaged)
+        result = tamis("match", "subscriptions.jsonl", "events.jsonl.gz", "-s", "schema.yaml")
+        assert result.exit_code == 2
+        assert result.stderr.splitlines()[-1].startswith("error: events.jsonl.gz: no gzip file, or a damaged one: ")
+
+
 def test_events_from_parquet_folders_and_gzip_match_the_same(tamis: Tamis, house: Path) -> None:
     names = sorted({name for event in EVENTS for name in event})
     pyarrow.parquet.write_table(pa.table({n: [e.get(n) for e in EVENTS] for n in names}), house / "events.parquet")

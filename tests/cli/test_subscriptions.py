@@ -97,3 +97,57 @@ def test_of_several_rows_with_one_id_the_first_is_taken(tmp_path: Path) -> None:
     read = read_subscriptions(path)
     assert read.table.to_pydict() == {"id": ["a", "b"], "filter": ["price < 1", "price < 2"]}
     assert [(refusal.id, refusal.filter) for refusal in read.refused] == [("a", "price < 3")]
+
+
+def test_a_csv_row_whose_filter_has_commas_without_quotes_is_refused_alone(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("id,filter\na,price < 1\nb,price IN (1, 2)\nc,price < 3\n")
+    read = read_subscriptions(path)
+    assert read.table["id"].to_pylist() == ["a", "c"]
+    assert [(refusal.id, refusal.message) for refusal in read.refused] == [
+        ("b", "row 3: 3 columns in place of 2; put a filter with commas in quotes")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("s.csv", b"", "s.csv: the file is empty; its first line should be id,filter"),
+        ("s.csv", b"id,filter\na,title = '\xe9'\n", "s.csv: the subscriptions cannot be read: "),
+        ("s.parquet", b"no parquet", "s.parquet: the subscriptions cannot be read: "),
+        ("s.yaml", b"a: [price\nb: 3", "s.yaml: line 2, column 2: this is no YAML: expected ',' or ']'"),
+        ("s.yaml", b'a: "price" > 3', "s.yaml: line 1, column 14: this is no YAML: "),
+        ("s.yaml", b"a: price < 3\na: price < 4", "s.yaml: line 2, column 1: 'a' is given twice"),
+        ("s.yaml", b"a: 2024-13-45", "s.yaml: this is no YAML: month must be in 1..12"),
+        ("s.yaml", b"a: title = '\xe9'", "s.yaml: the file is not UTF-8"),
+        ("s.json", b'{"a": "\xe9"}', "s.json: the file is not UTF-8"),
+        ("s.yaml", b"[" * 100_000, "s.yaml: the YAML is nested too deeply"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_line_with_its_name(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(CommandError) as caught:
+        read_subscriptions(path)
+    assert str(caught.value).startswith(f"{tmp_path}/{message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_lines_that_are_no_json_say_where(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"id": "a", "filter": "TRUE"}\r\n{"id": "b", "filter"\n\xff\n' + b"[" * 100_000)
+    read = read_subscriptions(path)
+    assert read.table["id"].to_pylist() == ["a"]
+    assert [refusal.message for refusal in read.refused] == [
+        "line 2: not JSON: Expecting ':' delimiter (column 21)",
+        "line 3: not UTF-8",
+        "line 4: nested too deeply",
+    ]
+
+
+def test_an_empty_yaml_holds_no_subscriptions(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("# none yet\n")
+    assert _pairs(path) == {}

@@ -28,6 +28,8 @@ SYNTAX = [
     ("‹>› 5", "expected a condition such as price > 10"),
     ("sold AND‹›", "expected a condition such as price > 10 after AND"),
     ("sold ‹price› > 5", "expected AND, OR or an operator before price"),
+    ("‹SELECT› * FROM lots WHERE price < 5", "only what would stand after WHERE"),
+    ("‹select› title from lots", "only what would stand after WHERE"),
     ("price > 5 ‹)›", "closes nothing"),
     ("‹(›price > 5", "never closed"),
     ("title = ‹'abc›", "never closed"),

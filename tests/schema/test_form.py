@@ -168,7 +168,9 @@ def test_mistakes_are_refused_with_place_and_remedy(path: str, value: Any, place
     [
         ("attributes: {x: float, x: string}", "line 1, column 24: 'x' is given twice"),
         ("domains: {d: {type: hierarchical, tree: {a: {b: }, a: }}}", "'a' is given twice"),
-        ("attributes: {x: float", "no YAML"),
+        ("attributes: {x: float", "line 1, column 22: this is no YAML: expected ',' or '}'"),
+        ("attributes: {x: 2024-13-45}", "this is no YAML: month must be in 1..12"),
+        ("attributes: {x: '\0'}", "this is no YAML: unacceptable character"),
         ("- a", "expected a mapping"),
         ("", "expected a mapping"),
         ("attributes: !!python/object:os.system {}", "no YAML"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -97,6 +99,21 @@ def split_address(address: str) -> tuple[str, int]:
     if not host or not port.isdigit() or int(port) > 65_535:
         raise AccessError(f"{address!r} is no address: say HOST:PORT")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def require_free(address: str) -> None:
+    """Complains where nobody can listen at an address HOST:PORT now; gRPC's own complaint does not say why."""
+    host, port = split_address(address)
+    try:
+        family, kind, protocol, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(found)
+            trial.listen()
+    except (OSError, UnicodeError) as error:
+        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        reason = "the port is taken; choose another" if taken else getattr(error, "strerror", None) or error
+        raise AccessError(f"cannot listen at {address}: {reason}") from error
 
 
 def _read(path: Path) -> bytes:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 
-from tamis.broker.access import Access, AccessError, is_loopback, split_address
+from tamis.broker.access import Access, AccessError, is_loopback, require_free, split_address
 from tamis.broker.broker import Broker, Output, Role
 from tamis.broker.status import status_of
 from tamis.broker.wire import CHANNEL_OPTIONS, LINK, SERVER_OPTIONS, SERVICE
@@ -79,6 +79,8 @@ class BrokerProcess:
         self._failure: BaseException | None = None
         if listen is not None and not is_loopback(listen) and self._access.token is None:
             raise AccessError(f"{listen} can be reached by others: --token-file says what they must show")
+        if listen is not None:
+            require_free(listen)
         for link in links:
             split_address(link)
 

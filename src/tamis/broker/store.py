@@ -78,9 +78,9 @@ class BrokerStore:
                     connection.executemany("INSERT INTO about VALUES (?, ?)", made)
             store = cls(connection)
         except (sqlite3.Error, OSError) as error:
-            raise BrokerStoreError(
-                f"the broker's state in {folder} cannot be opened: {error}; is another broker using it?"
-            ) from error
+            reason = error.strerror if isinstance(error, OSError) else error
+            used = "; is another broker using it?" if "locked" in str(error) else ""
+            raise BrokerStoreError(f"the broker's state in {folder} cannot be opened: {reason}{used}") from error
         if name is not None and store.name != name:
             store.close()
             raise BrokerStoreError(f"the state in {folder} is that of {store.name!r}, not of {name!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from tamis.cli.analyze import analyze
@@ -9,6 +11,7 @@ from tamis.cli.backtest import backtest
 from tamis.cli.bench import bench
 from tamis.cli.broker import broker
 from tamis.cli.compile import compile
+from tamis.cli.compiling import tell_of_compiling
 from tamis.cli.convert import convert
 from tamis.cli.covers import covers
 from tamis.cli.demo import demo
@@ -24,7 +27,7 @@ from tamis.cli.serve import serve
 from tamis.cli.simulate import simulate
 from tamis.cli.subscriptions_import import subscriptions_import
 from tamis.cli.validate import validate
-from tamis.cli.version import version
+from tamis.cli.version import said, version
 
 __all__ = ["app", "main"]
 
@@ -40,7 +43,11 @@ app = typer.Typer(
 
 
 @app.callback()
-def tamis() -> None:
+def tamis(
+    _: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=said, help="Say the version of Tamis, and end.")
+    ] = False,
+) -> None:
     """Sieve a stream of events through standing subscriptions, and learn which each event matches.
 
     \b
@@ -69,4 +76,5 @@ app.add_typer(experiments)
 
 
 def main() -> None:
+    tell_of_compiling()
     app()

@@ -23,6 +23,7 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
+from tamis.cli.paths import require_new_folder
 from tamis.cli.refusals import report
 from tamis.cli.schemas import schema_for
 from tamis.cli.spark import spark_session, tasks_shown
@@ -73,8 +74,7 @@ def backtest(
     """
     require_spark()
     window_width(window)
-    if output.exists():
-        raise CommandError(f"{output} exists already; name a new folder with --output")
+    require_new_folder(output)
     files = EventFiles(events)
     require_files(files)
     found = subscribers_of(subscriptions, schema_for(schema, subscriptions, files), operators_of(operators))

@@ -17,6 +17,14 @@ PARTLY_REFUSED = 1
 FAILED = 2
 
 
+# Python's own lines first: where a worker failed, Java's around them say only that.
+_CAUSES = (
+    re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?:[\w.]+\.)?(\w+: .+)$", re.MULTILINE),
+    re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", re.MULTILINE),
+    re.compile(r"^(?:: |Caused by: )(?:[\w.$]+\.)?(\w+: .+)$", re.MULTILINE),
+)
+
+
 class CommandError(TamisError):
     """A command that cannot be carried out as it was given: a wrong suffix, options that exclude each other."""
 
@@ -47,8 +55,10 @@ class Commands(TyperGroup):
 
 def spark_cause(error: BaseException) -> str:
     """The line that says what happened: it stands somewhere in a page of two languages' tracebacks."""
-    causes = re.findall(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", str(error), re.MULTILINE)
-    return causes[-1] if causes else str(error).partition("\n")[0]
+    for pattern in _CAUSES:
+        if causes := pattern.findall(str(error)):
+            return str(causes[-1])
+    return str(error).partition("\n")[0]
 
 
 def _label(error: TamisError) -> str:
@@ -64,6 +74,7 @@ def _os_message(error: OSError) -> str:
         errno.EPERM: "no permission",
         errno.EROFS: "the file system is read-only",
         errno.ENOSPC: "no space left",
+        errno.EDQUOT: "no space left for this user",
         errno.EISDIR: "that is a folder, not a file",
         errno.ENOTDIR: "a part of the path is a file, not a folder",
     }

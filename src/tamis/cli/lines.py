@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.cli.failures import CommandError
 from tamis.cli.paths import STREAM
 
 _BLOCK = 4 << 20
@@ -43,6 +45,13 @@ class Lines:
 
 def read_lines(path: Path, rows: int) -> Iterator[Lines]:
     """Blocks of at most so many lines. From a pipe a block comes as soon as there is something to read."""
+    try:
+        yield from _numbered(path, rows)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CommandError(f"{path}: no gzip file, or a damaged one: {error}") from error
+
+
+def _numbered(path: Path, rows: int) -> Iterator[Lines]:
     with _opened(path) as (stream, raw):
         number = 0
         for block in _blocks(stream):

@@ -43,6 +43,17 @@ def format_of(path: Path, allowed: tuple[Format, ...], what: str) -> Format:
     raise CommandError(f"{path}: the name's suffix does not say how to read or write {what}; use one of {suffixes}")
 
 
+def require_new_folder(path: Path) -> None:
+    """As `require_writable`, for a folder that is made, with the folders above it."""
+    if path.exists():
+        raise CommandError(f"{path} exists already; Spark writes new folders only")
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise NotADirectoryError(20, "", str(path))
+    if not os.access(above, os.W_OK):
+        raise PermissionError(13, "", str(path))
+
+
 def require_writable(path: Path) -> None:
     """Complains now rather than after the work is done."""
     folder = path.parent if path.parent.name or path.is_absolute() else Path()

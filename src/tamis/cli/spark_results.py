@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamis.cli.failures import CommandError
-from tamis.cli.paths import Format, format_of
+from tamis.cli.paths import Format, format_of, require_new_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,8 +18,7 @@ def require_new(output: Path, dead_letters_to: Path | None) -> Path:
     dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
     for path in (output, dead_to):
         _form(path)
-        if path.exists():
-            raise CommandError(f"{path} exists already; Spark writes new folders only")
+        require_new_folder(path)
     return dead_to
 
 

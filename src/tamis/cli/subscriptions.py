@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
-import yaml
 
 from tamis.cli.failures import CommandError
 from tamis.cli.lines import read_lines
 from tamis.cli.paths import Format, format_of
 from tamis.cli.refusals import Refusal
+from tamis.errors import SchemaError
+from tamis.schema.yaml_form import read_yaml
 
 FORMATS = (Format.JSON_LINES, Format.JSON, Format.YAML, Format.CSV, Format.PARQUET)
 
@@ -38,7 +39,12 @@ class SubscriptionFile:
 
 def read_subscriptions(path: Path) -> SubscriptionFile:
     """Of several rows with one id the first is taken and the others are refused."""
-    return _distinct(_read(path))
+    try:
+        return _distinct(_read(path))
+    except pa.ArrowException as error:
+        raise CommandError(f"{path}: the subscriptions cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path}: the file is not UTF-8") from error
 
 
 def _distinct(read: SubscriptionFile) -> SubscriptionFile:
@@ -48,7 +54,7 @@ def _distinct(read: SubscriptionFile) -> SubscriptionFile:
         return read
     repeated = np.setdiff1d(np.arange(len(encoded)), firsts)
     refused = [
-        Refusal(row["id"], row["filter"], "Subscription", "there is a subscription with this id before it")
+        Refusal(row["id"], row["filter"], "SubscriptionError", "there is a subscription with this id before it")
         for row in read.table.take(pa.array(repeated)).to_pylist()
     ]
     return SubscriptionFile(read.table.take(pa.array(np.sort(firsts))), read.refused + refused)
@@ -59,23 +65,43 @@ def _read(path: Path) -> SubscriptionFile:
     if form is Format.PARQUET:
         return _from_columns(pyarrow.parquet.read_table(path), path)
     if form is Format.CSV:
-        options = pyarrow.csv.ConvertOptions(column_types={"id": pa.string(), "filter": pa.string()})
-        parsing = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        return _from_columns(pyarrow.csv.read_csv(path, parse_options=parsing, convert_options=options), path)
+        return _csv(path)
     if form is Format.JSON_LINES:
         return _from_objects(_json_lines(path))
     text = path.read_text(encoding="utf-8")
     if form is Format.YAML:
         try:
-            return _from_document(yaml.safe_load(text), path)
-        except yaml.YAMLError as error:
-            raise CommandError(f"{path}: not YAML: {error}") from None
+            document = read_yaml(text)
+        except SchemaError as error:
+            raise CommandError(f"{path}: {error}") from None
+        return _from_document({} if document is None else document, path)
     try:
         document = json.loads(text)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         # `.json` is a common suffix for JSON lines, too.
         return _from_objects(_json_lines(path))
     return _from_document(document, path)
+
+
+def _csv(path: Path) -> SubscriptionFile:
+    """A row with too many columns, for instance of a filter with commas that is not quoted, is refused alone."""
+    refused: list[Refusal] = []
+
+    def refuse(row: pyarrow.csv.InvalidRow) -> str:
+        message = f"{row.actual_columns} columns in place of {row.expected_columns}; put a filter with commas in quotes"
+        refused.append(Refusal(row.text.partition(",")[0], "", "SubscriptionError", f"row {row.number}: {message}"))
+        return "skip"
+
+    if path.stat().st_size == 0:
+        raise CommandError(f"{path}: the file is empty; its first line should be id,filter")
+    read = pyarrow.csv.read_csv(
+        path,
+        read_options=pyarrow.csv.ReadOptions(use_threads=False),  # else rows have no numbers
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+        convert_options=pyarrow.csv.ConvertOptions(column_types={"id": pa.string(), "filter": pa.string()}),
+    )
+    found = _from_columns(read, path)
+    return SubscriptionFile(found.table, refused + found.refused)
 
 
 def _from_columns(table: pa.Table, path: Path) -> SubscriptionFile:
@@ -88,7 +114,7 @@ def _from_columns(table: pa.Table, path: Path) -> SubscriptionFile:
     if pc.all(good).as_py() is not False:
         return SubscriptionFile(table, [])
     refused = [
-        Refusal(table["id"][row].as_py() or "", "", "Subscription", f"row {row + 1}: id or filter is missing")
+        Refusal(table["id"][row].as_py() or "", "", "SubscriptionError", f"row {row + 1}: id or filter is missing")
         for row in pc.indices_nonzero(pc.invert(good)).to_pylist()
     ]
     return SubscriptionFile(table.filter(good), refused)
@@ -107,10 +133,15 @@ def _from_document(document: Any, path: Path) -> SubscriptionFile:
 def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:
     for block in read_lines(path, _LINES_AT_ONCE):
         for line, number in zip(block.lines, block.numbers.tolist(), strict=True):
+            place = f"line {number}"
             try:
-                yield f"line {number}", json.loads(line)
-            except ValueError as error:  # no JSON, or no UTF-8
-                yield f"line {number}", Refusal("", "", "Subscription", f"line {number}: not JSON: {error}")
+                yield place, json.loads(line.decode("utf-8-sig"))
+            except json.JSONDecodeError as error:
+                message = f"{place}: not JSON: {error.msg} (column {error.colno})"
+                yield place, Refusal("", "", "SubscriptionError", message)
+            except (UnicodeDecodeError, RecursionError) as error:
+                reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "nested too deeply"
+                yield place, Refusal("", "", "SubscriptionError", f"{place}: {reason}")
 
 
 def _from_objects(objects: Iterable[tuple[str, Any]]) -> SubscriptionFile:
@@ -129,9 +160,9 @@ def _from_objects(objects: Iterable[tuple[str, Any]]) -> SubscriptionFile:
                 refused.append(item)
             case {"id": id}:
                 message = f"{place}: expected an id (a string or an integer) and a filter (a string)"
-                refused.append(Refusal(str(id), "", "Subscription", message))
+                refused.append(Refusal(str(id), "", "SubscriptionError", message))
             case _:
-                refused.append(Refusal("", "", "Subscription", f"{place}: expected an object with id and filter"))
+                refused.append(Refusal("", "", "SubscriptionError", f"{place}: expected an object with id and filter"))
     return SubscriptionFile(
         pa.table({"id": pa.array(ids, pa.string()), "filter": pa.array(texts, pa.string())}), refused
     )

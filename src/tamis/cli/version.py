@@ -6,9 +6,18 @@ import platform
 import shutil
 from importlib import metadata
 
+import typer
+
 from tamis.cli.terminal import out
 
 _PARTS = ("pyarrow", "numba", "sqlglot", "pyspark")
+
+
+def said(wanted: bool) -> None:
+    """`tamis --version`: one line, and the end."""
+    if wanted:
+        out.print(f"tamis {metadata.version('tamis')}")
+        raise typer.Exit
 
 
 def version() -> None:

@@ -33,7 +33,7 @@ class Parts:
 
 def read_form(form: object) -> Parts:
     """Check a schema's dict form and turn it into its parts."""
-    sections = mapping(form, "")
+    sections = mapping(form, "", "a schema has attributes and event_types")
     known_keys(sections, _SECTIONS, "")
     domains = {
         name: _read_domain(name, definition, within("domains", name))

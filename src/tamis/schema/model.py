@@ -51,8 +51,10 @@ class Schema:
         """The schema in a YAML file; JSON is YAML too."""
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"cannot read the schema file: {error}", str(path)) from error
+        except OSError as error:
+            raise SchemaError(f"cannot read the schema file: {error.strerror}", str(path)) from error
+        except UnicodeDecodeError as error:
+            raise SchemaError("the schema file is not UTF-8", str(path)) from error
         try:
             return cls.from_yaml(text)
         except SchemaError as error:

@@ -64,7 +64,8 @@ def read_event(schema: Schema, event: object, row: int) -> Reading:
     """The canonical values of an event in dict form. Names the schema does not have are left for `check_view`."""
     reading = Reading(row)
     if not isinstance(event, Mapping):
-        reading.refuse("", "form", event, f"{shown(event)} is no event: expected an object of attributes and values")
+        found = "null" if event is None else shown(event)
+        reading.refuse("", "form", event, f"{found} is no event: expected an object of attributes and values")
         return reading
     try:
         pairs = list(flatten(event))

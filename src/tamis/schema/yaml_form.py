@@ -26,11 +26,16 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(text: str) -> object:
-    """The dict form in a YAML text."""
+    """The dict form in a YAML text; a SchemaError says in one line where it is none."""
     try:
         return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        reason = f"this is no YAML: {error.problem or error.context}"
+        raise SchemaError(reason, place, "quote a text that holds ': ' or begins with a quote") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise SchemaError(f"the text is no YAML: {error}") from error
+        raise SchemaError(f"this is no YAML: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise SchemaError("the YAML is nested too deeply", remedy="flatten it") from None
 

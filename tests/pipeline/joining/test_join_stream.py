@@ -104,6 +104,8 @@ def test_what_is_no_stream_or_has_no_tables_is_refused(day: Day) -> None:
         pipeline.join(lines, tamis.compile({"s": "PER > 3"}, SCHEMA), json="value")
     with pytest.raises(PipelineError, match="no column 'when' to order"):
         pipeline.join(lines, tamis.compile(ALL, SCHEMA), json="value", order="when")
+    with pytest.raises(PipelineError, match="whole numbers or timestamps, and the column 'value' is string"):
+        pipeline.join(lines, tamis.compile(ALL, SCHEMA), json="value", order="value")
 
 
 @pytest.mark.slow

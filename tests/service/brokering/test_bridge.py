@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="the broker extra is not installed")
 
+from tamis.broker.access import AccessError
 from tamis.schema import Schema
 from tamis.service.brokering import Bridge
 from tamis.service.configuration import BrokerSettings, Settings
@@ -63,6 +65,15 @@ async def _until(holds: Callable[[], bool]) -> None:
 
 def _filters_told(part: _Part) -> list[int]:
     return [link["subscriptions_in"] for link in part.bridge.status()["links"]]
+
+
+def test_a_port_that_is_taken_is_said_when_the_bridge_is_made(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(AccessError, match=f"cannot listen at {address}: the port is taken"):
+            _Part.open(tmp_path / "one", listen=address)
 
 
 def test_what_one_publishes_and_the_other_asks_for_is_on_both_logs_once(tmp_path: Path) -> None:

@@ -159,9 +159,15 @@ def _signatures(source: Snapshot) -> list[Signature]:
 def _reader(
     events: DataFrame, source: Snapshot | Live, json: str | None, ignore_unknown: bool, order: str | None
 ) -> tuple[Reader, Sequence[str], int | None]:
+    from pyspark.sql.types import IntegralType, TimestampType
+
     read = attribute_columns(events, source.schema) if json is None else [text_column(events, json)]
     if order is not None and order not in events.columns:
         raise PipelineError(f"there is no column {order!r} to order events by; there are {', '.join(events.columns)}")
+    if order is not None and not isinstance(kind := events.schema[order].dataType, IntegralType | TimestampType):
+        raise PipelineError(
+            f"events are ordered by whole numbers or timestamps, and the column {order!r} is {kind.simpleString()}"
+        )
     columns = [name for name in events.columns if name in read or name == order]
     places = tuple(map(columns.index, read))
     reader = Reader(source.schema, places, tuple(read), True, json is not None, ignore_unknown)

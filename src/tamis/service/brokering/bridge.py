@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from tamis.broker.access import Access
+from tamis.broker.access import Access, require_free
 from tamis.broker.broker import Broker, merging_of
 from tamis.broker.broker import BrokerSettings as Routing
 from tamis.broker.broker_thread import BrokerThread
@@ -61,6 +61,8 @@ class Bridge:
             client_bound=QueueBound(overflow="block"),
         )
         access = Access.read(given.token_file, given.tls_cert, given.tls_key, given.tls_ca)
+        if given.listen:
+            require_free(given.listen)  # complains now, not when the server has said that it runs
         broker = Broker(self._schema, BrokerStore.open(settings.state / "broker", given.name), routing)
         for name in given.forget:
             broker.links.forget(name)
