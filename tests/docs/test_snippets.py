@@ -2,8 +2,8 @@
 
 A page is read from top to bottom: its ```python blocks share their names. A ```text block right after one is what the
 block prints. The fence says what else a block needs: ```python spark runs with the tests' Spark session, ```python
-service against a real server in place of the one at `SERVER`, and ```python no-test: <reason> is not run. The
-tutorial is run by a test of its own.
+files too, beside files such as a reader has, ```python service against a real server in place of the one at `SERVER`,
+and ```python no-test: <reason> is not run. The tutorial is run by a test of its own.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks.service.server import Server
+from tests.docs.readers_files import READ, WRITTEN, a_readers_files
 from tests.docs.snippets import TUTORIAL, snippets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
@@ -78,6 +83,27 @@ def test_the_spark_of_a_page_runs(
     run(page, ("python", "python spark"), capsys)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("page", pages_with("python files"), ids=named)
+def test_what_a_page_does_with_a_readers_files_works(
+    page: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream that a block starts has taken all there is, and is stopped, before the next block."""
+    monkeypatch.chdir(tmp_path)
+    a_readers_files(tmp_path)
+    # The JVM keeps the working folder it was started in, whatever ours is now.
+    places = {f'"{name}"': f'"{tmp_path / name}"' for name in (*READ, *WRITTEN)}
+    names: dict[str, object] = {"__name__": "__main__"}
+    for snippet in snippets(page):
+        if snippet.fence == "python files":
+            exec(snippet.compiled(page, places), names)
+            for query in spark.streams.active:
+                query.processAllAvailable()
+                query.stop()
+    for name in WRITTEN:
+        assert (tmp_path / name).exists(), name
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real server, which knows lots and stocks, and offers the operator of the page on the service."""
@@ -104,6 +130,7 @@ def test_a_block_is_run_or_says_why_not() -> None:
     fences = {snippet.fence for page in PAGES for snippet in snippets(page)} - {
         "python",
         "python spark",
+        "python files",
         "python service",
     }
     assert all(_SKIPPED.fullmatch(fence) for fence in fences), fences

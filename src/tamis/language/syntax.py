@@ -259,7 +259,9 @@ class _Reader:
         """What to say where AND, OR or an operator should be and `token` is."""
         kind, previous = token.token_type, self.tokens[self.at - 2]
         if self.tokens[0].text.upper() == "SELECT":
-            message = "a filter is only what would stand after WHERE; a join needs tables, which the schema has not"
+            message = (
+                "a filter is only what would stand after WHERE; joins are not taken here, or the schema has no tables"
+            )
             return self.error(message, self.tokens[0])
         if kind in _REFUSED:
             return self.error(_REFUSED[kind], token)
