@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import multiprocessing
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import tamis
 from tamis.analysis import analyze
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.joins.trial import Trial
-from tamis.workloads import auctions, le_subscribe
+from tamis.operators.schedules import SCHEDULES
+from tamis.workloads import Workload, auctions, le_subscribe
 from tamis.workloads.select_joins import select_joins
 
 
@@ -31,26 +31,33 @@ def main() -> None:
 def _index() -> None:
     workload = auctions(1_000, 200)
     index = tamis.compile(workload.subscriptions, workload.schema)
-    _changed(index, lambda: index.match(workload.events))
-    analyze(index)
+    _changed(index, workload)
+    analyze(index, events=workload.events)
+    for schedule in SCHEDULES:
+        calling = {"calling": "price < 100 AND longer(5)", "bound": "longer(?length) AND ?length > 3 OR price > 900"}
+        tamis.compile(calling, workload.schema, operators=[longer], schedule=schedule).match(workload.events)
 
 
 def _rivals() -> None:
     for scheme in SCHEMES:
         Trial(scheme, select_joins(500, 50)).play(50)
-    workload = le_subscribe(500, 100)
     for name in tamis.MATCHERS:
         if name not in ("columnar", "naive"):
-            index = tamis.compile(workload.subscriptions, workload.schema, matcher=name)
-            index.match(workload.events)
+            for workload in (le_subscribe(500, 100), auctions(200, 50)):
+                _changed(tamis.compile(workload.subscriptions, workload.schema, matcher=name), workload)
 
 
-def _changed(index: tamis.Index, match: Callable[[], object]) -> None:
-    match()
-    index.add({"one more": "price < 10"})
-    match()
+@tamis.operator(cost=5.0)
+def longer(title: str, length: int = tamis.Var) -> object:
+    return [len(title)] if length is tamis.Var else len(title) > length
+
+
+def _changed(index: tamis.Index, workload: Workload) -> None:
+    index.match(workload.events)
+    index.add({"one more": workload.subscriptions["filter"][0].as_py()})
+    index.match(workload.events)
     index.remove(["one more"])
-    match()
+    index.match(workload.events)
     with tempfile.TemporaryDirectory() as folder:
         index.save(Path(folder) / "index")
         tamis.Index.open(Path(folder) / "index")
