@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from tamis.joins.client import JoinClient, Note
 from tamis.joins.naive import NaiveJoins
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.joins.server import JoinServer
+from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
 
 
@@ -63,3 +65,29 @@ def test_clients_of_more_tables_hold_what_the_oracle_recomputes(
     scheme: str, workload: GeneratedJoins, seed: int
 ) -> None:
     check(scheme, workload, seed)
+
+
+SEEN = Schema.from_dict(
+    {
+        "attributes": {"x": "integer", "a": "float", "b": "float"},
+        "event_types": {"R": {"x": "mandatory", "a": "mandatory", "b": "mandatory"}, "S": {"x": "mandatory"}},
+        "tables": {"R": {"key": ["x"], "join": ["x"]}, "S": {"key": ["x"], "join": ["x"]}},
+    }
+)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_subscriptions_that_come_leave_clients_that_are_there_exact(scheme: str) -> None:
+    """The attribute that most subscriptions restrict is another one then; what was sent was sent by the first."""
+    head = "SELECT * FROM R JOIN S USING (x) WHERE "
+    server = JoinServer(SEEN, {"first": f"{head} R.a >= 1"}, scheme)
+    client = server.client("first")
+
+    def tell(event: dict[str, Any]) -> None:
+        client.apply(server.notes(server.apply([event]), "first"))
+
+    tell({"event_type": "S", "x": 1})
+    tell({"event_type": "R", "x": 1, "a": 0.0, "b": 0.0})
+    server.add({f"late {number}": f"{head} R.b < {number}" for number in range(3)})
+    tell({"event_type": "R", "x": 1, "a": 2.0, "b": 0.0})
+    assert client.content() == [{"x": 1, "a": 2.0, "b": 0.0}]

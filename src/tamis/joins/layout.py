@@ -21,10 +21,17 @@ class Layout:
     """Tables by number in the schema's order, their restricted attributes, edges and signatures in order of appearance.
 
     A table's first attribute is the one that leads by the plan, else the one that most subscriptions restrict:
-    descriptions speak of it.
+    descriptions speak of it. What leads `before` goes on doing so, whatever comes or goes: by it clients were sent what
+    they hold, and the server reckons with that.
     """
 
-    def __init__(self, schema: Schema, groups: Sequence[JoinGroup], plan: JoinPlan = DEFAULT_PLAN) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        groups: Sequence[JoinGroup],
+        plan: JoinPlan = DEFAULT_PLAN,
+        before: Layout | None = None,
+    ) -> None:
         self.schema = schema
         self.plan = plan
         self.tables = tuple(schema.tables)
@@ -37,7 +44,8 @@ class Layout:
         for table in self.tables:
             own = [name for owner, name in common if owner == table]
             leading = [name for name in plan.leading.get(table, ()) if name in own]
-            self.columns[table] = tuple(dict.fromkeys([*leading, *own])) or (NO_COLUMN,)
+            kept = [name for name in before.columns[table] if name != NO_COLUMN] if before is not None else []
+            self.columns[table] = tuple(dict.fromkeys([*kept, *leading, *own])) or (NO_COLUMN,)
         self.signatures: dict[Signature, int] = {}
         self.edges: dict[Edge, int] = {}
         for group in groups:

@@ -300,7 +300,7 @@ class JoinServer:
 
     def _lay_out(self, groups: Sequence[JoinGroup]) -> None:
         """A new scheme, for subscriptions that speak of columns or edges that the old one had no place for."""
-        self._layout = layout = Layout(self.schema, groups, self.plan)
+        self._layout = layout = Layout(self.schema, groups, self.plan, self._layout)
         self._scheme = scheme = self._kind(layout.shape)
         state = scheme.state
         state.sequence = self._sequence
