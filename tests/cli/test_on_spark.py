@@ -91,6 +91,7 @@ def test_what_spark_cannot_read_is_said_in_one_message(tamis: Tamis, house: Path
     result = tamis("match", "subscriptions.jsonl", "events.parquet", "-s", "schema.yaml", "--spark", "-o", "matches")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: Spark failed: ")
+    assert "is not a Parquet file" in result.stderr
 
 
 @pytest.mark.parametrize(

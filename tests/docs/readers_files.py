@@ -38,8 +38,8 @@ READ: Final = (
     "auctions.yaml", "subscriptions", "lots", "lots.jsonl", "incoming", "quotes", "stocks", "reviews", "history",
 )  # fmt: skip
 WRITTEN: Final = (
-    "subscriptions.tamis", "matches", "dead", "checkpoint", "joins.tamis", "changes", "joins-checkpoint",
-    "shards", "bargain.png",
+    "subscriptions.tamis", "matches", "dead", "checkpoint", "joins.tamis", "changes", "joins-dead",
+    "joins-checkpoint", "shards", "bargain.png",
 )  # fmt: skip
 
 

@@ -9,6 +9,11 @@ with Client("http://127.0.0.1:8080") as tamis:
         print(notification.event)
 """
 
+from importlib.util import find_spec
+
+if find_spec("httpx") is None:
+    raise ModuleNotFoundError("the client needs httpx: pip install 'tamis[service]'", name="httpx")
+
 from tamis.client.answers import Change, Content, Delivery, Notification, Published
 from tamis.client.asynchronous import AsyncClient, AsyncSubscription
 from tamis.client.blocking import Client, Subscription
