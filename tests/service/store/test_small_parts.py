@@ -64,6 +64,15 @@ def test_delivery_states_are_saved_over_the_old_ones(any_store: Store) -> None:
     assert set(any_store.deliveries.get(range(5))) == {2, 3}
 
 
+def test_a_cursor_that_comes_late_does_not_take_a_newer_one_back(any_store: Store) -> None:
+    any_store.deliveries.save([DeliveryState(1, 20), DeliveryState(2, 5)])
+    any_store.deliveries.save([DeliveryState(1, 10, 3), DeliveryState(2, 5, 1, NOON, "HTTP 500")])
+    assert any_store.deliveries.get([1, 2]) == {
+        1: DeliveryState(1, 20),
+        2: DeliveryState(2, 5, 1, NOON, "HTTP 500"),
+    }
+
+
 def test_the_newest_schema_is_in_force_and_the_old_ones_stay(any_store: Store) -> None:
     assert any_store.schemas.current() is None
     assert any_store.schemas.add({"attributes": {"é": "float"}}) == 1

@@ -44,7 +44,7 @@ class Deliveries:
         return found
 
     def save(self, states: Sequence[DeliveryState]) -> None:
-        """All of them, in one transaction."""
+        """All of them, in one transaction. A cursor only goes forward: one that went further meanwhile stays."""
         if not states:
             return
         # In one order, so that two who save the same ones do not wait for each other; of two for one, the last.
@@ -56,8 +56,11 @@ class Deliveries:
         insert = sqlite.insert if self._database.is_sqlite else postgresql.insert
         adding = insert(DELIVERIES)
         changed = {name: adding.excluded[name] for name in _CHANGING}
+        # Who has lost the right to push may still be saving, while who has it now is further on.
+        older = DELIVERIES.c.cursor <= adding.excluded.cursor
+        saving = adding.on_conflict_do_update(index_elements=["subscription"], set_=changed, where=older)
         with self._database.write() as connection:
-            connection.execute(adding.on_conflict_do_update(index_elements=["subscription"], set_=changed), rows)
+            connection.execute(saving, rows)
 
     def remove(self, numbers: Sequence[int]) -> None:
         with self._database.write() as connection:
