@@ -22,8 +22,8 @@ class Snippet(NamedTuple):
     code: str
     output: str | None
 
-    def with_addresses(self, other: Mapping[str, str]) -> str:
-        """The text, with other addresses in place of the page's."""
+    def with_others(self, other: Mapping[str, str]) -> str:
+        """The text, with other addresses and numbers in place of the page's."""
         text = self.code
         for said, used in other.items():
             text = text.replace(said, used)
@@ -31,7 +31,7 @@ class Snippet(NamedTuple):
 
     def compiled(self, page: Path, other: Mapping[str, str]) -> CodeType:
         """The code that does it, with line numbers as in the page, so that a failure shows its place."""
-        return compile("\n" * self.line + self.with_addresses(other), str(page), "exec")
+        return compile("\n" * self.line + self.with_others(other), str(page), "exec")
 
 
 def blocks(page: Path) -> list[Snippet]:

@@ -21,6 +21,7 @@ from tamis.broker.calling import BrokerAway, ask_status
 from tests.docs.snippets import TUTORIAL, Snippet, blocks
 
 SERVICE = "127.0.0.1:8080"
+PRINTED_WITH = "20_000"  # filters, where the page shows what is printed
 _ADDRESSES = (SERVICE, "127.0.0.1:7070", "127.0.0.1:7071")
 _FILE = re.compile(r"# (\w+\.py)\b")
 _PATIENCE = 60.0
@@ -36,15 +37,17 @@ class Printed(NamedTuple):
 class Tutorial:
     """The page on its way through a folder, which has to be the working directory.
 
-    `names` are those that its Python has made. The page's addresses are replaced by free ones. A block that begins with
-    the name of a file is also written to it. What the commands start is stopped at the end.
+    `names` are those that its Python has made. The page's addresses are replaced by free ones, and its number of
+    filters may be another. A block that begins with the name of a file is also written to it. What the commands start
+    is stopped at the end.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, filters: str = PRINTED_WITH) -> None:
         self.folder = folder
         self.server: Server | None = None
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self._addresses = dict(zip(_ADDRESSES, _free_addresses(len(_ADDRESSES)), strict=True))
+        self._replaced = self._addresses | {f"FILTERS = {PRINTED_WITH}": f"FILTERS = {filters}"}
         self._broker: subprocess.Popen[bytes] | None = None
 
     def steps(self) -> Iterator[Printed]:
@@ -52,13 +55,13 @@ class Tutorial:
         for block in blocks(TUTORIAL):
             printed = io.StringIO()
             if block.fence == "sh":
-                for line in block.with_addresses(self._addresses).splitlines():
+                for line in block.with_others(self._replaced).splitlines():
                     self._start(shlex.split(line))
             else:
                 if file := _FILE.match(block.code):
                     (self.folder / file[1]).write_text(block.code, encoding="utf-8")
                 with redirect_stdout(printed):
-                    exec(block.compiled(TUTORIAL, self._addresses), self.names)
+                    exec(block.compiled(TUTORIAL, self._replaced), self.names)
             yield Printed(block, printed.getvalue())
 
     def _start(self, words: list[str]) -> None:
