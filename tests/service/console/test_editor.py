@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.service.console.conftest import Complaints, Opening, Running
 from tests.service.console.fake_state import TICKET
@@ -98,6 +98,22 @@ def test_names_operators_and_values_are_suggested_from_the_schema(
     field.press("Control+a")
     field.press_sequentially("event_type IN ('antiques', ")
     expect(options).to_have_text(["antiques", "furniture"])
+
+
+def test_what_was_written_before_the_schema_came_is_completed_when_it_comes(
+    open_console: Opening, complaints: Complaints
+) -> None:
+    complaints.expected = {422}
+    page = open_console("#/")
+    held: list[Route] = []
+    page.route("**/v1/schema", lambda route: held.append(route))
+    with page.expect_request("**/v1/schema"):
+        page.evaluate("() => { location.hash = '#/editor'; }")
+    page.get_by_label("Filter", exact=True).press_sequentially("furn")
+    options = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
+    expect(options).to_have_count(0)
+    held[0].continue_()
+    expect(options.first).to_contain_text("furniture_category")
 
 
 def test_recent_events_are_tried_and_each_is_explained(open_console: Opening, service: Running) -> None:

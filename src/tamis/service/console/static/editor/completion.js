@@ -26,6 +26,7 @@ export class Completion {
 
   set schema(schema) {
     this.#schema = schema;
+    this.#look(false); // whoever has begun to write was waiting for it
   }
 
   #look(asked) {
