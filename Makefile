@@ -9,7 +9,7 @@ APART := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java chromium demo test test-all check bench lock clean
+.PHONY: help setup java chromium demo test test-all check bench dist lock clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -50,6 +50,13 @@ bench: $(STAMP) java  ## ratios against rivals and yardsticks
 	$(BIN)/python -m benchmarks
 	$(BIN)/python docs/figures/growth.py
 	$(BIN)/python -m docs.figures.performance_table
+
+dist: $(STAMP) java  ## wheel and sdist in dist/; the wheel is installed in an environment of its own and tried
+	@rm -rf dist build/clean
+	$(BIN)/python -m hatchling build
+	@$(BIN)/python -m venv build/clean
+	build/clean/bin/python -m pip install --disable-pip-version-check --quiet "$$(ls dist/*.whl)[spark]"
+	build/clean/bin/tamis demo --seconds 5 --output build/clean/demo-results
 
 lock: $(STAMP)  ## pin what pyproject.toml asks for into requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet uv

@@ -24,7 +24,7 @@ table of 25,000 rows, the others dimensions of 1,000 rows, as in the paper. An e
 a new version of a row of a dimension, all four tables alike. Dimensions have payloads of 100 bytes, facts none or the
 same. One seed, 100 events."""
 
-EVENTS = 100
+EVENTS = 500
 SCHEMES = ("enum-j", "ref-j", "rel-sel", "ref-sj-clu+")
 BULKY = {"0 2 3": "no payload", "0 1 2 3": "100 bytes"}
 SAID = {"rel-sel": 5, "ref-j": 9, "enum-j": 127}

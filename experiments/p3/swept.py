@@ -12,8 +12,8 @@ from experiments.p3.network import carried, medians, over_seeds
 from experiments.p3.schemes import NAMES, STYLES
 from tamis.cli.bench.numbers import figures
 
-EVENTS = 100
-ONE_SEED = f"One seed, {EVENTS:,} events, the same for all schemes"
+EVENTS = 1_000
+ONE_SEED = f"One seed, {EVENTS:,} events, the same for all schemes (the paper: 59,000)"
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
