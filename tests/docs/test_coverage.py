@@ -84,7 +84,7 @@ def defined_in(path: Path) -> dict[str, ast.AST]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found[node.name] = node
         elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
             found |= dict.fromkeys(names, node)
     return found
