@@ -1,4 +1,4 @@
-"""Every example of README.md and of docs/ runs: Python, command line, links.
+"""Every example of README.md and of docs/ runs: Python, command line.
 
 A page is read from top to bottom: its ```python blocks share their names. A ```text block right after one is what the
 block prints. The fence says what else a block needs: ```python spark runs with the tests' Spark session, ```python
@@ -30,7 +30,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _SKIPPED = re.compile(r"python no-test: \S.*")
 SERVER = "http://127.0.0.1:8080"
 LOTS = """
@@ -153,12 +152,6 @@ def test_the_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.Monk
     outcomes = [CliRunner().invoke(app, call) for call in calls]
     assert [outcome.exit_code for outcome in outcomes] == [0, 0, 0]
     assert outcomes[0].stdout == '{"title": "Writing desk", "price": 480.0, "subscription": "ann"}\n'
-
-
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_a_link_leads_somewhere(page: Path) -> None:
-    links = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
-    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:

@@ -183,3 +183,13 @@ def test_asked_for_are_events_grouped_by_predicate(name: str) -> None:
 def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(TamisError, match="sub-order"):
         schedule("greedy", Problem.of([], []))
+
+
+@pytest.mark.parametrize(("name", "asked"), [("naive", [0, 1, 2]), ("sequential", [0, 1])])
+def test_the_baseline_remembers_what_it_evaluated_and_does_not_pass_eliminations_on(
+    name: str, asked: list[int]
+) -> None:
+    """0 holds and 1 does not: then nothing is left that 2 could decide, but only who passes eliminations on sees it."""
+    problem = Problem.of([[0, 1], [2, 1], [0]], [0.9, 0.5, 0.1])
+    trail = schedule(name, problem).run(np.array([[1, 0, 1]], np.int8)).trail
+    assert sorted(trail.predicates.tolist()) == asked

@@ -34,6 +34,15 @@ def test_one_event_is_accepted_when_it_is_on_the_log(server: Server) -> None:
     assert recorded(server) == [CHEAP]
 
 
+def test_publishing_is_anonymous(server: Server) -> None:
+    """No key is asked for; and who has one is not told apart on the log."""
+    named = server.key("publish")
+    for headers in ({}, named):
+        assert server.client.post("/v1/events", json=CHEAP, headers=headers).status_code == 202
+    first, second = server.service.log.recent(10).to_pylist()
+    assert {name for name in first if first[name] != second[name]} == {"offset", "id", "time"}
+
+
 def test_many_events_come_as_an_array_or_as_lines(server: Server) -> None:
     events = [{**CHEAP, "price": float(n)} for n in range(250)]
     assert server.publish(events).json()["accepted"] == 250
