@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from experiments.figure import Figure, Point, Row, Rows
+from tamis.durable import UNFINISHED, replacing_durably
 
 # Beside the figure's own columns, in every row.
 POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"
@@ -57,12 +58,8 @@ class Results:
         about = {POINT: path.stem, MACHINE: machine(), TOOK: took, AT: datetime.now(UTC).isoformat(timespec="seconds")}
         full = [{**point, **_known(row), **about} for row in rows]
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
-        with unfinished.open("wb") as file:
+        with replacing_durably(path) as file:
             pyarrow.parquet.write_table(_table(full), file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(path)
 
     def rows(self, figure: Figure, points: Sequence[Point]) -> list[Row]:
         """All rows of these points that are there, in the points' order."""
@@ -73,7 +70,7 @@ class Results:
         """Removes what is known of these points, and whatever a killed run left unfinished."""
         for point in points:
             self.path(figure, point).unlink(missing_ok=True)
-        for left in self.folder(figure).glob("*.unfinished"):
+        for left in self.folder(figure).glob(f"*{UNFINISHED}"):
             left.unlink(missing_ok=True)
 
 
