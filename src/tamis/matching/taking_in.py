@@ -24,6 +24,9 @@ def ids_of(subscriptions: Texts) -> pa.Array:
     if ids is None:
         odd = next(id for id in subscriptions if id is None or not is_proper(id))
         raise SubscriptionError(f"{odd!r} is no id: ids are strings of whole characters")
+    if not isinstance(subscriptions, Mapping) and not _are_characters(ids):
+        odd = next(raw for id in ids if isinstance(raw := _text_or_bytes(id), bytes))
+        raise SubscriptionError(f"{odd!r} is no id: ids are strings of whole characters")
     if ids.null_count:
         raise SubscriptionError(f"row {pc.index(pc.is_null(ids), True).as_py()} of the subscriptions has no id")
     counted = pc.value_counts(ids)
@@ -39,13 +42,16 @@ def texts_of(subscriptions: Texts) -> tuple[pa.Array, pa.Array | list[object]]:
     These are the same but where Arrow cannot hold all that was given: then the language sees that, and says why it is
     no filter.
     """
-    if not isinstance(subscriptions, Mapping):
-        column = _column(subscriptions, "filter")
-        return column, column
-    texts = _strings(subscriptions.values())
-    if texts is not None:
-        return texts, texts
-    given: list[object] = list(subscriptions.values())
+    given: list[object]
+    if isinstance(subscriptions, Mapping):
+        given = list(subscriptions.values())
+        if (texts := _strings(given)) is not None:
+            return texts, texts
+    else:
+        texts = _column(subscriptions, "filter")
+        if _are_characters(texts):
+            return texts, texts
+        given = [_text_or_bytes(text) for text in texts]
     return _strings(text if is_proper(text) else None for text in given), given
 
 
@@ -60,18 +66,42 @@ def refused_of(subscriptions: Subscriptions) -> list[tuple[str, FilterError]]:
     return [(subscriptions.ids[row].as_py(), error) for row, error in subscriptions.bound.errors]
 
 
+def _text_or_bytes(text: pa.Scalar) -> str | bytes | None:
+    try:
+        return text.as_py()
+    except UnicodeDecodeError:
+        return text.as_buffer().to_pybytes()
+
+
+def _are_characters(texts: pa.Array) -> bool:
+    """Whether all texts are UTF-8, which Arrow does not check by itself."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def _strings(values: Iterable[object]) -> pa.Array | None:
     """As Arrow strings; None if some are no strings that Arrow can hold."""
+    listed = list(values)
+    if not all(issubclass(kind, str | None) for kind in set(map(type, listed))):
+        return None
     try:
-        return pa.array(list(values), pa.large_string())
+        return pa.array(listed, pa.large_string())
     except (pa.ArrowException, UnicodeError, TypeError):
         return None
 
 
 def _column(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
     """A column of strings as one array."""
-    if name not in table.schema.names:
-        raise SubscriptionError(f"the table of subscriptions has no column {name!r}; it needs 'id' and 'filter'")
+    if not isinstance(table, pa.Table | pa.RecordBatch):
+        found = type(table).__name__
+        raise SubscriptionError(f"subscriptions are {{id: filter}} or an Arrow table of 'id' and 'filter', not {found}")
+    count = table.schema.names.count(name)
+    if count != 1:
+        found = "no column" if not count else f"{count} columns"
+        raise SubscriptionError(f"the table of subscriptions has {found} {name!r}; it needs 'id' and 'filter'")
     column = table.column(name)
     try:
         wide = column.cast(pa.large_string())
