@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.findings import Finding, Options
+from tamis.comparison.occasion import occasion
 
 
 def show(console: Console, findings: Sequence[tuple[str, Finding]], options: Options) -> None:
@@ -43,8 +41,7 @@ def save(line: str, findings: Sequence[Finding], options: Options) -> Path:
     path = options.results / f"{line}.json"
     content = {
         "line": line,
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
+        **occasion(),
         "scale": options.scale,
         "findings": [finding.as_dict() for finding in findings],
     }

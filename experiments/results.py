@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from experiments.figure import Figure, Point, Row, Rows
+from tamis.comparison.occasion import occasion
+from tamis.durable import UNFINISHED, replacing_durably
 
 # Beside the figure's own columns, in every row.
 POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"
@@ -54,15 +53,13 @@ class Results:
         if not rows:
             raise ValueError(f"{figure.name} gave no row for {dict(point)}")
         path = self.path(figure, point)
-        about = {POINT: path.stem, MACHINE: machine(), TOOK: took, AT: datetime.now(UTC).isoformat(timespec="seconds")}
+        now = occasion()
+        machine = "{processor}, {cores} cores".format(**now["machine"])
+        about = {POINT: path.stem, MACHINE: machine, TOOK: took, AT: now["at"]}
         full = [{**point, **_known(row), **about} for row in rows]
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
-        with unfinished.open("wb") as file:
+        with replacing_durably(path) as file:
             pyarrow.parquet.write_table(_table(full), file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(path)
 
     def rows(self, figure: Figure, points: Sequence[Point]) -> list[Row]:
         """All rows of these points that are there, in the points' order."""
@@ -73,12 +70,8 @@ class Results:
         """Removes what is known of these points, and whatever a killed run left unfinished."""
         for point in points:
             self.path(figure, point).unlink(missing_ok=True)
-        for left in self.folder(figure).glob("*.unfinished"):
+        for left in self.folder(figure).glob(f"*{UNFINISHED}"):
             left.unlink(missing_ok=True)
-
-
-def machine() -> str:
-    return f"{platform.machine()}, {os.cpu_count()} cores"
 
 
 def _table(rows: Sequence[Row]) -> pa.Table:

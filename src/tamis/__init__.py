@@ -3,7 +3,7 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from tamis.analysis import Analysis, analyze
-from tamis.engine import MATCHERS, Index, compile
+from tamis.engine import Index, compile
 from tamis.errors import (
     EventError,
     FilterError,
@@ -20,6 +20,7 @@ from tamis.errors import (
     Violation,
 )
 from tamis.matching.explanation import Explanation, Verdict
+from tamis.matching.matchers import MATCHERS
 from tamis.matching.matches import Matches
 from tamis.matching.statistics import Statistics
 from tamis.operators import Operator, Var, operator

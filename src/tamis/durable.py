@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, Final
+
+UNFINISHED: Final = ".new"
+"""How the names of files end that a crash kept from getting their own: whoever owns the folder may remove them."""
 
 
 def replace_durably(path: Path, content: bytes) -> None:
     """Writes or overwrites a file: whoever reads it sees the old content or the new, never a part."""
-    temporary = _written(path, content)
-    temporary.replace(path)
+    with replacing_durably(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing_durably(path: Path) -> Iterator[BinaryIO]:
+    """The same for what is written piece by piece: the file has its name when all of it is on disk."""
+    with _aside(path) as (file, temporary):
+        yield file
+        _flush_open(file)
+        temporary.replace(path)
     flush(path.parent)
 
 
 def create_durably(path: Path, content: bytes) -> bool:
     """Writes a file unless there is one of that name: false if there is. Of several who try at once, one succeeds."""
-    temporary = _written(path, content)
-    try:
-        path.hardlink_to(temporary)
-    except FileExistsError:
-        return False
-    finally:
-        temporary.unlink()
+    with _aside(path) as (file, temporary):
+        file.write(content)
+        _flush_open(file)
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            return False
     flush(path.parent)
     return True
 
@@ -36,10 +51,17 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _written(path: Path, content: bytes) -> Path:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.new")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return temporary
+@contextmanager
+def _aside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """A new file beside a path, gone in the end unless it was given another name."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
+    try:
+        with temporary.open("wb") as file:
+            yield file, temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _flush_open(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

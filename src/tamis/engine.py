@@ -9,10 +9,9 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.durable import flush
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
@@ -21,55 +20,25 @@ from tamis.joins.explanation import JoinExplanation, explain_join
 from tamis.joins.result_changes import ResultChanges
 from tamis.joins.saved import open_joins, save_joins
 from tamis.joins.server import JoinServer
-from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
-from tamis.language.cutting import is_proper
+from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits
 from tamis.language.joins import are_joins
-from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.explanation import Explanation, explain
-from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
-from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
-from tamis.matching.le_subscribe.gough.matcher import GoughMatcher
-from tamis.matching.le_subscribe.hanson.matcher import HansonMatcher
-from tamis.matching.le_subscribe.neon.matcher import NeonMatcher
-from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
-from tamis.matching.le_subscribe.scan import ScanMatcher
-from tamis.matching.matcher import Matcher, Subscriptions
+from tamis.matching.matcher import Matcher
+from tamis.matching.matchers import AUTO, CHOSEN, MATCHERS
 from tamis.matching.matches import Matches
-from tamis.matching.mbd.matcher import MbdMatcher
-from tamis.matching.naive import NaiveMatcher
 from tamis.matching.statistics import Statistics
-from tamis.matching.tree.matcher import TreeMatcher
+from tamis.matching.taking_in import Texts, bound, ids_of, refused_of, texts_of
 from tamis.operators import Operator
 from tamis.operators.calling_part import CallingPart
 from tamis.operators.splitting import plain_part
 from tamis.operators.statistics import OperatorTable
 from tamis.schema import Schema
 
-MATCHERS: Final[Mapping[str, type[Any]]] = {
-    matcher.name: matcher
-    for matcher in (
-        ColumnarMatcher,
-        NaiveMatcher,
-        FairPredicateMatcher,
-        EqualityPreferredMatcher,
-        QuarantineMatcher,
-        HansonMatcher,
-        NeonMatcher,
-        GoughMatcher,
-        ScanMatcher,
-        TreeMatcher,
-        MbdMatcher,
-    )
-}
-AUTO: Final = "auto"
-# What `auto` comes to, whatever the subscriptions are: docs/bench.md has the measurements that say so.
-_CHOSEN: Final = "columnar"
 FORMAT = 1
 CALLING_FORMAT = 2  # with operators, which those that write the first know nothing of
 JOINS_FORMAT = 3  # with tables, and the joins over them
 _ABOUT = "index.json"
 
-Texts: TypeAlias = Mapping[str, str] | pa.Table | pa.RecordBatch
 Operators: TypeAlias = Iterable[Operator | str]
 """Operators themselves, or the names of operators that installed packages offer."""
 
@@ -144,16 +113,16 @@ class Index:
 
     def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added."""
-        ids = _ids(subscriptions)
+        ids = ids_of(subscriptions)
         for id in ids.to_pylist():
             if id in self:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
         subscriptions, joins = _separated(ids, subscriptions, self.schema)
-        new = _bound(_ids(subscriptions), subscriptions, self.schema, self._limits, self._operators)
+        new = bound(ids_of(subscriptions), subscriptions, self.schema, self._limits, self._operators)
         self._matcher.add(plain_part(new))
         if self._calling is not None:
             self._calling.add(new)
-        refused = [*_refused(new), *self._joins.add(joins)]
+        refused = [*refused_of(new), *self._joins.add(joins)]
         self.version += 1
         self.errors += refused
         return refused
@@ -281,7 +250,7 @@ def compile(
     `operators`, in an order that the `schedule` decides.
     """
     if matcher == AUTO:
-        matcher = _CHOSEN
+        matcher = CHOSEN
     if matcher not in MATCHERS:
         raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join((*MATCHERS, AUTO))}")
     kind = MATCHERS[matcher]
@@ -292,12 +261,12 @@ def compile(
         given["options"] = kind.options.from_dict(options)
     calling = None if operators is None else CallingPart.of(operators, schema, limits, schedule, matcher, statistics)
     signatures = NO_OPERATORS if calling is None else calling.signatures
-    subscriptions, joins = _separated(_ids(subscriptions), subscriptions, schema)
-    new = _bound(_ids(subscriptions), subscriptions, schema, limits, signatures)
+    subscriptions, joins = _separated(ids_of(subscriptions), subscriptions, schema)
+    new = bound(ids_of(subscriptions), subscriptions, schema, limits, signatures)
     index = Index(schema, kind.build(plain_part(new), schema, statistics, **given), limits, calling)
     if calling is not None:
         calling.add(new)
-    index.errors = [*_refused(new), *index.joins.add(joins)]
+    index.errors = [*refused_of(new), *index.joins.add(joins)]
     return index
 
 
@@ -305,10 +274,7 @@ def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Tex
     """The filters, and the joins, of which there are none where there are no tables."""
     if not schema.tables:
         return subscriptions, {}
-    if not isinstance(subscriptions, Mapping):
-        texts = _column(subscriptions, "filter")
-    elif (texts := _strings(subscriptions.values())) is None:
-        texts = _strings(_texts_only(subscriptions.values()))
+    texts, _ = texts_of(subscriptions)
     found = are_joins(texts)
     if not found.any():
         return subscriptions, {}
@@ -318,59 +284,6 @@ def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Tex
         pairs = zip(subscriptions.items(), found.tolist(), strict=True)
         return {id: text for (id, text), is_join in pairs if not is_join}, joins
     return pa.table({"id": ids, "filter": texts}).filter(pa.array(~found)), joins
-
-
-def _texts_only(given: Iterable[object]) -> Iterable[object]:
-    return (text if is_proper(text) else None for text in given)
-
-
-def _bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits, operators: Signatures) -> Subscriptions:
-    if not isinstance(subscriptions, Mapping):
-        texts = _column(subscriptions, "filter")
-    elif (texts := _strings(subscriptions.values())) is None:
-        # What Arrow cannot hold is no filter either: `bind` says why.
-        proper = _strings(_texts_only(subscriptions.values()))
-        return Subscriptions(ids, proper, bind(list(subscriptions.values()), schema, limits, operators))
-    return Subscriptions(ids, texts, bind(texts, schema, limits, operators))
-
-
-def _refused(subscriptions: Subscriptions) -> list[tuple[str, FilterError]]:
-    return [(subscriptions.ids[row].as_py(), error) for row, error in subscriptions.bound.errors]
-
-
-def _ids(subscriptions: Texts) -> pa.Array:
-    """The ids as Arrow strings; there are no nulls among them, and none comes twice."""
-    ids = _strings(subscriptions) if isinstance(subscriptions, Mapping) else _column(subscriptions, "id")
-    if ids is None:
-        odd = next(id for id in subscriptions if id is None or not is_proper(id))
-        raise SubscriptionError(f"{odd!r} is no id: ids are strings of whole characters")
-    if ids.null_count:
-        raise SubscriptionError(f"row {pc.index(pc.is_null(ids), True).as_py()} of the subscriptions has no id")
-    counted = pc.value_counts(ids)
-    repeated = counted.filter(pc.greater(counted.field("counts"), 1))
-    if len(repeated):
-        raise SubscriptionError(f"the id {repeated[0]['values'].as_py()!r} is given more than once; ids are unique")
-    return ids
-
-
-def _strings(values: Iterable[object]) -> pa.Array | None:
-    """As Arrow strings; None if some are no strings that Arrow can hold."""
-    try:
-        return pa.array(list(values), pa.large_string())
-    except (pa.ArrowException, UnicodeError, TypeError):
-        return None
-
-
-def _column(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
-    """A column of strings as one array."""
-    if name not in table.schema.names:
-        raise SubscriptionError(f"the table of subscriptions has no column {name!r}; it needs 'id' and 'filter'")
-    column = table.column(name)
-    try:
-        wide = column.cast(pa.large_string())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise SubscriptionError(f"the column {name!r} of the subscriptions must hold strings: {error}") from error
-    return wide.combine_chunks() if isinstance(wide, pa.ChunkedArray) else wide
 
 
 def _about(folder: Path) -> dict[str, Any]:

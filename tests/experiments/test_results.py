@@ -52,7 +52,7 @@ def test_a_folder_of_points_is_one_parquet_table(tmp_path: Path) -> None:
 def test_what_is_unfinished_is_not_there_and_is_swept_when_points_are_forgotten(tmp_path: Path) -> None:
     results, point = Results(tmp_path), toy.POINTS[0]
     results.write(FIGURE, point, [{}], 0)
-    left = results.folder(FIGURE) / "v1-0123.77.unfinished"
+    left = results.folder(FIGURE) / ".v1-0123.parquet.77.new"
     left.write_bytes(b"PAR1")
     assert len(results.rows(FIGURE, toy.POINTS)) == 1
     results.forget(FIGURE, toy.POINTS)

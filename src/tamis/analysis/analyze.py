@@ -14,11 +14,12 @@ from tamis.analysis.findings import Found, table_of
 from tamis.analysis.history import Events, History, look_back
 from tamis.analysis.hot import Usage
 from tamis.analysis.levels import one_level
-from tamis.engine import Index, Texts, compile
+from tamis.engine import Index, compile
 from tamis.errors import FilterError, TamisError
 from tamis.language import Filter, normalise, parse
 from tamis.matching.columnar.level import Level
 from tamis.matching.statistics import Statistics
+from tamis.matching.taking_in import Texts
 from tamis.routing.covering import Relation, relate
 from tamis.routing.covering.facts.facts import facts_of
 from tamis.routing.covering.search.classes import classes_of

@@ -16,7 +16,6 @@ from tamis.broker.messages import (
     Alter,
     Applied,
     Batch,
-    FilterChange,
     Hello,
     Holds,
     Message,
@@ -30,9 +29,9 @@ from tamis.broker.messages import (
 )
 from tamis.broker.settling import Asked, Sent
 from tamis.broker.store import NAME
+from tamis.broker.telling import alter_message, length, table_messages
 from tamis.broker.topology import LinkRecord, Topology
 from tamis.errors import FilterError
-from tamis.routing.tables import RowChange
 
 if TYPE_CHECKING:
     from tamis.broker.broker import Broker, Connection
@@ -227,20 +226,10 @@ class LinkDesk:
 
     def _tell_table(self, link: Link) -> None:
         """Sends all that the other end is to know, in messages of bounded size."""
-        filters, limit = self._broker.filters, self._broker.settings.table_part
+        broker = self._broker
         assert link.connection is not None
-        for kind, table in (("advertisements", filters.advertisements), ("subscriptions", filters.subscriptions)):
-            part: list[str] = []
-            size = 0
-            for text in sorted(table.forwarded(link.hop)):
-                if part and size + len(text) > limit:
-                    self._broker.send(link.connection, _part(link.number, kind, part))
-                    part, size = [], 0
-                part.append(text)
-                size += len(text)
-            if part:
-                self._broker.send(link.connection, _part(link.number, kind, part))
-        self._broker.send(link.connection, Table(link.number))
+        for part in table_messages(link.number, broker.filters, link.hop, broker.settings.table_part):
+            broker.send(link.connection, part)
 
     # Filters.
 
@@ -292,8 +281,8 @@ class LinkDesk:
             if link.open and link.connection is not None:
                 if link.unapplied_since is None:
                     link.unapplied_since = self._broker.now
-                told = Alter(link.number, _texts(change.advertisements), _texts(change.subscriptions))
-                if _length(told) > self._broker.settings.table_part:
+                told = alter_message(link.number, change)
+                if length(told) > self._broker.settings.table_part:
                     self._tell_table(link)
                 else:
                     self._broker.send(link.connection, told)
@@ -324,18 +313,3 @@ class LinkDesk:
         link.disconnect()
         self.events.let_go(link)
         self._broker.settling.forget(link.hop)
-
-
-def _texts(change: RowChange) -> FilterChange:
-    return FilterChange(tuple(filter.text for filter in change.added), change.removed)
-
-
-def _part(number: int, kind: str, texts: list[str]) -> Table:
-    if kind == "advertisements":
-        return Table(number, advertisements=tuple(texts), last=False)
-    return Table(number, subscriptions=tuple(texts), last=False)
-
-
-def _length(alter: Alter) -> int:
-    parts = (alter.advertisements.added, alter.advertisements.removed, alter.subscriptions.added)
-    return sum(len(text) for part in (*parts, alter.subscriptions.removed) for text in part)

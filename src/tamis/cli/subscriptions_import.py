@@ -86,8 +86,8 @@ def subscriptions_import(
     \b
     [bold]Examples[/bold]
       tamis import subscriptions.parquet --tickets tickets.jsonl
-      tamis import rules.jsonl --schema auctions.yaml --key 0123456789abcdef --refused bad.csv
-      tamis import rules.csv --store postgresql+psycopg://tamis@db/tamis --days 30
+      tamis import subscriptions.jsonl --schema auctions.yaml --key 0123456789abcdef --refused bad.csv
+      tamis import subscriptions.csv --store postgresql+psycopg://tamis@db/tamis --days 30
 
     \b
     [bold]Exit codes[/bold]

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -18,6 +18,7 @@ import pyarrow.parquet
 
 from tamis.cli.paths import STREAM, Format, format_of, require_writable
 from tamis.schema.binary import write_base64
+from tamis.schema.timestamps import write_instant
 
 FORMATS = (Format.JSON_LINES, Format.CSV, Format.PARQUET)
 
@@ -150,5 +151,5 @@ def json_rows(table: pa.Table | pa.RecordBatch) -> list[str]:
 
 def _as_json(value: Any) -> str:
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return write_instant(value)
     return write_base64(value) if isinstance(value, bytes) else str(value)

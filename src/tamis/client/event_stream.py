@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 class EventStream:
     """Takes lines one by one and gives the data of an event when its last line is in.
 
-    `retry` is how many seconds the server wants readers to wait before they come back.
+    What else a stream may say, such as when to come back, is passed over: the client knows that by itself.
     """
 
-    retry: float | None = None
     _data: list[str] = field(default_factory=list)
 
     def take(self, line: str) -> Iterator[str]:
@@ -27,5 +26,3 @@ class EventStream:
         value = value.removeprefix(" ")
         if name == "data":
             self._data.append(value)
-        elif name == "retry" and value.isdecimal():
-            self.retry = int(value) / 1000

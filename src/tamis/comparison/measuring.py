@@ -53,10 +53,6 @@ class Measurement:
     algorithm: str
 
     @property
-    def events_per_second(self) -> float:
-        return 1 / self.seconds_per_event
-
-    @property
     def matches_per_event(self) -> float:
         return self.matches / self.events
 

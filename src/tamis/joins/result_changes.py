@@ -46,10 +46,10 @@ class ResultChanges:
             for id, change, row in zip(
                 table["subscription"].to_pylist(), table["change"].to_pylist(), rows, strict=True
             ):
-                delta = found.get(id)
-                if delta is None:
-                    delta = found[id] = ContentChange([], [])
-                (delta.added if change == ADDED else delta.removed).append(row)
+                content = found.get(id)
+                if content is None:
+                    content = found[id] = ContentChange([], [])
+                (content.added if change == ADDED else content.removed).append(row)
         return found
 
 

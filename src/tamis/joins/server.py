@@ -13,6 +13,7 @@ from tamis.joins.client import ContentChange, JoinClient, Kept, Note, Snapshot
 from tamis.joins.coding import Coding
 from tamis.joins.event_by_event import ResultChange, RowChange, changed_results, changed_rows
 from tamis.joins.intake import Intake, TableRecord, Taken
+from tamis.joins.laid_out import LaidOut
 from tamis.joins.layout import Layout
 from tamis.joins.lowering import lower
 from tamis.joins.model import JoinGroup
@@ -29,10 +30,10 @@ from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.joins.showing import Showing, Shown
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons
-from tamis.language.cutting import is_proper
 from tamis.language.joins import bind_joins
 from tamis.language.joins.parsing import JoinTree, check_join
 from tamis.matching.naive import holds
+from tamis.matching.taking_in import Texts, ids_of, texts_of
 from tamis.schema import OPERATION, Schema
 from tamis.schema.checking import Checked
 
@@ -61,7 +62,7 @@ class JoinServer:
     def __init__(
         self,
         schema: Schema,
-        subscriptions: Mapping[str, str] | pa.Table | None = None,
+        subscriptions: Texts | None = None,
         scheme: str = "enum-j",
         limits: Limits = DEFAULT_LIMITS,
         plan: JoinPlan = DEFAULT_PLAN,
@@ -77,8 +78,7 @@ class JoinServer:
         self._roster = Roster()
         self._residuals = Residues(schema, limits)
         self._trees: dict[str, JoinTree] = {}
-        self._layout: Layout | None = None
-        self._scheme: Scheme | None = None
+        self._laid_out: LaidOut | None = None  # not before somebody subscribes, or an event comes
         self._sequence = 0
         self.plan = plan
         if subscriptions is not None:
@@ -89,27 +89,23 @@ class JoinServer:
         """The name of the scheme at work."""
         return self._kind.name
 
-    def add(self, subscriptions: Mapping[str, str] | pa.Table) -> list[tuple[str, FilterError]]:
+    def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
         """Adds joins, `{id: text}` or a table of `id` and `filter`; gives those that are refused, with the reasons."""
-        if not isinstance(subscriptions, Mapping):
-            ids, texts = (_whole(subscriptions[name]) for name in ("id", "filter"))
-        else:
-            ids, texts = pa.array(list(subscriptions), pa.large_string()), list(subscriptions.values())
+        ids = ids_of(subscriptions)
         for id in ids.to_pylist():
             if id in self._roster.numbers:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
         if not len(ids):
             return []
-        bound = bind_joins(texts, self.schema, self.limits)
-        kept = texts if isinstance(texts, pa.Array) else _proper(texts)
+        texts, read = texts_of(subscriptions)
+        bound = bind_joins(read, self.schema, self.limits)
         groups = lower(ids, bound, self.schema, self._coding).groups
-        if self._layout is None or not self._layout.fits(groups):
-            self._lay_out([*self._roster.groups(), *groups])
-        assert self._scheme is not None
-        assert self._layout is not None
+        laid = self._laid_out
+        if laid is None or not laid.layout.fits(groups):
+            laid = self._lay_out([*self._roster.groups(), *groups])
         for group in groups:
-            numbers = self._scheme.subscribe(self._layout.ranges(group))
-            self._roster.enter(Part(group, ids, kept, numbers))
+            numbers = laid.scheme.subscribe(laid.layout.ranges(group))
+            self._roster.enter(Part(group, ids, texts, numbers))
         refused = [(ids[row].as_py(), error) for row, error in bound.errors]
         self.errors += refused
         return refused
@@ -118,8 +114,7 @@ class JoinServer:
         """Removes subscriptions; all of them must be there, else none is removed."""
         given = list(dict.fromkeys(ids))
         numbers = [self._found(id).number for id in given]
-        if self._scheme is not None:
-            self._scheme.unsubscribe(np.array(numbers, np.int64))
+        self._laid.scheme.unsubscribe(np.array(numbers, np.int64))
         self._roster.leave(given)
 
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Applied:
@@ -142,10 +137,8 @@ class JoinServer:
 
     def notes(self, applied: Applied, id: str) -> list[Note]:
         """The messages that a subscription's filter accepts, as its client reads them; before the next batch."""
-        assert self._scheme is not None
-        assert self._layout is not None
-        number = self._found(id).number
-        return notes_for(applied.messages, number, self._scheme.state.subscriptions, self._layout, self._intake)
+        number, laid = self._found(id).number, self._laid
+        return notes_for(applied.messages, number, laid.scheme.state.subscriptions, laid.layout, self._intake)
 
     def results(self, applied: Applied) -> ResultChanges:
         """What the batch left changed of all contents, in Arrow; before the next batch. Needs `enum-j`."""
@@ -163,8 +156,7 @@ class JoinServer:
 
     def row_changes(self, applied: Applied) -> list[RowChange]:
         """What the batch did to rows, in order; before the next batch."""
-        assert self._layout is not None
-        return list(changed_rows(applied.taken.changes, applied.event, self._layout, self._intake))
+        return list(changed_rows(applied.taken.changes, applied.event, self._laid.layout, self._intake))
 
     def client(self, id: str) -> JoinClient:
         """A client of a subscription that holds what it should hold now."""
@@ -182,13 +174,13 @@ class JoinServer:
             return Snapshot(self._latest, results=self._joined(found).results)
         selected = {table: self._selected(found, table) for table in signature.tables}
         if self.scheme == "rel-sel":
-            return Snapshot(self._latest, {table: self._rows(table, numbers) for table, numbers in selected.items()})
+            return Snapshot(self._latest, {table: self._intake.listed(table, rows) for table, rows in selected.items()})
         tuples = {}
         for table, other in self.plan.filters(signature).items():
-            reached = self._keys(found, table, other, other)[selected[other]]
+            reached = self._laid.keys(found, table, other, other)[selected[other]]
             own = selected[table]
-            kept = own[np.isin(self._keys(found, table, other, table)[own], reached)]
-            tuples[table] = self._rows(table, kept)
+            kept = own[np.isin(self._laid.keys(found, table, other, table)[own], reached)]
+            tuples[table] = self._intake.listed(table, kept)
         return Snapshot(self._latest, tuples)
 
     def content(self, id: str) -> list[Shown]:
@@ -263,20 +255,16 @@ class JoinServer:
 
     def _take(self, checked: Checked) -> tuple[Scheme, Taken]:
         """Puts the rows of events into tables, where the scheme is yet to hear of them."""
-        if self._scheme is None or self._layout is None or self._intake.outgrown:
-            self._lay_out(self._roster.groups())
-        assert self._scheme is not None
-        assert self._layout is not None
-        taken = self._intake.take(checked.valid, self._layout, self._scheme.state.rows)
+        laid = self._lay_out(self._roster.groups()) if self._intake.outgrown else self._laid
+        taken = self._intake.take(checked.valid, laid.layout, laid.scheme.state.rows)
         self._sequence += len(taken.changes)
-        return self._scheme, taken
+        return laid.scheme, taken
 
     def _told(self, applied: Applied, net: bool) -> list[NetChanges]:
         if self.scheme != "enum-j":
             raise TamisError(f"{self.scheme!r} leaves results to clients; make clients, or use the scheme 'enum-j'")
-        assert self._layout is not None
         netting = Netting(applied.taken.changes, applied.event, applied.taken.same)
-        return (netting.net if net else netting.told)(applied.messages, self._layout.shape)
+        return (netting.net if net else netting.told)(applied.messages, self._laid.layout.shape)
 
     @property
     def _latest(self) -> int:
@@ -298,10 +286,16 @@ class JoinServer:
             del self._trees[next(iter(self._trees))]
         return tree
 
-    def _lay_out(self, groups: Sequence[JoinGroup]) -> None:
+    @property
+    def _laid(self) -> LaidOut:
+        return self._laid_out or self._lay_out(self._roster.groups())
+
+    def _lay_out(self, groups: Sequence[JoinGroup]) -> LaidOut:
         """A new scheme, for subscriptions that speak of columns or edges that the old one had no place for."""
-        self._layout = layout = Layout(self.schema, groups, self.plan, self._layout)
-        self._scheme = scheme = self._kind(layout.shape)
+        before = None if self._laid_out is None else self._laid_out.layout
+        layout = Layout(self.schema, groups, self.plan, before)
+        scheme = self._kind(layout.shape)
+        self._laid_out = laid = LaidOut(layout, scheme)
         state = scheme.state
         state.sequence = self._sequence
         for table in self._intake.reload(layout, state.rows):
@@ -314,27 +308,10 @@ class JoinServer:
                 for part, places in self._roster.renumber()
             ]
         )
+        return laid
 
-    def _selected(self, found: Subscribed, table: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """The rows of a table that a subscription selects by the considered attributes."""
-        assert self._scheme is not None
-        assert self._layout is not None
-        state, number = self._scheme.state, self._layout.numbers[table]
-        rows = self._intake.numbers(table)
-        column, wide = int(state.shape.first_column[number]), state.shape.considered[number]
-        ranges = state.subscriptions
-        low, high = (part[found.number, column : column + wide] for part in (ranges.low, ranges.high))
-        values = state.rows[number].values[rows, :wide]
-        return rows[((low <= values) & (values <= high)).all(axis=1)]
-
-    def _keys(self, found: Subscribed, one: str, other: str, whose: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        assert self._scheme is not None
-        assert self._layout is not None
-        edge = self._layout.edge_between(found.group.signature, one, other)
-        return self._scheme.state.rows[self._layout.numbers[whose]].keys[edge]
-
-    def _rows(self, table: str, numbers: Integers) -> dict[Identity, Values]:
-        return self._intake.listed(table, numbers)
+    def _selected(self, found: Subscribed, table: str) -> Integers:
+        return self._laid.selected(found, table, self._intake.numbers(table))
 
     def _joined(self, found: Subscribed) -> JoinClient:
         """A client that was told of every row there is."""
@@ -342,16 +319,7 @@ class JoinServer:
         parts = [
             Kept(table, identity, row)
             for table in found.group.signature.tables
-            for identity, row in self._rows(table, self._selected(found, table)).items()
+            for identity, row in self._intake.listed(table, self._selected(found, table)).items()
         ]
         client.apply([Note(self._latest, tuple(parts))])
         return client
-
-
-def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _proper(texts: Sequence[object]) -> pa.Array:
-    """Texts in Arrow; what is none has been refused, and becomes a null."""
-    return pa.array([text if is_proper(text) else None for text in texts], pa.large_string())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -11,10 +10,9 @@ import pyarrow as pa
 from tamis.joins.naive import Values
 from tamis.language.joins.signature import Column, Signature
 from tamis.schema import Schema
+from tamis.schema.timestamps import to_datetime
 
 Shown: TypeAlias = dict[str, Any]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Showing:
@@ -85,7 +83,4 @@ class Showing:
     def _value(self, name: str, value: Any) -> Any:
         if self._schema.attributes[name].domain.kind != "timestamp":
             return value
-        try:
-            return _EPOCH + timedelta(microseconds=value)
-        except OverflowError:
-            return value
+        return to_datetime(value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
@@ -33,12 +31,6 @@ class JoinState:
     def subscriptions(self) -> Ranges:
         """By number; numbers that are free have empty intervals and no tables. To be read at once: it changes."""
         return self._ranges.take(slice(self._used))
-
-    def know(self, signatures: tuple[tuple[int, ...], ...]) -> None:
-        """More signatures over the same edges, after those there are."""
-        if signatures[: len(self.shape.signatures)] != self.shape.signatures:
-            raise ValueError("signatures keep their numbers: new ones come after those there are")
-        self.shape = replace(self.shape, signatures=signatures)
 
     def subscribe(self, ranges: Ranges) -> Integers:
         """Takes subscriptions in and gives their numbers."""

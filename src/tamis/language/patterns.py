@@ -96,7 +96,7 @@ def like_matches(pattern: str, ignore_case: bool, value: str) -> bool:
 
 def rlike_matches(pattern: str, value: str) -> bool:
     """Whether a regular expression is found somewhere in a value."""
-    return _compiled(pattern, _AMPLE).search(value) is not None
+    return compiled_rlike(pattern, _AMPLE).search(value) is not None
 
 
 def like_fault(pattern: str, limits: Limits) -> str | None:
@@ -113,7 +113,7 @@ def rlike_fault(pattern: str, limits: Limits) -> str | None:
     if len(pattern) > limits.pattern:
         return f"the pattern has {len(pattern):,} characters and at most {limits.pattern:,} are taken; shorten it"
     try:
-        _compiled(pattern, limits.pattern_memory)
+        compiled_rlike(pattern, limits.pattern_memory)
     except re2.error as error:
         reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
         if "perl operator" in reason or "escape sequence" in reason:
@@ -123,7 +123,8 @@ def rlike_fault(pattern: str, limits: Limits) -> str | None:
 
 
 @lru_cache(maxsize=1_000)
-def _compiled(pattern: str, memory: int) -> Any:
+def compiled_rlike(pattern: str, memory: int) -> Any:
+    """A regular expression as RE2 runs it; `re2.error` if it is none, or needs more than that many bytes."""
     options = re2.Options()
     options.max_mem = memory
     options.log_errors = False

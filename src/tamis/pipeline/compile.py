@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.engine import MATCHERS, Index, Operators
+from tamis.engine import Index, Operators
 from tamis.errors import FilterError, TamisError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Bound, Signatures, bind
 from tamis.matching.matcher import Subscriptions
+from tamis.matching.matchers import MATCHERS
 from tamis.matching.statistics import Statistics
 from tamis.operators.calling_part import CallingPart
 from tamis.operators.splitting import plain_part

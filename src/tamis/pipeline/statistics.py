@@ -17,6 +17,7 @@ from tamis.matching.statistics import AttributeStatistics, Statistics
 from tamis.pipeline.backtest import backtest
 from tamis.pipeline.frames import attribute_columns, mapped
 from tamis.pipeline.workers.legible import legible
+from tamis.pipeline.workers.task import partition
 from tamis.schema import EVENT_TYPE, Schema
 
 if TYPE_CHECKING:
@@ -95,10 +96,7 @@ class _Surveyor:
     seed: int
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        random = np.random.default_rng([self.seed, context.partitionId() if context else 0])
+        random = np.random.default_rng([self.seed, partition() or 0])
         presence = dict.fromkeys(self.schema.attributes, 0)
         sample, tags, below, seen = pa.table({}), np.zeros(0), 1.0, 0
         for batch in batches:

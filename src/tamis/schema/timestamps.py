@@ -65,3 +65,12 @@ def to_datetime(microseconds: int) -> datetime | int:
         return _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
         return microseconds
+
+
+def write_instant(moment: datetime) -> str:
+    """ISO 8601 in UTC, with Z.
+
+    >>> write_instant(datetime(2024, 5, 1, 10, tzinfo=UTC))
+    '2024-05-01T10:00:00Z'
+    """
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

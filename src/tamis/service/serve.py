@@ -18,11 +18,11 @@ import uvicorn
 
 from tamis.pipeline.session import require_spark
 from tamis.schema import Schema
-from tamis.service.api import create_app
 from tamis.service.api.head_limit import HeadLimit
 from tamis.service.api.known_host import KnownHost
 from tamis.service.api.schema_file import settle_schema
 from tamis.service.api.service import Service
+from tamis.service.application import create_app
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.delivery import Delivery
 from tamis.service.log import EventLog, open_log

@@ -42,7 +42,10 @@ NETWORKS = ("zones", "links")
 
 @dataclass(frozen=True)
 class Star:
-    """Nodes keep payloads (CN*, §5): directories and repositories of so many entries. `plain[n]`: node n does not."""
+    """Nodes keep payloads (CN*, Chandramouli & Yang 2008, §5): directories and repositories of so many entries.
+
+    `plain[n]`: node n does not.
+    """
 
     directory: int = DIRECTORY
     repository: int = REPOSITORY

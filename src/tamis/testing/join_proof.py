@@ -126,7 +126,7 @@ class _Proof:
         applied = server.apply_checked(checked)
         if [violation.event for violation in applied.refused] != refused:
             self._fail(server, start, "other events are refused")
-        deltas = server.notifications(applied) if server.scheme == "enum-j" else {}
+        changed = server.notifications(applied) if server.scheme == "enum-j" else {}
         for id, client in played.clients.items():
             notes = _by_event(server.notes(applied, id), applied)
             for place in range(len(contents)):
@@ -136,11 +136,11 @@ class _Proof:
                     self._fail(server, start + place, f"the client of {id} holds something else")
                 self.tally.contents += 1
             if server.scheme == "enum-j":
-                self._told(played, id, deltas.get(id, ContentChange([], [])), start + len(contents) - 1)
+                self._told(played, id, changed.get(id, ContentChange([], [])), start + len(contents) - 1)
 
-    def _told(self, played: _Played, id: str, delta: ContentChange, event: int) -> None:
+    def _told(self, played: _Played, id: str, change: ContentChange, event: int) -> None:
         """What the server works out itself leads from content to content."""
-        added, removed = ({self._shown(id, row) for row in rows} for rows in (delta.added, delta.removed))
+        added, removed = ({self._shown(id, row) for row in rows} for rows in (change.added, change.removed))
         before = played.shown[id]
         if removed - before or added & (before - removed) or added & removed:
             self._fail(played.server, event, f"what is told of {id} is no change")

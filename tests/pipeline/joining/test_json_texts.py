@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("pyspark", reason="the Spark extra is not installed")
 
 from tamis.pipeline.joining.json_texts import json_texts
+from tamis.pipeline.joining.packing import as_texts
 
 
 def test_every_kind_of_value_is_read_back() -> None:
@@ -28,6 +29,12 @@ def test_every_kind_of_value_is_read_back() -> None:
     texts = json_texts(pa.array(rows, kind)).to_pylist()
     assert [json.loads(text) for text in texts] == [rows[0] | {"when": when.isoformat()}, *rows[1:]]
     assert '"float": 7.0' in texts[0]
+
+
+def test_bytes_are_base64_in_results_and_in_dead_letters() -> None:
+    rows = pa.array([{"photo": b"\xffPNG"}], pa.struct([("photo", pa.binary())]))
+    assert json_texts(rows).to_pylist() == ['{"photo": "/1BORw=="}']
+    assert as_texts(pa.RecordBatch.from_struct_array(rows)).to_pylist() == ['{"photo": "/1BORw=="}']
 
 
 def test_a_time_beyond_the_calendar_is_a_number() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from tamis.service.api import create_app
+from tamis.service.application import create_app
 from tamis.service.configuration import DeliverySettings, Settings
 from tests.service.api.server import AUCTIONS, PlayedPipeline, Server, make_service
 

@@ -13,8 +13,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from scripts.postgres import Postgres
-from tamis.service.api import create_app
 from tamis.service.api.background import expire, let_go
+from tamis.service.application import create_app
 from tamis.service.configuration import Settings
 from tests.service.api.server import CHEAP, PlayedPipeline, Server, make_service
 from tests.service.delivery.made import record

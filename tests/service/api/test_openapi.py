@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tamis.service.api import create_app
+from tamis.service.application import create_app
 from tamis.service.configuration import LimitSettings, Settings
 from tests.service.api.server import CHEAP, PlayedPipeline, Server, make_service
 

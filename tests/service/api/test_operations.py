@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
-from tamis.service.api import create_app
 from tamis.service.api.background import expire, let_go
 from tamis.service.api.meter import Meter
 from tamis.service.api.service import Service
+from tamis.service.application import create_app
 from tamis.service.configuration import Settings
 from tamis.service.log import open_log
 from tamis.service.matching import Batch

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tamis.service.api import create_app
+from tamis.service.application import create_app
 from tamis.service.configuration import Settings
 from tests.service.api.server import PlayedPipeline, make_service
 from tests.service.console.conftest import Complaints, opened_page, served

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tamis.operators.health import Tally
-from tamis.service.api import create_app
+from tamis.service.application import create_app
 from tamis.service.configuration import Settings
 from tamis.service.matching import Fared
 from tests.service.api.server import PlayedPipeline, make_service

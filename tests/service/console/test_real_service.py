@@ -11,8 +11,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tamis.service.api import create_app
 from tamis.service.api.service import Service
+from tamis.service.application import create_app
 from tamis.service.configuration import DeliverySettings, Settings
 from tamis.service.matching import Batch
 from tests.service.api.server import CHEAP, PlayedPipeline, make_service

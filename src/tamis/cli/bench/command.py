@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +22,7 @@ from tamis.cli.paths import require_writable
 from tamis.cli.terminal import out, progress_bar, remark
 from tamis.comparison import Cell, Problem, Terms, compare
 from tamis.comparison.measuring import BATCH_ROWS
+from tamis.comparison.occasion import occasion
 
 _DEFAULT_WORKLOADS = ("le_subscribe",)
 _WIDTH = 120  # of the table where there is no terminal to say
@@ -203,9 +201,8 @@ def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms
 
 def _content(results: Results, about: dict[str, Any]) -> dict[str, Any]:
     return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **occasion(),
         "tamis": tamis.__version__,
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
         **about,
         "baseline": results.baseline,
         "cells": results.to_rows(),

@@ -11,7 +11,7 @@ from tamis.cli.bench.numbers import duration, round_duration, short
 from tamis.cli.bench.results import Results
 from tamis.cli.failures import CommandError
 from tamis.comparison import Cell
-from tamis.engine import AUTO
+from tamis.matching.matchers import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from tamis.cli.indexes import is_index
 from tamis.cli.schemas import schema_for
 from tamis.cli.subscriptions import read_subscriptions
 from tamis.comparison import Problem
-from tamis.engine import AUTO, MATCHERS
+from tamis.matching.matchers import AUTO, MATCHERS
 from tamis.workloads import Workload, named, stock_quotes
 from tamis.workloads.naming import parameters, with_parameters
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tamis.schema import Schema
+from tamis.schema.timestamps import write_instant
 from tamis.workloads.auctions import auction_schema, json_lines
 
 WRITTEN = "written"
@@ -65,6 +66,6 @@ class AuctionHouse(threading.Thread):
             self.join()
 
     def _stamped(self, count: int) -> Iterator[str]:
-        moment = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        moment = write_instant(datetime.now(UTC))
         for line in itertools.islice(self._lines, count):
             yield f'{line[:-1]}, "{WRITTEN}": "{moment}"}}' if line.endswith("}") else line

@@ -1,4 +1,6 @@
-"""A content-based network (CBN): every link knows the ranges of the subscriptions behind it (App. A).
+"""A content-based network (CBN): every link knows the ranges of the subscriptions behind it.
+
+See Chandramouli & Yang 2008, App. A.
 
 summaries.py   many points as few boxes
 kernels.py     whether a region touches what is behind a link; the way through a tree of nodes

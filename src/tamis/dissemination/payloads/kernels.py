@@ -30,7 +30,7 @@ class Recent(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Payload directory and repository of many nodes (§5): soft state, capped.
+    """Payload directory and repository of many nodes (Chandramouli & Yang 2008, §5): soft state, capped.
 
     The directory remembers for a payload over which links it has gone, a bit a link: `gone[node, slot, word]` for the
     slots of `directory`. The repository has payloads; where their contents are is not its business.

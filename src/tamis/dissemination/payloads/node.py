@@ -85,7 +85,7 @@ class _Asked:
 
 
 class PayloadNode:
-    """Directory, repository, and forwarding by Algorithm 1 (App. G), for one node.
+    """Directory, repository, and forwarding by Algorithm 1 (Chandramouli & Yang 2008, App. G), for one node.
 
     Without transport: every method gives what is to be done now, in order. What goes over one link keeps its order: a
     parcel that has to wait for a payload holds up those after it on that link, and no others. All that it holds beside

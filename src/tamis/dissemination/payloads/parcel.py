@@ -13,7 +13,7 @@ def payload_id(content: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """One payload of a message (§5: ID, PayloadAttrs, Source).
+    """One payload of a message (Chandramouli & Yang 2008, §5: ID, PayloadAttrs, Source).
 
     `content` is None where it goes by name only. `source` is the address of the last CN* node on the way that has a
     copy, or of whoever published it, who is bound to have one as long as the message is under way.

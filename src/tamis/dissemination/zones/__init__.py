@@ -1,4 +1,6 @@
-"""A content-addressable network (CAN): every node owns a zone of the space of subscriptions (App. A).
+"""A content-addressable network (CAN): every node owns a zone of the space of subscriptions.
+
+See Chandramouli & Yang 2008, App. A.
 
 splitting.py   the space cut into zones of equal load
 kernels.py     which zone a point is in; the way to a region, and through it

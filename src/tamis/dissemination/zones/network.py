@@ -13,7 +13,9 @@ from tamis.dissemination.zones.splitting import bounds_of, split
 
 
 class ZoneNetwork:
-    """A CAN of so many nodes, each the owner of one zone of the space and of the subscriptions in it (App. A).
+    """A CAN of so many nodes, each the owner of one zone of the space and of the subscriptions in it.
+
+    See Chandramouli & Yang 2008, App. A.
 
     Node z owns zone z; a node knows the zones that share a face with its own. Messages come in at `home`, the node
     whose zone has the subscription to everything (all low ends least, all high ends most), which lies in the region of

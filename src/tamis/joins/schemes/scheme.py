@@ -1,4 +1,4 @@
-"""The protocol of all schemes, and the nine by name."""
+"""The protocol of all schemes, and the nine by name. Sections are those of Chandramouli & Yang 2008."""
 
 from __future__ import annotations
 

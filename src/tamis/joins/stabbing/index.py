@@ -13,7 +13,7 @@ _BOUNDS = 4096
 
 
 class StabbingIndex:
-    """Members (subscriptions of a group) as rectangles, in clusters by their filter intervals (§3.1.1).
+    """Members (subscriptions of a group), rectangles in clusters by filter interval (Chandramouli & Yang 2008, §3.1.1).
 
     Departs: a cluster's rectangles are not in an R-tree. They stand in order of their low ends, and again of their high
     ends: those that a point reaches are the first ones, whatever the order of the rest, and of these a fixed share

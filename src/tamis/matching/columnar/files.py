@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.durable import replacing_durably
 from tamis.errors import IndexFileError
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -30,7 +31,7 @@ _BOUNDARY = 64
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> None:
-    """Writes a temporary file, flushes it to disk and gives it its name: a crash leaves no half of it."""
+    """Writes a file that has its name when all of it is on disk: a crash leaves no half of it."""
     entries: list[tuple[str, str, list[int], int, int, int]] = []
     at = 0
     data = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -39,17 +40,13 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Mapp
         entries.append((name, array.dtype.str, list(array.shape), at, array.nbytes, _checksum(array)))
         at += array.nbytes
     header = json.dumps({"about": dict(about), "arrays": entries}).encode()
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("wb") as file:
+    with replacing_durably(path) as file:
         file.write(_START.pack(_MAGIC, FORMAT, zlib.crc32(header), len(header)))
         file.write(header)
         base = _rounded(file.tell())
         for (_, _, _, offset, _, _), array in zip(entries, data.values(), strict=True):
             file.write(b"\0" * (base + offset - file.tell()))
             file.write(_bytes(array))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def read_arrays(path: Path, verify: bool = True) -> tuple[Arrays, dict[str, Any]]:

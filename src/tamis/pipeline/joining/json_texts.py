@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from tamis.schema.binary import write_base64
+from tamis.schema.timestamps import to_datetime
 
 
 def json_texts(rows: pa.StructArray) -> pa.StringArray:
@@ -59,15 +60,15 @@ def _by_value(column: pa.Array, write: Any) -> pa.Array:
 
 
 def json_value(value: Any) -> str:
+    """A value, or a dict of them; bytes are base64, as in events."""
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, bytes):
+        return write_base64(value)
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _instant(microseconds: int) -> str:
-    try:
-        return json.dumps((_EPOCH + timedelta(microseconds=microseconds)).isoformat())
-    except OverflowError:
-        return str(microseconds)
+    return json_value(to_datetime(microseconds))

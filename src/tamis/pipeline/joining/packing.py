@@ -5,10 +5,8 @@ Spark's state API hands rows to Python one by one, each as an object. A pack is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +15,10 @@ import pyarrow.compute as pc
 
 from tamis.pipeline.joining.blobs import to_blob
 from tamis.pipeline.joining.cells import Cells
+from tamis.pipeline.joining.json_texts import json_value
 from tamis.pipeline.joining.waiting import times_of
 from tamis.pipeline.workers.reading import VIOLATION, Reader
+from tamis.pipeline.workers.task import partition
 from tamis.schema import EVENT_TYPE, Schema
 
 Integers = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ class Packer:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         labels = self.cells.labels()
         clock = None
-        first = _partition() << _ROWS_A_PARTITION
+        first = (partition() or 0) << _ROWS_A_PARTITION
         for batch in batches:
             order = np.arange(first, first + batch.num_rows) if self.order is None else _whole(batch.column(self.order))
             first += batch.num_rows
@@ -117,13 +117,7 @@ def tables_of(events: pa.RecordBatch, schema: Schema) -> Integers:
 def as_texts(events: pa.RecordBatch) -> pa.Array:
     """Events as JSON, without what is absent."""
     rows = ({name: value for name, value in row.items() if value is not None} for row in events.to_pylist())
-    return pa.array([json.dumps(row, default=_plain, ensure_ascii=False) for row in rows], pa.string())
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, date | datetime):
-        return value.isoformat()
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return pa.array([json_value(row) for row in rows], pa.string())
 
 
 def _whole(column: pa.Array) -> Integers:
@@ -140,10 +134,3 @@ def _pack(label: int, events: bytes | None, dead: bytes | None, clock: int | Non
 def _later(clock: int | None, times: pa.Array | None) -> int | None:
     latest = None if times is None else pc.max(times).as_py()
     return clock if latest is None else latest if clock is None else max(clock, latest)
-
-
-def _partition() -> int:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return 0 if context is None else context.partitionId()

@@ -20,6 +20,7 @@ from tamis.pipeline.joining.texts import join_texts
 from tamis.pipeline.joining.waiting import Lateness
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.workers.task import micro_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -80,7 +81,7 @@ class TablesProcessor(StatefulProcessor):
                 packs.append(bytes(row["events"]))
             if row["dead"] is not None:
                 dead.append(from_blob(bytes(row["dead"])))
-        stream, batch = _micro_batch()
+        stream, batch = micro_batch() or ("", 0)
         name = (stream, int(key[0]))
         snapshot = self._source if isinstance(self._source, Snapshot) else self._source.snapshot(stream, batch)
         (part,) = snapshot.parts
@@ -162,13 +163,3 @@ def _answers(batch: int, told: Told) -> Iterator[Row]:
 
 def _bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
-
-
-def _micro_batch() -> tuple[str, int]:
-    """The query and the number of the micro-batch that this task belongs to; no name outside of streams."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    stream = context and context.getLocalProperty("sql.streaming.queryId")
-    batch = context and context.getLocalProperty("streaming.sql.batchId")
-    return (stream, int(batch)) if stream and batch else ("", 0)

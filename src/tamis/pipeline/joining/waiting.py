@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Integers = npt.NDArray[np.int64]
+from tamis.schema.timestamps import to_datetime
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ def times_of(events: pa.Table | pa.RecordBatch, by: str) -> pa.ChunkedArray | pa
 
 def said(microseconds: int | None) -> str:
     """A time as people read it."""
-    return "" if microseconds is None else (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
+    moment = "" if microseconds is None else to_datetime(microseconds)
+    return moment.isoformat() if isinstance(moment, datetime) else str(moment)
 
 
 def _least(watermark: int | None) -> int:

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-from tamis.durable import flush
+from tamis.durable import replace_durably
 from tamis.pipeline.spool.errors import SpoolDamaged
 
 SEGMENT: Final = ".spool"
 INDEX: Final = ".index"
 KEYS: Final = ".keys"
-UNFINISHED: Final = ".new"
 
 _MAGIC: Final = b"TAMISPL1"
 # magic, spool, first event, created (µs since 1970), checksum
@@ -113,17 +112,7 @@ class SegmentFile:
 def create_segment(folder: Path, header: SegmentHeader) -> Path:
     """A new segment without frames, durable with its name. One of that name, which can only be empty, is replaced."""
     path = segment_path(folder, header.first)
-    unfinished = path.with_suffix(UNFINISHED)
-    try:
-        with unfinished.open("wb") as file:
-            file.write(header.to_bytes())
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except OSError:
-        unfinished.unlink(missing_ok=True)
-        raise
-    flush(folder)
+    replace_durably(path, header.to_bytes())
     return path
 
 

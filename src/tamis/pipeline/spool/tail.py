@@ -16,7 +16,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from tamis.durable import flush
+from tamis.durable import UNFINISHED, flush
 from tamis.pipeline.spool.errors import SpoolDamaged, SpoolError
 from tamis.pipeline.spool.frames import FrameHeader, to_payload
 from tamis.pipeline.spool.keys import Keyed, RememberedKeys, load_keys, save_keys
@@ -25,7 +25,6 @@ from tamis.pipeline.spool.positions import PositionsFile
 from tamis.pipeline.spool.recovery import keyed, recover, walk
 from tamis.pipeline.spool.segments import (
     SEGMENT_HEADER,
-    UNFINISHED,
     SegmentFile,
     SegmentHeader,
     create_segment,

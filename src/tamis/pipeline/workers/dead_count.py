@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tamis.pipeline.workers.task import partition
+
 if TYPE_CHECKING:
     from pyspark import Accumulator, SparkContext
     from pyspark.sql import DataFrame
@@ -29,11 +31,9 @@ class DeadCount:
 
     def tell(self, dead: int) -> None:
         """In a worker: its partition is done, and has so many dead rows."""
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        if context is not None:
-            self._counts.add({context.partitionId(): dead})
+        number = partition()
+        if number is not None:
+            self._counts.add({number: dead})
 
     def any(self, answer: DataFrame) -> bool | None:
         """On the driver: whether rows of the answer are dead, or None if none is known and not all were computed."""

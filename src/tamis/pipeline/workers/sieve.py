@@ -19,6 +19,7 @@ from tamis.pipeline.workers.lists import id_lists, joined, lengths, number_lists
 from tamis.pipeline.workers.opened import opened
 from tamis.pipeline.workers.pacing import Pace
 from tamis.pipeline.workers.reading import Read, Reader, canonical, in_rows
+from tamis.pipeline.workers.task import micro_batch
 
 # So many matches are in memory at a time; with shards more, for every round of events opens every shard once.
 _MATCHES = 4_000_000
@@ -47,7 +48,7 @@ class Sieve:
     report: Report | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        snapshot = self.source if isinstance(self.source, Snapshot) else self.source.snapshot(*_micro_batch())
+        snapshot = self.source if isinstance(self.source, Snapshot) else _of_micro_batch(self.source)
         sharded = len(snapshot.parts) > 1
         pace = Pace(_MATCHES_A_ROUND if sharded else _MATCHES)
         dead, lessons = 0, Lessons()
@@ -118,13 +119,8 @@ def _unnamed(columns: list[pa.Array]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
 
 
-def _micro_batch() -> tuple[str, int]:
-    """The query and the number of the micro-batch that this task belongs to."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    stream = context and context.getLocalProperty("sql.streaming.queryId")
-    batch = context and context.getLocalProperty("streaming.sql.batchId")
-    if not stream or not batch:
+def _of_micro_batch(source: Live) -> Snapshot:
+    found = micro_batch()
+    if found is None:
         raise PipelineError("a changing table of subscriptions is matched by micro-batches, and this task is in none")
-    return stream, int(batch)
+    return source.snapshot(*found)

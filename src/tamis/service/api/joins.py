@@ -114,16 +114,16 @@ class JoinedNow:
         """What an event that fits the schema would do. It is not refused, whatever the table holds."""
         (values,) = event_values(self._schema.to_arrow([event]), self._schema)
         table = next((name for name in values.get(EVENT_TYPE, []) if name in self._client.signature.tables), None)
-        delta = ContentChange([], [])
+        change = ContentChange([], [])
         if table is not None:
             identity = self._identity(table, values)
             gone = values.get(OPERATION) == [DELETE]
             part = Forgotten(table, identity) if gone else Kept(table, identity, self._own(table, values))
-            delta = self._client.apply([Note(1, (part,))])
+            change = self._client.apply([Note(1, (part,))])
         return WouldChange(
             table=table,
-            added=[_in_json(row) for row in delta.added[:SHOWN]],
-            removed=[_in_json(row) for row in delta.removed[:SHOWN]],
+            added=[_in_json(row) for row in change.added[:SHOWN]],
+            removed=[_in_json(row) for row in change.removed[:SHOWN]],
             examined=self.examined,
         )
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from tamis.schema.timestamps import write_instant
 from tamis.service.cloudevents.body import CONTEXT, to_structured
 from tamis.service.notification import Notification
 
@@ -41,6 +42,6 @@ def _made_up(notification: Notification, body: object) -> dict[str, Any]:
         "id": notification.event_id,
         "source": _SOURCE,
         "type": first if isinstance(first, str) and first else _TYPE,
-        "time": notification.time.isoformat().replace("+00:00", "Z"),
+        "time": write_instant(notification.time),
         "datacontenttype": "application/json",
     }

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tamis.schema.timestamps import write_instant
 from tamis.workloads.auctions.catalogue import KINDS, MATERIALS, OBJECTS, PERIODS, SELLERS, STYLES, TAGS
 
 FIRST_DAY = datetime(2024, 5, 1, 10, tzinfo=UTC)
@@ -63,7 +64,7 @@ def _lot(rng: random.Random) -> dict[str, Any]:
         lot["sold"] = rng.random() < 0.25
     if rng.random() < 0.8:
         opened = FIRST_DAY + timedelta(minutes=rng.randrange(DAYS * 24 * 60))
-        lot["opened"] = opened.isoformat().replace("+00:00", "Z")
+        lot["opened"] = write_instant(opened)
     return lot
 
 

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import re2
 
 from tamis.errors import PatternError
 from tamis.language.limits import DEFAULT_LIMITS
-from tamis.language.patterns import rlike_fault
+from tamis.language.patterns import compiled_rlike, rlike_fault
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
 from tamis.operators.library.answers import Found, answer, each_value
@@ -69,10 +68,7 @@ def _compiled(pattern: str) -> Any:
     fault = rlike_fault(pattern, DEFAULT_LIMITS)
     if fault is not None:
         raise PatternError(fault, pattern, 0, len(pattern))
-    options = re2.Options()
-    options.max_mem = DEFAULT_LIMITS.pattern_memory
-    options.log_errors = False
-    return re2.compile(pattern, options)
+    return compiled_rlike(pattern, DEFAULT_LIMITS.pattern_memory)
 
 
 def _found(search: Any, text: str) -> list[str]:

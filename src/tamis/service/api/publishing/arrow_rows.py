@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from tamis.schema.binary import write_base64
 from tamis.service.api.problems import Problem
 from tamis.service.api.publishing.arrow_weight import unpacked_bytes, weight
 from tamis.service.api.publishing.incoming import malformed
@@ -62,5 +62,5 @@ def _plain(value: object) -> object:
         case Decimal():
             return float(value)
         case bytes():
-            return base64.b64encode(value).decode()
+            return write_base64(value)
     raise TypeError(f"a column of type {type(value).__name__} has no place in an event")

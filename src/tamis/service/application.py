@@ -43,8 +43,8 @@ Keys go into `Authorization: Bearer tk_…`, a subscription's ticket into `Tamis
 """
 
 
-def build(service: Service) -> FastAPI:
-    """The application of a service. Several may live in one process."""
+def create_app(service: Service) -> FastAPI:
+    """The application that serves a service, which starts and stops with it. Several may live in one process."""
     running = Running(service)
 
     @asynccontextmanager

@@ -1,0 +1,32 @@
+"""Tables and subscriptions at work: a layout, and the scheme that goes by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tamis.joins.layout import Layout
+from tamis.joins.ranges import Integers
+from tamis.joins.roster import Subscribed
+from tamis.joins.schemes.scheme import Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """What speaks of tables, columns and edges by the numbers of one layout; a new layout comes with a new scheme."""
+
+    layout: Layout
+    scheme: Scheme
+
+    def selected(self, found: Subscribed, table: str, rows: Integers) -> Integers:
+        """Those of a table's rows that a subscription selects by the considered attributes."""
+        state, number = self.scheme.state, self.layout.numbers[table]
+        column, wide = int(state.shape.first_column[number]), state.shape.considered[number]
+        ranges = state.subscriptions
+        low, high = (part[found.number, column : column + wide] for part in (ranges.low, ranges.high))
+        values = state.rows[number].values[rows, :wide]
+        return rows[((low <= values) & (values <= high)).all(axis=1)]
+
+    def keys(self, found: Subscribed, one: str, other: str, whose: str) -> Integers:
+        """By row of one of two tables: the key by which a subscription joins them."""
+        edge = self.layout.edge_between(found.group.signature, one, other)
+        return self.scheme.state.rows[self.layout.numbers[whose]].keys[edge]
