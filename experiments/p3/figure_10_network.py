@@ -16,7 +16,7 @@ On real stock data Enum-J and Enum-SJ are very expensive, and degrade with the n
 better than on the synthetic events, for an event has fewer join results (around 23). Ref-SJ-Clu⁺ is at least an order
 of magnitude better than the other schemes."""
 
-EVENTS = 500
+EVENTS = 100
 FULL = (100_000, 300_000, 500_000)
 SIZES = f"""\
 {NETWORK}. The paper's prices and ratings of 100 stocks are not to be had: R has the closing prices of 100 stocks as
