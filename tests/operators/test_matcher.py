@@ -130,7 +130,7 @@ def test_many_changes_leave_nothing_behind() -> None:
         index.remove([f"{turn}-{k}" for k in range(400)])
         assert len(index) == 0
         assert matched(index, shot(40.0, "p" * 10, capacity=9)) == []
-    roster = index._calling._matcher._roster  # type: ignore[union-attr]
+    roster = index._calling._matcher._enrolled.roster  # type: ignore[union-attr]
     assert roster.given <= 1_400
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language import Bound, Limits, Signatures, bind
@@ -18,25 +17,19 @@ from tamis.matching.matches import Answer, Binding, Part
 from tamis.matching.naive import event_values
 from tamis.matching.statistics import Statistics
 from tamis.operators.caller import Caller
-from tamis.operators.cases import Cases, Entry
+from tamis.operators.cases import Entry
+from tamis.operators.enrolled import Enrolled, Matched
 from tamis.operators.evaluation import Evaluation
 from tamis.operators.explanation import Course, CourseExplanation
-from tamis.operators.growing import NumberSet, reaching
-from tamis.operators.guards import GuardedRows, Guards
 from tamis.operators.health import Health, Tally
 from tamis.operators.learning import Learned
 from tamis.operators.lessons import Lessons, Seen
 from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.resolution import Resolved
-from tamis.operators.roster import Roster
-from tamis.operators.schedules import Evidence, Live
+from tamis.operators.schedules import Evidence
 from tamis.operators.statistics import OperatorStatistics, OperatorTable
 from tamis.operators.values import outside
 from tamis.schema import Schema
-
-Int64s = npt.NDArray[np.int64]
-Matched = tuple[Int64s, Int64s, Int64s]
-"""Events, ascending, and beside each a subscription's number and the case of it that holds."""
 
 EVENTS = 2_048
 """Events taken through a schedule together."""
@@ -79,12 +72,7 @@ class OperatorMatcher:
         self._empty()
 
     def _empty(self) -> None:
-        self._roster = Roster()
-        self._cases = Cases(self.operators)
-        self._owner_of = np.zeros(0, np.int64)
-        self._always = NumberSet()  # cases that no guard keeps from being evaluated
-        self._certain = NumberSet()  # cases that hold for every event
-        self._guards = Guards(self._schema, self._limits, self._statistics)
+        self._enrolled = Enrolled(self._schema, self.operators, self._limits, self._statistics)
         self._nodes: Nodes | None = None
 
     @property
@@ -92,17 +80,17 @@ class OperatorMatcher:
         return Signatures(resolved.signature for resolved in self.operators.values())
 
     def __len__(self) -> int:
-        return len(self._roster)
+        return len(self._enrolled.roster)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._roster
+        return id in self._enrolled.roster
 
     def ids(self) -> list[str]:
         with self._gate:
-            return list(self._roster)
+            return list(self._enrolled.roster)
 
     def text(self, id: str) -> str:
-        return self._roster.text(id)
+        return self._enrolled.roster.text(id)
 
     def add(self, subscriptions: Subscriptions) -> None:
         """Takes in those that call operators; none of their ids is there yet."""
@@ -112,51 +100,34 @@ class OperatorMatcher:
             self._add(subscriptions.bound, subscriptions.ids, subscriptions.texts)
 
     def _add(self, bound: Bound, ids: pa.Array, texts: pa.Array) -> None:
-        first, guarded = len(self._cases.entries), list[GuardedRows]()
-        for block in bound.called:
-            rows = pa.array(block.rows)
-            pairs = zip(ids.take(rows).to_pylist(), texts.take(rows).to_pylist(), strict=True)
-            numbers = [self._roster.add(id, text) for id, text in pairs]
-            guarded += self._cases.add(block, numbers)
-        entries = self._cases.entries
-        self._owner_of = reaching(self._owner_of, len(entries), -1)
-        for case in range(first, len(entries)):
-            entry = self._cases.entry(case)
-            self._roster.own(entry.subscription, case)
-            self._owner_of[case] = entry.subscription
-            if not entry.shape.is_guarded:
-                (self._always if entry.wanted else self._certain).add(case)
-        self._guards.add(guarded)
-        if self._nodes is not None and len(entries) - first > first // 4:
+        new = self._enrolled.add(bound, ids, texts)
+        if self._nodes is not None and len(new) > new.start // 4:
             self._plan_anew()  # dearer to insert than to build anew
         if self._nodes is not None:
-            for case in range(first, len(entries)):
-                self._nodes.insert(case, self._cases.entry(case))
+            for case in new:
+                self._nodes.insert(case, self._enrolled.cases.entry(case))
 
     def remove(self, ids: Iterable[str]) -> None:
         """All of them are there."""
         with self._changing():
-            gone = [case for id in ids for case in self._roster.remove(id)]
-            self._guards.remove(case for case in gone if self._cases.entry(case).shape.is_guarded)
-            for case in gone:
-                self._always.discard(case)
-                self._certain.discard(case)
-                if self._nodes is not None:
+            gone = self._enrolled.remove(ids)
+            if self._nodes is not None:
+                for case in gone:
                     self._nodes.delete(case)
-            self._cases.remove(gone)
-            if self._roster.given > 2 * len(self._roster) + 1_000:
+            if self._enrolled.roster.given > 2 * len(self._enrolled.roster) + 1_000:
                 self._rebuild()
 
     def _rebuild(self) -> None:
         """From the texts, without what was removed."""
-        ids, texts = [*self._roster], [self._roster.text(id) for id in self._roster]
+        roster = self._enrolled.roster
+        ids, texts = [*roster], [roster.text(id) for id in roster]
         self._plan_anew()
-        learned = self._learned.to_dict(self._cases.predicates)
+        learned = self._learned.to_dict(self._enrolled.cases.predicates)
         self._empty()
         bound = bind(pa.array(texts, pa.large_string()), self._schema, self._limits, self.signatures)
         self._add(bound, pa.array(ids, pa.large_string()), pa.array(texts, pa.large_string()))
         self._learned = Learned()
-        self._learned.read(learned, self._cases.predicates)
+        self._learned.read(learned, self._enrolled.cases.predicates)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -175,7 +146,7 @@ class OperatorMatcher:
             self._gate.wait_for(lambda: self._waiting == 0)
             self._matching += 1
             if self._nodes is None:
-                self._nodes = Nodes(self.schedule, self._cases, self._learned)
+                self._nodes = Nodes(self.schedule, self._enrolled.cases, self._learned)
             nodes = self._nodes
         try:
             yield nodes
@@ -190,70 +161,35 @@ class OperatorMatcher:
         found: list[tuple[int, Evaluation, Matched]] = []
         reporting: dict[int, Entry] = {}
         with self._reading() as nodes:
-            size = max(1, min(EVENTS, PAIRS // max(1, len(self._always) if self._listed else 1)))
+            size = max(1, min(EVENTS, PAIRS // max(1, len(self._enrolled.always) if self._enrolled.listed else 1)))
             for first in range(0, len(batch), size):
                 evaluation, matched = self._chunk(batch.slice(first, size), nodes)
                 counts = np.bincount(matched[0], minlength=min(size, len(batch) - first))
                 offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
                 parts.append(Part(first, offsets, matched[1].astype(np.int32)))
-                entries = {case: self._cases.entry(case) for case in np.unique(matched[2]).tolist()}
+                entries = {case: self._enrolled.cases.entry(case) for case in np.unique(matched[2]).tolist()}
                 bound = {case: entry for case, entry in entries.items() if entry.reports}
                 if evaluation is not None and bound:
                     reporting |= bound
                     found.append((first, evaluation, matched))
-            names = self._roster.names
+            names = self._enrolled.roster.names
         return Answer(names, parts), partial(_bindings, names, found, reporting)
 
-    @property
-    def _listed(self) -> bool:
-        """Whether events differ in the cases that are in question, so that these must be listed for each."""
-        return bool(self._guards) or len(self._certain) > 0
-
     def _chunk(self, batch: pa.RecordBatch, nodes: Nodes) -> tuple[Evaluation | None, Matched]:
-        events, cases = self._guards.candidates(batch)
+        enrolled, certain = self._enrolled, self._enrolled.certain.array
+        events, cases = enrolled.guards.candidates(batch)
         numbers = nodes.numbers(cases)
         calling = numbers != NONE
-        certain = np.repeat(np.arange(len(batch), dtype=np.int64), len(self._certain))
-        held = [(events[~calling], cases[~calling]), (certain, np.tile(self._certain.array, len(batch)))]
+        each = np.repeat(np.arange(len(batch), dtype=np.int64), len(certain))
+        held = [(events[~calling], cases[~calling]), (each, np.tile(certain, len(batch)))]
         evaluation = None
-        done = np.concatenate([self._pairs(*some) for some in held])
-        live = self._live(len(batch), events[calling], cases[calling], done, nodes)
+        done = np.concatenate([enrolled.pairs(*some) for some in held])
+        live = enrolled.live(len(batch), events[calling], cases[calling], done, nodes)
         if live is None or len(live.subscriptions):
-            evaluation = Evaluation(batch, self._schema, self._cases, nodes, self._caller, self._stepping)
+            evaluation = Evaluation(batch, self._schema, self._enrolled.cases, nodes, self._caller, self._stepping)
             held.append(evaluation.run(live))
             self._learn(nodes, evaluation)
-        return evaluation, self._unique(*(np.concatenate(some) for some in zip(*held, strict=True)))
-
-    def _live(self, count: int, events: Int64s, cases: Int64s, done: Int64s, nodes: Nodes) -> Live | None:
-        """Which cases are in question for which event; None: all for all.
-
-        `done` are pairs of event and subscription that match whatever operators say.
-        """
-        if not self._listed and len(self._always):
-            return None
-        every = np.repeat(np.arange(count, dtype=np.int64), len(self._always))
-        events = np.concatenate([events, every])
-        cases = np.concatenate([cases, np.tile(self._always.array, count)])
-        if len(done):
-            open_yet = ~np.isin(self._pairs(events, cases), done)
-            events, cases = events[open_yet], cases[open_yet]
-        order = np.argsort(events, kind="stable")
-        counts = np.bincount(events, minlength=count)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-        return Live(offsets, nodes.numbers(cases[order]))
-
-    def _pairs(self, events: Int64s, cases: Int64s) -> Int64s:
-        """Pairs of event and subscription, as numbers."""
-        return events * self._roster.given + self._owner_of[cases]
-
-    def _unique(self, events: Int64s, cases: Int64s) -> Matched:
-        """Each pair of event and subscription once, with the first case that holds."""
-        owners = self._owner_of[cases]
-        order = np.lexsort((cases, owners, events))
-        events, owners, cases = events[order], owners[order], cases[order]
-        first = np.ones(len(events), np.bool_)
-        first[1:] = (np.diff(events) != 0) | (np.diff(owners) != 0)
-        return events[first], owners[first], cases[first]
+        return evaluation, enrolled.unique(*(np.concatenate(some) for some in zip(*held, strict=True)))
 
     def _learn(self, nodes: Nodes, evaluation: Evaluation) -> None:
         with self._gate:
@@ -265,7 +201,7 @@ class OperatorMatcher:
     def _take_over(self, nodes: Nodes) -> None:
         """What events have taught since, on their way through these nodes."""
         lessons, self._lessons = self._lessons, []
-        self._learned.grow(len(self._cases.predicates))
+        self._learned.grow(len(self._enrolled.cases.predicates))
         for evidence in lessons:
             nodes.schedule.learn(evidence)
             self._learned.fade(evidence.events)
@@ -280,18 +216,18 @@ class OperatorMatcher:
     def lessons(self) -> Lessons:
         """What was learned here since this was last asked, for other processes."""
         with self._gate:
-            events, seen = self._learned.fresh(self._cases.predicates)
+            events, seen = self._learned.fresh(self._enrolled.cases.predicates)
             return Lessons(events, seen, self.health.fresh())
 
     def known(self) -> dict[str, Seen]:
         """All that was learned of the predicates, by operator."""
         with self._gate:
-            return self._learned.seen(self._cases.predicates)
+            return self._learned.seen(self._enrolled.cases.predicates)
 
     def take(self, lessons: Lessons) -> None:
         """What was learned elsewhere from other events of the same stream."""
         with self._gate:
-            self._learned.take(lessons.events, lessons.seen, self._cases.predicates)
+            self._learned.take(lessons.events, lessons.seen, self._enrolled.cases.predicates)
         for name, tally in lessons.tallies.items():
             self.health.add(name, tally)
 
@@ -303,7 +239,7 @@ class OperatorMatcher:
         with self._changing():
             if self._nodes is None or not self._nodes.learns or self._learned.lived < LEARNED_ENOUGH:
                 self._plan_anew()
-            self._learned.replace(seen, self._cases.predicates)
+            self._learned.replace(seen, self._enrolled.cases.predicates)
 
     def adopt(self, health: Health) -> None:
         """Counts, and suspends operators, together with others of this process; before the first match."""
@@ -313,12 +249,12 @@ class OperatorMatcher:
         """How the operators fare."""
         with self._gate:
             tallies = self.health.of(resolved.operator for resolved in self.operators.values())
-            self._learned.grow(len(self._cases.predicates))
+            self._learned.grow(len(self._enrolled.cases.predicates))
             return OperatorTable([self._about(resolved, tallies[name]) for name, resolved in self.operators.items()])
 
     def _about(self, resolved: Resolved, tally: Tally) -> OperatorStatistics:
         operator = resolved.operator
-        own = [predicate for predicate in self._cases.predicates if predicate.name == operator.name]
+        own = [predicate for predicate in self._enrolled.cases.predicates if predicate.name == operator.name]
         cost, selectivity = self._learned.of_operator(own)
         return OperatorStatistics(
             operator.name,
@@ -336,22 +272,22 @@ class OperatorMatcher:
     def saved(self) -> dict[str, Any]:
         """Everything that makes up the matcher but its operators."""
         with self._gate:
-            texts = {id: self._roster.text(id) for id in self._roster}
-            return {"texts": texts, "learned": self._learned.to_dict(self._cases.predicates)}
+            texts = {id: self._enrolled.roster.text(id) for id in self._enrolled.roster}
+            return {"texts": texts, "learned": self._learned.to_dict(self._enrolled.cases.predicates)}
 
     def learn_again(self, learned: Mapping[str, Any]) -> None:
         """What was learned before and saved."""
         with self._changing():
-            self._learned.read(learned, self._cases.predicates)
+            self._learned.read(learned, self._enrolled.cases.predicates)
 
     def explain(self, batch: pa.RecordBatch, id: str) -> CourseExplanation:
         """The course that the one event of a batch takes, and what it comes to under one subscription."""
         with self._reading() as nodes:
-            _, guarded = self._guards.candidates(batch)
-            evaluation = Evaluation(batch, self._schema, self._cases, nodes, self._caller, self._stepping)
-            live = np.concatenate([self._certain.array, self._always.array, guarded])
-            course = Course(evaluation, self._cases, nodes, live, self._schema)
-            own = self._roster.cases(id)
+            _, guarded = self._enrolled.guards.candidates(batch)
+            evaluation = Evaluation(batch, self._schema, self._enrolled.cases, nodes, self._caller, self._stepping)
+            live = np.concatenate([self._enrolled.certain.array, self._enrolled.always.array, guarded])
+            course = Course(evaluation, self._enrolled.cases, nodes, live, self._schema)
+            own = self._enrolled.roster.cases(id)
             course.run(own)
             return course.explained(own, event_values(batch, self._schema)[0])
 

@@ -1,0 +1,107 @@
+"""The subscriptions of an operator matcher as cases, and which of these are in question for which event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.language import Bound, Limits
+from tamis.matching.statistics import Statistics
+from tamis.operators.cases import Cases
+from tamis.operators.growing import NumberSet, reaching
+from tamis.operators.guards import GuardedRows, Guards
+from tamis.operators.nodes import Nodes
+from tamis.operators.resolution import Resolved
+from tamis.operators.roster import Roster
+from tamis.operators.schedules import Live
+from tamis.schema import Schema
+
+Int64s = npt.NDArray[np.int64]
+Matched = tuple[Int64s, Int64s, Int64s]
+"""Events, ascending, and beside each a subscription's number and the case of it that holds."""
+
+
+class Enrolled:
+    """Who subscribes, by number; their cases, each with its owner; and the guards that decide before any call.
+
+    `always` are cases that no guard keeps from being evaluated, `certain` those that hold for every event. Changed by
+    one thread while no other reads.
+    """
+
+    def __init__(
+        self, schema: Schema, operators: Mapping[str, Resolved], limits: Limits, statistics: Statistics | None
+    ) -> None:
+        self.roster = Roster()
+        self.cases = Cases(operators)
+        self.guards = Guards(schema, limits, statistics)
+        self.always = NumberSet()
+        self.certain = NumberSet()
+        self._owner_of = np.zeros(0, np.int64)
+
+    def add(self, bound: Bound, ids: pa.Array, texts: pa.Array) -> range:
+        """Takes in those that call operators; gives their cases."""
+        first, guarded = len(self.cases.entries), list[GuardedRows]()
+        for block in bound.called:
+            rows = pa.array(block.rows)
+            pairs = zip(ids.take(rows).to_pylist(), texts.take(rows).to_pylist(), strict=True)
+            numbers = [self.roster.add(id, text) for id, text in pairs]
+            guarded += self.cases.add(block, numbers)
+        new = range(first, len(self.cases.entries))
+        self._owner_of = reaching(self._owner_of, new.stop, -1)
+        for case in new:
+            entry = self.cases.entry(case)
+            self.roster.own(entry.subscription, case)
+            self._owner_of[case] = entry.subscription
+            if not entry.shape.is_guarded:
+                (self.always if entry.wanted else self.certain).add(case)
+        self.guards.add(guarded)
+        return new
+
+    def remove(self, ids: Iterable[str]) -> list[int]:
+        """All of them are there; gives the cases that are gone."""
+        gone = [case for id in ids for case in self.roster.remove(id)]
+        self.guards.remove(case for case in gone if self.cases.entry(case).shape.is_guarded)
+        for case in gone:
+            self.always.discard(case)
+            self.certain.discard(case)
+        self.cases.remove(gone)
+        return gone
+
+    @property
+    def listed(self) -> bool:
+        """Whether events differ in the cases that are in question, so that these must be listed for each."""
+        return bool(self.guards) or len(self.certain) > 0
+
+    def live(self, count: int, events: Int64s, cases: Int64s, done: Int64s, nodes: Nodes) -> Live | None:
+        """Which cases are in question for which event; None: all for all.
+
+        `done` are pairs of event and subscription that match whatever operators say.
+        """
+        if not self.listed and len(self.always):
+            return None
+        every = np.repeat(np.arange(count, dtype=np.int64), len(self.always))
+        events = np.concatenate([events, every])
+        cases = np.concatenate([cases, np.tile(self.always.array, count)])
+        if len(done):
+            open_yet = ~np.isin(self.pairs(events, cases), done)
+            events, cases = events[open_yet], cases[open_yet]
+        order = np.argsort(events, kind="stable")
+        counts = np.bincount(events, minlength=count)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+        return Live(offsets, nodes.numbers(cases[order]))
+
+    def pairs(self, events: Int64s, cases: Int64s) -> Int64s:
+        """Pairs of event and subscription, as numbers."""
+        return events * self.roster.given + self._owner_of[cases]
+
+    def unique(self, events: Int64s, cases: Int64s) -> Matched:
+        """Each pair of event and subscription once, with the first case that holds."""
+        owners = self._owner_of[cases]
+        order = np.lexsort((cases, owners, events))
+        events, owners, cases = events[order], owners[order], cases[order]
+        first = np.ones(len(events), np.bool_)
+        first[1:] = (np.diff(events) != 0) | (np.diff(owners) != 0)
+        return events[first], owners[first], cases[first]
