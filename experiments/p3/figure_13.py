@@ -17,13 +17,13 @@ Rel-Sel has 23 kB of traffic an event, about 9 times as much as Ref-SJ-Clu⁺ wi
 model orders the semijoins of S by their costs as R > U > T (the table that filters S); the greedy decomposition by
 these costs is the best of six, with about 20% less traffic than the worst."""
 
+EVENTS = 600
 SIZES = f"""\
 A CAN of 1,000 nodes for each group of semijoins. {MIX}; R, S, T and U with 10, 70, 70 and 30 rows for each of 100 join
 keys. A row of S has one key by which it joins all the others; ranges and values are those of Table 2, S as S there, all
-others as R. One seed, 150 events, to all tables alike. Six of the twelve decompositions, the greedy one among them. The
+others as R. One seed, {EVENTS} events, to all tables alike. Six of the twelve decompositions, the greedy one among them. The
 letters say which table filters S in R⋈S, R⋈S⋈T, R⋈S⋈T⋈U and S⋈T⋈U."""
 
-EVENTS = 600
 BEST = next(name for name, chosen in choices().items() if np.array_equal(chosen, greedy()))
 CHOSEN = ("RRRT", "RRRU", "RRUU", "RTRU", "RTUU", BEST)
 

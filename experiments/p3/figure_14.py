@@ -18,13 +18,13 @@ In a star schema every fact has one join result, and still Ref-SJ-Clu⁺ has 5, 
 Ref-J and Enum-J where facts have no payload, since it sends bulky rows of dimensions only when they are needed. Where
 facts have payloads too, it has less of an advantage, but still a clear one."""
 
+EVENTS = 500
 SIZES = f"""\
 A CAN of 1,000 nodes for each group of semijoins, each signature or each table, as the scheme needs. {MIX}; S a fact
 table of 25,000 rows, the others dimensions of 1,000 rows, as in the paper. An event is a new fact (the oldest goes) or
 a new version of a row of a dimension, all four tables alike. Dimensions have payloads of 100 bytes, facts none or the
-same. One seed, 100 events."""
+same. One seed, {EVENTS} events."""
 
-EVENTS = 500
 SCHEMES = ("enum-j", "ref-j", "rel-sel", "ref-sj-clu+")
 BULKY = {"0 2 3": "no payload", "0 1 2 3": "100 bytes"}
 SAID = {"rel-sel": 5, "ref-j": 9, "enum-j": 127}
