@@ -93,6 +93,27 @@ def test_keywords_are_looked_for_in_the_attribute_that_is_named() -> None:
     assert sigma.convert(keywords, SCHEMA, keywords="message") == "message ILIKE '%evil%' OR message ILIKE '%bad_%'"
 
 
+KEYWORDS: list[tuple[Any, str]] = [
+    ({"|all": ["sh -c", 4444]}, "message ILIKE '%sh -c%' AND message ILIKE '%4444%'"),
+    ([True, 2.5], "message ILIKE '%true%' OR message ILIKE '%2.5%'"),
+    ({"|re": "a.c"}, "message RLIKE 'a.c'"),
+    ({"|cased": "Ab"}, "message LIKE '%Ab%'"),
+    ({"|neq": 7}, "message IS NULL OR NOT message ILIKE '%7%'"),
+    ({"|base64offset": "run"}, "message ILIKE '%cnVu%' OR message ILIKE '%J1b%' OR message ILIKE '%ydW%'"),
+]
+
+
+@pytest.mark.parametrize(("keywords", "wanted"), KEYWORDS, ids=str)
+def test_whatever_a_keyword_is_it_is_looked_for_anywhere_in_the_line(keywords: Any, wanted: str) -> None:
+    assert sigma.convert(rule("keywords", keywords=keywords), SCHEMA, keywords="message") == wanted
+
+
+@pytest.mark.parametrize("keywords", [{"|cidr": "10.0.0.0/8"}, {"|gt": 5}, [None]], ids=str)
+def test_what_cannot_be_looked_for_in_a_line_is_no_keyword(keywords: Any) -> None:
+    with pytest.raises(ConversionError, match="another test"):
+        sigma.convert(rule("keywords", keywords=keywords), SCHEMA, keywords="message")
+
+
 def test_the_log_source_is_asked_for_where_its_attributes_are_named() -> None:
     text = sigma.convert(rule(sel={"Image": "a"}), SCHEMA, log_source="logsource.")
     assert text == "logsource.category ILIKE 'c' AND logsource.product ILIKE 'p' AND Image ILIKE 'a'"

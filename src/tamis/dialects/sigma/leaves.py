@@ -68,8 +68,8 @@ def leaves(asked: Asked, schema: Schema) -> Node[Condition]:
 def _on_text(attribute: Attribute, test: Test) -> Node[Condition]:
     left = name(attribute.name)
     match test:
-        case Equal(value):
-            return _on_text(attribute, Match((_spelled(value),), False))
+        case Equal():
+            return _on_text(attribute, Match((test.text,), False))
         case Match(parts, cased):
             literal = test.literal
             one = (
@@ -116,8 +116,8 @@ def _same(attribute: Attribute, other: Attribute, asked: Asked) -> Leaf:
 def _tried(test: Test) -> Callable[[str], bool]:
     """The test on one value, for domains whose values are listed."""
     match test:
-        case Equal(value):
-            spelled = _spelled(value).lower()
+        case Equal():
+            spelled = test.text.lower()
             return lambda text: text.lower() == spelled
         case Match(parts, cased):
             pattern = write_like([piece for part in parts for piece in (part if isinstance(part, str) else [part])])
@@ -147,10 +147,6 @@ def _regex(parts: tuple[str | Wildcard, ...]) -> str | None:
 
 def _leaf(attribute: Attribute, text: str, value: str | None = None) -> Leaf:
     return Leaf((attribute.name,), FALSE if text == FALSE else text, value)
-
-
-def _spelled(value: int | float | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _number(text: str) -> int | float | None:
