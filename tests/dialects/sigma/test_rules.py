@@ -136,7 +136,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"title": "c", "correlation": {"type": "event_count"}}, "counts or orders several events", "refers to"),
     ({"title": "f", "filter": {"rules": "any"}}, "changes other rules", "apply it"),
     ({"title": "n"}, "no detection", ""),
-    ({"action": "global", "detection": {}}, "part of a collection", ""),
+    ({"action": "global", "detection": {}}, "part of a collection", "whole file"),
     ("title: [", "no YAML", ""),
     ("- a\n- b", "a rule is a mapping", ""),
     ("a: 1\n---\nb: 2", "expected one rule, found 2", ""),
@@ -150,6 +150,36 @@ def test_what_cannot_be_converted_is_named_with_the_reason(form: Any, reason: st
     assert reason in str(caught.value)
     assert remedy in caught.value.remedy
     assert isinstance(caught.value, tamis.TamisError)
+
+
+COLLECTION = """
+action: global
+id: 8c2f4ab0-0000-4000-8000-000000000001
+logsource: {product: p}
+detection: {filter: {User: u}, condition: sel and not filter}
+---
+id: 8c2f4ab0-0000-4000-8000-000000000002
+detection: {sel: {Image: a}}
+---
+action: repeat
+logsource: {category: c}
+detection: {sel: {Image: b}}
+---
+action: reset
+---
+detection: {sel: {Image: c}, condition: sel}
+"""
+
+
+def test_what_a_collection_shares_is_part_of_each_of_its_rules() -> None:
+    rules = list(sigma.documents(COLLECTION))
+    assert [form.get("id") for form in rules] == ["8c2f4ab0-0000-4000-8000-000000000002", None, None]
+    excluding = " AND (User IS NULL OR NOT User ILIKE 'u')"
+    assert [sigma.convert(form, SCHEMA, log_source="logsource.") for form in rules] == [
+        f"logsource.product ILIKE 'p' AND Image ILIKE 'a'{excluding}",
+        f"logsource.category ILIKE 'c' AND logsource.product ILIKE 'p' AND Image ILIKE 'b'{excluding}",
+        "Image ILIKE 'c'",
+    ]
 
 
 def test_one_bad_rule_does_not_stop_the_others() -> None:
