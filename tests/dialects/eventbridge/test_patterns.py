@@ -68,6 +68,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"n": [{"prefix": "5"}]}, "n[0].prefix", "asks for a string"),
     ({"at": ["2024-01-01"]}, "at[0]", "at is timestamp"),
     ({"nope": ["a"]}, "nope", "no attribute nope"),
+    ({"event_type": ["login"]}, "event_type", "the types that an event is of"),
     ({"source": "a"}, "source", "expected a list"),
     ({"source": []}, "source", "empty list"),
     ({"source": {}}, "source", "empty object"),
@@ -136,3 +137,11 @@ def test_a_schema_that_exists_is_extended_by_what_it_lacks() -> None:
     wider = proposed_schema(eventbridge.needed([{"source": ["a"], "detail": {"new": [1]}}]), SCHEMA)
     assert set(wider.attributes) - set(SCHEMA.attributes) == {"detail.new"}
     assert proposed_schema({}, SCHEMA) is SCHEMA
+
+
+def test_a_field_that_no_attribute_can_be_named_by_stops_no_other_rule() -> None:
+    patterns: list[Any] = [{"": ["a"]}, {"a\0": ["b"]}, {"source": ["c"]}]
+    schema = proposed_schema(eventbridge.needed(patterns))
+    assert eventbridge.convert(patterns[2], schema) == "source = 'c'"
+    with pytest.raises(ConversionError, match="no attribute"):
+        eventbridge.convert(patterns[0], schema)
