@@ -155,6 +155,22 @@ def test_what_cannot_be_done_is_said_in_one_line(run: Convert, arguments: tuple[
     assert message in result.stderr
 
 
+def test_the_reasons_are_told_where_no_rule_can_be_read(run: Convert) -> None:
+    Path("p.json").write_text('{"source": [{"shellstyle": "a*"}]}')
+    result = run("--from", "eventbridge", "p.json", "-o", "s.jsonl", "--propose-schema", "new.yaml")
+    assert result.exit_code == 2
+    assert "source[0].shellstyle: there is no operator shellstyle" in result.stderr
+    assert not Path("new.yaml").exists()
+
+
+def test_a_rule_that_asks_for_no_attribute_needs_no_schema(run: Convert) -> None:
+    Path("s.txt").write_text("TRUE\n")
+    result = run("--from", "jms", "s.txt", "-o", "s.jsonl", "--propose-schema", "new.yaml")
+    assert result.exit_code == 0, result.output
+    assert subscriptions("s.jsonl") == {"s-1": "TRUE"}
+    assert set(tamis.Schema.load("new.yaml").attributes) == {"event_type"}
+
+
 def test_the_commands_of_the_page_run(run: Convert) -> None:
     pytest.importorskip("sigma", reason="the Sigma extra is not installed")
     text = PAGE.read_text(encoding="utf-8")

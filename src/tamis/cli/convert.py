@@ -147,8 +147,15 @@ def convert(
     if not found:
         raise CommandError(f"there are no rules in {', '.join(map(str, rules))}")
     with err.status("looking at what the rules ask for"):
-        shape = _schema(found, source.value, schema, propose_schema, options)
+        base = None if schema is None else Schema.load(schema)
+        needs = {} if base is not None and propose_schema is None else _needed(found, source.value, options)
+        shape = proposed_schema(needs, base)
     converted, refused = _converted(found, shape, source.value, options)
+    if not converted and base is None and not needs:
+        report(refused, refused_to)
+        raise CommandError("no rule could be read, so there is nothing to make a schema of")
+    if propose_schema is not None:
+        _write_schema(shape, base, needs, propose_schema)
     write_table(_table(converted), output)
     remark(f"{len(converted):,} of {len(found):,} rules converted in {time.perf_counter() - start:.1f} s")
     report(refused, refused_to)
@@ -157,35 +164,28 @@ def convert(
         raise typer.Exit(PARTLY_REFUSED)
 
 
-def _schema(found: list[Rule], source: str, given: Path | None, proposed_to: Path | None, options: Options) -> Schema:
-    """The schema to convert under: the one that is given; where there is none, or more is asked for, one with all."""
-    base = None if given is None else Schema.load(given)
-    if base is not None and proposed_to is None:
-        return base
+def _write_schema(shape: Schema, base: Schema | None, needs: Needs, path: Path) -> None:
+    path.write_text(shape.to_yaml(), encoding="utf-8")
+    added = len(shape.attributes) - (1 if base is None else len(base.attributes))
+    remark(f"{path}: {added:,} attributes " + ("proposed" if base is None else "added"))
+    disputed = sorted(name for name, need in needs.items() if need.disputed)
+    if disputed:
+        remark(f"asked for in several domains, the commonest taken: {', '.join(disputed[:10])}")
+
+
+def _needed(found: list[Rule], source: str, options: Options) -> Needs:
+    """What the rules that can be read ask for."""
     forms = [rule.form for rule in found if rule.error is None]
-    needs = _needed(forms, source, options)
+    if source == "eventbridge":
+        needs = eventbridge.needed(forms, multiple=options.multiple)
+    elif source == "jms":
+        needs = jms.needed(forms)
+    else:
+        needs = sigma.needed(forms, keywords=options.keywords, log_source=options.log_source)
     for name in options.multiple:
         if name in needs:
             needs[name].multiple = True
-    if base is None and not needs:
-        raise CommandError("no rule could be read, so there is nothing to make a schema of; see --refused")
-    shape = proposed_schema(needs, base)
-    if proposed_to is not None:
-        proposed_to.write_text(shape.to_yaml(), encoding="utf-8")
-        added = len(shape.attributes) - (1 if base is None else len(base.attributes))
-        remark(f"{proposed_to}: {added:,} attributes " + ("proposed" if base is None else "added"))
-        disputed = sorted(name for name, need in needs.items() if need.disputed)
-        if disputed:
-            remark(f"asked for in several domains, the commonest taken: {', '.join(disputed[:10])}")
-    return shape
-
-
-def _needed(forms: list[Any], source: str, options: Options) -> Needs:
-    if source == "eventbridge":
-        return eventbridge.needed(forms, multiple=options.multiple)
-    if source == "jms":
-        return jms.needed(forms)
-    return sigma.needed(forms, keywords=options.keywords, log_source=options.log_source)
+    return needs
 
 
 def _converter(source: str, schema: Schema, options: Options) -> Callable[[Any], str]:

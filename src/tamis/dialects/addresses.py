@@ -21,11 +21,6 @@ def v4_range(first: int, last: int) -> str:
     return f"^{_v4(IPv4Address(first).packed, IPv4Address(last).packed)}$"
 
 
-def v4_network(first: int, prefix: int) -> tuple[int, int]:
-    """The range that a network address and a length stand for; `first` need not be the first address of the network."""
-    return first, first | ((1 << (32 - prefix)) - 1)
-
-
 def v6_network(network: IPv6Network) -> list[str]:
     """Regular expressions of which one matches each spelling of an address in the network."""
     low, high = _groups(int(network.network_address)), _groups(int(network.broadcast_address))

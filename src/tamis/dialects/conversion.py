@@ -10,7 +10,7 @@ from typing import TypeVar
 from tamis.errors import FilterError, TamisError
 from tamis.language import DEFAULT_LIMITS, Limits, Tree, normalise, parse
 from tamis.language.tree import And, Negation, Or
-from tamis.schema import Attribute, Schema
+from tamis.schema import EVENT_TYPE, Attribute, Schema
 
 R = TypeVar("R")
 
@@ -86,6 +86,10 @@ def alternatives(tree: Tree, wanted: bool = True) -> int:
 
 def attribute_of(name: str, schema: Schema, place: str) -> Attribute:
     """The attribute that a rule's field stands for."""
+    if name == EVENT_TYPE:
+        # With it, a rule would ask for a type that no event is of, and be silent for ever.
+        reason = f"{EVENT_TYPE} is what Tamis calls the types that an event is of, and no field of other systems"
+        raise ConversionError(reason, place, "give the field another name, in rules and events")
     found = schema.attributes.get(name)
     if found is None:
         remedy = "extend the schema by it; tamis convert --propose-schema writes one that has all that the rules need"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tamis.schema import Schema
+from tamis.errors import SchemaError
+from tamis.schema import EVENT_TYPE, Schema
+from tamis.schema.placed import name_of
 
 _PREFERRED = ("string", "float", "boolean")
 
@@ -56,10 +58,11 @@ def merged(parts: Iterable[Mapping[str, Need]]) -> Needs:
 def proposed_schema(needs: Mapping[str, Need], base: Schema | None = None, event_type: str = "event") -> Schema:
     """A schema with all the attributes needed, each optional; `base` extended where there is one.
 
-    What the base has already stays as it is. Its event types all get the new attributes.
+    What the base has already stays as it is. Its event types all get the new attributes. What cannot be a name is left
+    out: the rules that ask for it are refused, and no others.
     """
-    known = {"event_type"} if base is None else set(base.attributes)
-    new = {name: wanted for name, wanted in sorted(needs.items()) if name not in known}
+    known = {EVENT_TYPE} if base is None else set(base.attributes)
+    new = {name: wanted for name, wanted in sorted(needs.items()) if name not in known and _is_name(name)}
     attributes = {name: wanted.domain for name, wanted in new.items()}
     annotations = {name: ["optional", "multiple"] if wanted.multiple else "optional" for name, wanted in new.items()}
     if base is None:
@@ -67,3 +70,11 @@ def proposed_schema(needs: Mapping[str, Need], base: Schema | None = None, event
     if not new:
         return base
     return base.extend(attributes=attributes, optional=dict.fromkeys(base.event_types, annotations))
+
+
+def _is_name(text: str) -> bool:
+    try:
+        name_of(text, "")
+    except SchemaError:
+        return False
+    return True

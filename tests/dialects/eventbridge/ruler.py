@@ -134,13 +134,13 @@ def _glob(tokens: list[str | None], value: str) -> bool:
 
 
 def _within(cidr: str, value: str) -> bool:
-    """From the address given, which need not be the first of its network, to the last one."""
+    """In the network of the address given, which need not be its first."""
     base, bits = cidr.split("/")
     first, address = _address(base), _address(value)
     if first is None or address is None or first.version != address.version:
         return False
     free = first.max_prefixlen - int(bits)
-    return int(first) <= int(address) <= int(first) | ((1 << free) - 1)
+    return int(first) >> free == int(address) >> free
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -47,6 +47,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"Image|base64": "abc"}, "Image ILIKE 'YWJj'"),
     ({"Image|fieldref": "User"}, "Image = User"),
     ({"EventID": [1, "2"]}, "EventID IN (1, 2)"),
+    ({"Size": ["-2.50", "1e3"]}, "Size IN (-2.5, 1000)"),
     ({"EventID|gte": 4}, "EventID >= 4"),
     ({"Size|lt": 2.5}, "Size < 2.5"),
     ({"EventID": "*"}, "EventID IS NOT NULL"),
@@ -93,6 +94,27 @@ def test_keywords_are_looked_for_in_the_attribute_that_is_named() -> None:
     assert sigma.convert(keywords, SCHEMA, keywords="message") == "message ILIKE '%evil%' OR message ILIKE '%bad_%'"
 
 
+KEYWORDS: list[tuple[Any, str]] = [
+    ({"|all": ["sh -c", 4444]}, "message ILIKE '%sh -c%' AND message ILIKE '%4444%'"),
+    ([True, 2.5], "message ILIKE '%true%' OR message ILIKE '%2.5%'"),
+    ({"|re": "a.c"}, "message RLIKE 'a.c'"),
+    ({"|cased": "Ab"}, "message LIKE '%Ab%'"),
+    ({"|neq": 7}, "message IS NULL OR NOT message ILIKE '%7%'"),
+    ({"|base64offset": "run"}, "message ILIKE '%cnVu%' OR message ILIKE '%J1b%' OR message ILIKE '%ydW%'"),
+]
+
+
+@pytest.mark.parametrize(("keywords", "wanted"), KEYWORDS, ids=str)
+def test_whatever_a_keyword_is_it_is_looked_for_anywhere_in_the_line(keywords: Any, wanted: str) -> None:
+    assert sigma.convert(rule("keywords", keywords=keywords), SCHEMA, keywords="message") == wanted
+
+
+@pytest.mark.parametrize("keywords", [{"|cidr": "10.0.0.0/8"}, {"|gt": 5}, [None]], ids=str)
+def test_what_cannot_be_looked_for_in_a_line_is_no_keyword(keywords: Any) -> None:
+    with pytest.raises(ConversionError, match="another test"):
+        sigma.convert(rule("keywords", keywords=keywords), SCHEMA, keywords="message")
+
+
 def test_the_log_source_is_asked_for_where_its_attributes_are_named() -> None:
     text = sigma.convert(rule(sel={"Image": "a"}), SCHEMA, log_source="logsource.")
     assert text == "logsource.category ILIKE 'c' AND logsource.product ILIKE 'p' AND Image ILIKE 'a'"
@@ -107,6 +129,9 @@ REFUSED: list[tuple[Any, str, str]] = [
     (rule("sel and nothing", sel={"Image": "a"}), "nothing", ""),
     (rule("1 of nothing*", sel={"Image": "a"}), "doesn't match any detection", ""),
     (rule(sel={"EventID": "abc"}), "asks for a text and EventID is integer", "one domain"),
+    (rule(sel={"EventID": "1_000"}), "asks for a text and EventID is integer", "one domain"),
+    (rule(sel={"Size": "inf"}), "asks for a text and Size is float", "one domain"),
+    (rule(sel={"event_type": "login"}), "the types that an event is of", "another name"),
     (rule(sel={"Image|gt": 5}), "asks for a number and Image is string", "one domain"),
     (rule(sel={"Image|fieldref": "EventID"}), "Image is string and EventID is integer", "same domain"),
     (rule(sel={"Image|fieldref|startswith": "User"}), "two attributes as wholes", ""),
@@ -115,7 +140,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"title": "c", "correlation": {"type": "event_count"}}, "counts or orders several events", "refers to"),
     ({"title": "f", "filter": {"rules": "any"}}, "changes other rules", "apply it"),
     ({"title": "n"}, "no detection", ""),
-    ({"action": "global", "detection": {}}, "part of a collection", ""),
+    ({"action": "global", "detection": {}}, "part of a collection", "whole file"),
     ("title: [", "no YAML", ""),
     ("- a\n- b", "a rule is a mapping", ""),
     ("a: 1\n---\nb: 2", "expected one rule, found 2", ""),
@@ -129,6 +154,36 @@ def test_what_cannot_be_converted_is_named_with_the_reason(form: Any, reason: st
     assert reason in str(caught.value)
     assert remedy in caught.value.remedy
     assert isinstance(caught.value, tamis.TamisError)
+
+
+COLLECTION = """
+action: global
+id: 8c2f4ab0-0000-4000-8000-000000000001
+logsource: {product: p}
+detection: {filter: {User: u}, condition: sel and not filter}
+---
+id: 8c2f4ab0-0000-4000-8000-000000000002
+detection: {sel: {Image: a}}
+---
+action: repeat
+logsource: {category: c}
+detection: {sel: {Image: b}}
+---
+action: reset
+---
+detection: {sel: {Image: c}, condition: sel}
+"""
+
+
+def test_what_a_collection_shares_is_part_of_each_of_its_rules() -> None:
+    rules = list(sigma.documents(COLLECTION))
+    assert [form.get("id") for form in rules] == ["8c2f4ab0-0000-4000-8000-000000000002", None, None]
+    excluding = " AND (User IS NULL OR NOT User ILIKE 'u')"
+    assert [sigma.convert(form, SCHEMA, log_source="logsource.") for form in rules] == [
+        f"logsource.product ILIKE 'p' AND Image ILIKE 'a'{excluding}",
+        f"logsource.category ILIKE 'c' AND logsource.product ILIKE 'p' AND Image ILIKE 'b'{excluding}",
+        "Image ILIKE 'c'",
+    ]
 
 
 def test_one_bad_rule_does_not_stop_the_others() -> None:

@@ -8,10 +8,10 @@ so on attributes with several values `anything-but` is written without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import AddressValueError, IPv4Address, IPv6Address, IPv6Network, NetmaskValueError
+from ipaddress import AddressValueError, IPv4Network, IPv6Address, IPv6Network, NetmaskValueError
 from typing import Any
 
-from tamis.dialects.addresses import v4_network, v4_range, v6_network
+from tamis.dialects.addresses import v4_range, v6_network
 from tamis.dialects.conversion import ConversionError, attribute_of, checked
 from tamis.dialects.eventbridge import numbers, texts
 from tamis.dialects.eventbridge.reading import Every, Field, Node, Some, Test, read
@@ -132,24 +132,22 @@ class _Converter:
         return negated(one_of(attribute.name, [number(value) for value in excluded]))
 
     def address(self, attribute: Attribute, operand: object, test: Test) -> str:
+        """The network that the address is in: bits beyond the length do not count."""
         self.require(attribute, ("string", *_LISTED), test)
         base, _, length = str(operand).partition("/")
         try:
             if not isinstance(operand, str) or not length.isascii() or not length.isdigit():
                 raise AddressValueError
-            if ":" not in base:
-                if int(length) > 31:
-                    raise AddressValueError
-                return self.networks(attribute, [v4_range(*v4_network(int(IPv4Address(base)), int(length)))])
-            if int(length) > 127:
+            if int(length) >= (128 if ":" in base else 32):
                 raise AddressValueError
-            return self.networks(attribute, v6_network(IPv6Network(operand)))
+            if ":" in base:
+                return self.networks(attribute, v6_network(IPv6Network(operand, strict=False)))
+            network = IPv4Network(operand, strict=False)
+            first, last = int(network.network_address), int(network.broadcast_address)
+            return self.networks(attribute, [v4_range(first, last)])
         except (AddressValueError, NetmaskValueError):
             remedy = "write an address, / and the number of bits: 10.0.0.0/24, 2001:db8::/32"
             raise ConversionError(f"{operand!r} is no network", test.place, remedy) from None
-        except ValueError:
-            reason = f"{operand!r} has bits set beyond its length"
-            raise ConversionError(reason, test.place, "write the network's first address") from None
 
     def networks(self, attribute: Attribute, patterns: list[str]) -> str:
         if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):

@@ -14,14 +14,46 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def documents(text: str) -> Iterator[Mapping[str, Any]]:
-    """The rules of a file, each of which may be refused by itself; a text that is no YAML is refused as a whole."""
+    """The rules of a file, each of which may be refused by itself; a text that is no YAML is refused as a whole.
+
+    In a collection, a document with `action: global` is part of each rule after it, up to `action: reset`; one with
+    `action: repeat` is the rule before it with changes.
+    """
+    shared: Mapping[str, Any] = {}
+    last: Mapping[str, Any] = {}
     try:
         for document in yaml.load_all(text, Loader=_LOADER):
-            if document is not None:
+            if document is None:
+                continue
+            action = document.get("action") if isinstance(document, Mapping) else None
+            if action == "global":
+                # An id is of one rule only.
+                shared = _without(_merged(shared, document), "action", "id")
+            elif action == "reset":
+                shared = {}
+            elif action == "repeat":
+                last = _merged(_without(last, "id"), _without(document, "action"))
+                yield last
+            elif isinstance(document, Mapping):
+                last = _merged(shared, document)
+                yield last
+            else:
                 yield document
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split()) or "nested too deeply"
         raise ConversionError(f"the rule is no YAML: {reason[:200]}") from None
+
+
+def _without(rule: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    return {key: value for key, value in rule.items() if key not in keys}
+
+
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any]:
+    merged = dict(under)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
 
 
 def rule_of(rule: Mapping[str, Any] | str) -> Mapping[str, Any]:
@@ -41,7 +73,7 @@ def rule_of(rule: Mapping[str, Any] | str) -> Mapping[str, Any]:
     if "filter" in rule and "detection" not in rule:
         raise ConversionError("a Sigma filter changes other rules", "filter", "apply it to them first (sigma convert)")
     if "action" in rule:
-        raise ConversionError("the rule is part of a collection", "action", "write each rule out by itself")
+        raise ConversionError("this is part of a collection and no rule", "action", "convert the whole file")
     if not isinstance(rule.get("detection"), Mapping):
         raise ConversionError("the rule has no detection", "detection")
     return rule

@@ -6,6 +6,7 @@ attribute is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from tamis.language.patterns import Wildcard, like_matches, rlike_matches, write
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 _NUMERIC = ("integer", "float")
+_PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,2})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ def leaves(asked: Asked, schema: Schema) -> Node[Condition]:
 def _on_text(attribute: Attribute, test: Test) -> Node[Condition]:
     left = name(attribute.name)
     match test:
-        case Equal(value):
-            return _on_text(attribute, Match((_spelled(value),), False))
+        case Equal():
+            return _on_text(attribute, Match((test.text,), False))
         case Match(parts, cased):
             literal = test.literal
             one = (
@@ -116,8 +118,8 @@ def _same(attribute: Attribute, other: Attribute, asked: Asked) -> Leaf:
 def _tried(test: Test) -> Callable[[str], bool]:
     """The test on one value, for domains whose values are listed."""
     match test:
-        case Equal(value):
-            spelled = _spelled(value).lower()
+        case Equal():
+            spelled = test.text.lower()
             return lambda text: text.lower() == spelled
         case Match(parts, cased):
             pattern = write_like([piece for part in parts for piece in (part if isinstance(part, str) else [part])])
@@ -149,15 +151,11 @@ def _leaf(attribute: Attribute, text: str, value: str | None = None) -> Leaf:
     return Leaf((attribute.name,), FALSE if text == FALSE else text, value)
 
 
-def _spelled(value: int | float | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _number(text: str) -> int | float | None:
-    try:
-        return int(text) if text.lstrip("-").isascii() and text.lstrip("-").isdigit() else float(text) + 0.0
-    except ValueError:
+    """A number as events would have it; Python's own reading takes more, `1_000` and `inf` among it."""
+    if not _PLAIN_NUMBER.fullmatch(text):
         return None
+    return int(text) if text.lstrip("-").isdigit() else float(text) + 0.0
 
 
 def _unfit(attribute: Attribute, asked: str) -> ConversionError:

@@ -109,11 +109,20 @@ class _Reader:
             raise ConversionError(
                 reason, "detection", "name the attribute that holds the line: keywords=..., --keywords"
             )
-        found = self.value(self.keywords, value)
-        if isinstance(found, Asked) and isinstance(found.test, Match):
-            parts = (Wildcard.ANY, *found.test.parts, Wildcard.ANY)
-            return Asked(found.field, Match(parts, found.test.cased))
-        return found
+        types = self.types
+        if isinstance(value, types.SigmaExpansion):
+            return Some(tuple(self.keyword(member) for member in value.values))
+        if isinstance(value, types.SigmaCompareExpression) and value.op is types.CompareOperators.NEQ:
+            return No(self.keyword(value.number))
+        match self.test(self.keywords, value):
+            case Match(parts, cased):
+                return Asked(self.keywords, Match((Wildcard.ANY, *parts, Wildcard.ANY), cased))
+            case Equal() as number:
+                return Asked(self.keywords, Match((Wildcard.ANY, number.text, Wildcard.ANY), False))
+            case Regex() as regex:
+                return Asked(self.keywords, regex)
+        reason = "a keyword is a text or a regular expression that is looked for in the line, and this is another test"
+        raise ConversionError(reason, "detection", "ask for it of a field")
 
     def value(self, field: str, value: Any) -> Node[Asked]:
         types = self.types

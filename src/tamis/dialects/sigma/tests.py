@@ -33,7 +33,13 @@ class Regex:
 
 @dataclass(frozen=True, slots=True)
 class Equal:
+    """The value is this number or truth value, or a text that spells it."""
+
     value: int | float | bool
+
+    @property
+    def text(self) -> str:
+        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
 
 @dataclass(frozen=True, slots=True)
