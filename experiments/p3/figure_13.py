@@ -21,8 +21,8 @@ EVENTS = 600
 SIZES = f"""\
 A CAN of 1,000 nodes for each group of semijoins. {MIX}; R, S, T and U with 10, 70, 70 and 30 rows for each of 100 join
 keys. A row of S has one key by which it joins all the others; ranges and values are those of Table 2, S as S there, all
-others as R. One seed, {EVENTS} events, to all tables alike. Six of the twelve decompositions, the greedy one among them.
-The letters say which table filters S in R⋈S, R⋈S⋈T, R⋈S⋈T⋈U and S⋈T⋈U."""
+others as R. One seed, {EVENTS} events, to all tables alike. Six of the twelve decompositions, the greedy one among
+them. The letters say which table filters S in R⋈S, R⋈S⋈T, R⋈S⋈T⋈U and S⋈T⋈U."""
 
 BEST = next(name for name, chosen in choices().items() if np.array_equal(chosen, greedy()))
 CHOSEN = ("RRRT", "RRRU", "RRUU", "RTRU", "RTUU", BEST)
