@@ -220,7 +220,7 @@ class Index:
     def save(self, path: str | Path) -> None:
         """Writes the index as a folder that did not exist before; a crash leaves no folder of that name."""
         folder = Path(path)
-        if folder.exists():
+        if os.path.lexists(folder):
             raise IndexFileError(f"{folder} exists already; save to a new folder")
         temporary = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
@@ -252,7 +252,7 @@ class Index:
         """
         folder = Path(path)
         about = _about(folder)
-        schema, limits = Schema.from_dict(about["schema"]), Limits(**about["limits"])
+        schema, limits = Schema.from_dict(about["schema"]), _limits(folder, about["limits"])
         matcher = MATCHERS[about["matcher"]].open(folder, schema, verify)
         calling = CallingPart.open(folder, about.get("operators"), operators, schema, limits)
         index = cls(schema, matcher, limits, calling)
@@ -305,10 +305,7 @@ def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Tex
     """The filters, and the joins, of which there are none where there are no tables."""
     if not schema.tables:
         return subscriptions, {}
-    if not isinstance(subscriptions, Mapping):
-        texts = _column(subscriptions, "filter")
-    elif (texts := _strings(subscriptions.values())) is None:
-        texts = _strings(_texts_only(subscriptions.values()))
+    texts, _ = _texts(subscriptions)
     found = are_joins(texts)
     if not found.any():
         return subscriptions, {}
@@ -320,18 +317,40 @@ def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Tex
     return pa.table({"id": ids, "filter": texts}).filter(pa.array(~found)), joins
 
 
-def _texts_only(given: Iterable[object]) -> Iterable[object]:
-    return (text if is_proper(text) else None for text in given)
-
-
 def _bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits, operators: Signatures) -> Subscriptions:
-    if not isinstance(subscriptions, Mapping):
+    texts, given = _texts(subscriptions)
+    return Subscriptions(ids, texts, bind(texts if given is None else given, schema, limits, operators))
+
+
+def _texts(subscriptions: Texts) -> tuple[pa.Array, list[Any] | None]:
+    """The filters as Arrow strings. What is no string is null among them, and all is also as it was given, for `bind`
+    to say why that is no filter."""
+    if isinstance(subscriptions, Mapping):
+        given: list[Any] = list(subscriptions.values())
+        if (texts := _strings(given)) is not None:
+            return texts, None
+    else:
         texts = _column(subscriptions, "filter")
-    elif (texts := _strings(subscriptions.values())) is None:
-        # What Arrow cannot hold is no filter either: `bind` says why.
-        proper = _strings(_texts_only(subscriptions.values()))
-        return Subscriptions(ids, proper, bind(list(subscriptions.values()), schema, limits, operators))
-    return Subscriptions(ids, texts, bind(texts, schema, limits, operators))
+        if _are_characters(texts):
+            return texts, None
+        given = [_text_or_bytes(text) for text in texts]
+    return _strings([text if is_proper(text) else None for text in given]), given
+
+
+def _text_or_bytes(text: pa.Scalar) -> str | bytes | None:
+    try:
+        return text.as_py()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        return text.as_buffer().to_pybytes()
+
+
+def _are_characters(texts: pa.Array) -> bool:
+    """Whether all texts are UTF-8, which Arrow does not check by itself."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _refused(subscriptions: Subscriptions) -> list[tuple[str, FilterError]]:
@@ -344,6 +363,9 @@ def _ids(subscriptions: Texts) -> pa.Array:
     if ids is None:
         odd = next(id for id in subscriptions if id is None or not is_proper(id))
         raise SubscriptionError(f"{odd!r} is no id: ids are strings of whole characters")
+    if not isinstance(subscriptions, Mapping) and not _are_characters(ids):
+        odd = next(raw for id in ids if isinstance(raw := _text_or_bytes(id), bytes))
+        raise SubscriptionError(f"{odd!r} is no id: ids are strings of whole characters")
     if ids.null_count:
         raise SubscriptionError(f"row {pc.index(pc.is_null(ids), True).as_py()} of the subscriptions has no id")
     counted = pc.value_counts(ids)
@@ -355,16 +377,24 @@ def _ids(subscriptions: Texts) -> pa.Array:
 
 def _strings(values: Iterable[object]) -> pa.Array | None:
     """As Arrow strings; None if some are no strings that Arrow can hold."""
+    listed = list(values)
+    if not all(issubclass(kind, str | None) for kind in set(map(type, listed))):
+        return None
     try:
-        return pa.array(list(values), pa.large_string())
+        return pa.array(listed, pa.large_string())
     except (pa.ArrowException, UnicodeError, TypeError):
         return None
 
 
 def _column(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
     """A column of strings as one array."""
-    if name not in table.schema.names:
-        raise SubscriptionError(f"the table of subscriptions has no column {name!r}; it needs 'id' and 'filter'")
+    if not isinstance(table, pa.Table | pa.RecordBatch):
+        found = type(table).__name__
+        raise SubscriptionError(f"subscriptions are {{id: filter}} or an Arrow table of 'id' and 'filter', not {found}")
+    count = table.schema.names.count(name)
+    if count != 1:
+        found = "no column" if not count else f"{count} columns"
+        raise SubscriptionError(f"the table of subscriptions has {found} {name!r}; it needs 'id' and 'filter'")
     column = table.column(name)
     try:
         wide = column.cast(pa.large_string())
@@ -378,16 +408,24 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
-        newer = version > JOINS_FORMAT
+        newer = version > JOINS_FORMAT or name not in MATCHERS
     except OSError as error:
         raise IndexFileError(f"{folder} is no saved index: cannot read {_ABOUT} in it: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexFileError(f"{folder / _ABOUT} is damaged, or not of Tamis; compile anew") from error
-    if newer or name not in MATCHERS:
+    if newer:
         raise IndexFileError(f"{folder} was written by a newer Tamis (format {version}, matcher {name!r})")
     if checksum != _checksum(about):
         raise IndexFileError(f"{folder / _ABOUT} is damaged: it does not agree with its checksum; compile anew")
     return about
+
+
+def _limits(folder: Path, given: Mapping[str, int]) -> Limits:
+    """Those that an index was compiled under."""
+    try:
+        return Limits(**given)
+    except TypeError as error:
+        raise IndexFileError(f"{folder} was written by another Tamis, whose limits are others; compile anew") from error
 
 
 def _checksum(about: Mapping[str, Any]) -> int:
