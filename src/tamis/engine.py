@@ -338,10 +338,12 @@ def _texts(subscriptions: Texts) -> tuple[pa.Array, list[Any] | None]:
 
 
 def _text_or_bytes(text: pa.Scalar) -> str | bytes | None:
+    found: str | bytes | None
     try:
-        return text.as_py()  # type: ignore[no-any-return]
+        found = text.as_py()
     except UnicodeDecodeError:
-        return text.as_buffer().to_pybytes()
+        found = text.as_buffer().to_pybytes()
+    return found
 
 
 def _are_characters(texts: pa.Array) -> bool:

@@ -60,7 +60,7 @@ def from_datetime64(value: np.datetime64) -> int | None:
     """The instant of NumPy's datetime, in UTC as NumPy has it; None for not-a-time, and beyond 64 bits."""
     if np.isnat(value):
         return None
-    instant = value.astype("datetime64[us]")
+    instant: np.datetime64 = value.astype("datetime64[us]")
     # NumPy lets an overflow pass, which there can be from a coarser unit only, and which shows on the way back.
     if np.datetime_data(value.dtype)[0] not in _FINE_UNITS and instant.astype(value.dtype) != value:
         return None
