@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def test_subscriptions_in_any_form(form: Any) -> None:
     assert index.text("b") == TEXTS["b"]
 
 
-@pytest.mark.parametrize("bad", [None, 3, "\ud800", "s = '\ud800'"], ids=repr)
+@pytest.mark.parametrize("bad", [None, 3, b"n > 1", "\ud800", "s = '\ud800'"], ids=repr)
 def test_what_is_no_text_is_reported_by_its_id_and_the_rest_compile(bad: Any) -> None:
     index = tamis.compile({"a": TEXTS["a"], "bad": bad, "c": TEXTS["c"]}, SCHEMA)
     ((id, error),) = index.errors
@@ -56,11 +57,36 @@ def test_what_is_no_text_is_reported_by_its_id_and_the_rest_compile(bad: Any) ->
     assert found(index) == [["a", "b", "c"], ["b"], []]
 
 
-@pytest.mark.parametrize("bad", [None, 3, "\ud800"], ids=repr)
+@pytest.mark.parametrize("bad", [None, 3, b"a", "\ud800"], ids=repr)
 def test_what_is_no_id_is_refused(bad: Any) -> None:
     with pytest.raises(SubscriptionError, match="id"):
         tamis.compile({"a": "n > 1", bad: "n > 2"}, SCHEMA)
     assert bad not in tamis.compile(TEXTS, SCHEMA)
+
+
+def test_bytes_that_are_no_text_are_reported_by_their_id_or_refused_as_an_id() -> None:
+    broken = pa.array([b"n > 1", b"s = '\xff'"]).view(pa.string())
+    index = tamis.compile(pa.table({"id": ["a", "bad"], "filter": broken}), SCHEMA)
+    ((id, error),) = index.errors
+    assert (id, found(index)) == ("bad", [["a"], [], []])
+    assert "this is bytes" in error.message
+    assert [id for id, _ in index.add(pa.table({"id": ["b", "worse"], "filter": broken}))] == ["worse"]
+    assert found(index) == [["a", "b"], [], []]
+    with pytest.raises(SubscriptionError, match="is no id"):
+        tamis.compile(pa.table({"id": broken, "filter": ["n > 1", "n > 2"]}), SCHEMA)
+
+
+@pytest.mark.parametrize("form", ["n > 1", ["n > 1"], [("a", "n > 1")], None])
+def test_what_is_neither_a_mapping_nor_a_table_is_refused(form: Any) -> None:
+    with pytest.raises(SubscriptionError, match="Arrow table of 'id' and 'filter'"):
+        tamis.compile(form, SCHEMA)
+    with pytest.raises(SubscriptionError, match="Arrow table of 'id' and 'filter'"):
+        tamis.compile(TEXTS, SCHEMA).add(form)
+
+
+def test_a_table_with_a_column_twice_is_refused_by_its_name() -> None:
+    with pytest.raises(SubscriptionError, match="2 columns 'id'"):
+        tamis.compile(pa.table([["a"], ["b"], ["n > 1"]], names=["id", "id", "filter"]), SCHEMA)
 
 
 def test_a_table_with_a_row_without_id_is_refused_by_row() -> None:
@@ -146,6 +172,7 @@ def test_a_saved_index_with_a_flipped_byte_in_its_description_is_refused_or_the_
         ({"format": 4}, "newer"),
         ({"format": "1"}, "damaged"),
         ({"matcher": "oracle"}, "newer"),
+        ({"matcher": ["columnar"]}, "damaged"),
         ({"schema": {}}, "checksum"),
         ({"checksum": None}, "checksum"),
     ],
@@ -155,6 +182,16 @@ def test_a_description_that_does_not_fit_is_refused(tmp_path: Path, change: dict
     path = tmp_path / "index" / "index.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
     with pytest.raises(IndexFileError, match=said):
+        tamis.Index.open(tmp_path / "index")
+
+
+def test_an_index_under_limits_that_are_not_known_is_refused(tmp_path: Path) -> None:
+    tamis.compile(TEXTS, SCHEMA).save(tmp_path / "index")
+    path = tmp_path / "index" / "index.json"
+    about = json.loads(path.read_text(encoding="utf-8")) | {"limits": {"words": 7}}
+    del about["checksum"]
+    path.write_text(json.dumps(about | {"checksum": zlib.crc32(json.dumps(about).encode())}), encoding="utf-8")
+    with pytest.raises(IndexFileError, match="another Tamis"):
         tamis.Index.open(tmp_path / "index")
 
 
@@ -171,6 +208,11 @@ def test_an_index_is_not_saved_over_another(tmp_path: Path) -> None:
     with pytest.raises(IndexFileError, match="exists"):
         index.save(tmp_path / "a" / "new" / "folder")
     assert [path.name for path in (tmp_path / "a" / "new").iterdir()] == ["folder"]
+
+
+def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(IndexFileError, match="cannot write"):
+        tamis.compile(TEXTS, SCHEMA).save(tmp_path / ("x" * 300))
 
 
 def test_a_save_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

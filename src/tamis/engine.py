@@ -189,7 +189,7 @@ class Index:
     def save(self, path: str | Path) -> None:
         """Writes the index as a folder that did not exist before; a crash leaves no folder of that name."""
         folder = Path(path)
-        if folder.exists():
+        if os.path.lexists(folder):
             raise IndexFileError(f"{folder} exists already; save to a new folder")
         temporary = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
@@ -221,7 +221,7 @@ class Index:
         """
         folder = Path(path)
         about = _about(folder)
-        schema, limits = Schema.from_dict(about["schema"]), Limits(**about["limits"])
+        schema, limits = Schema.from_dict(about["schema"]), _limits(folder, about["limits"])
         matcher = MATCHERS[about["matcher"]].open(folder, schema, verify)
         calling = CallingPart.open(folder, about.get("operators"), operators, schema, limits)
         index = cls(schema, matcher, limits, calling)
@@ -291,16 +291,24 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
-        newer = version > JOINS_FORMAT
+        newer = version > JOINS_FORMAT or name not in MATCHERS
     except OSError as error:
         raise IndexFileError(f"{folder} is no saved index: cannot read {_ABOUT} in it: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexFileError(f"{folder / _ABOUT} is damaged, or not of Tamis; compile anew") from error
-    if newer or name not in MATCHERS:
+    if newer:
         raise IndexFileError(f"{folder} was written by a newer Tamis (format {version}, matcher {name!r})")
     if checksum != _checksum(about):
         raise IndexFileError(f"{folder / _ABOUT} is damaged: it does not agree with its checksum; compile anew")
     return about
+
+
+def _limits(folder: Path, given: Mapping[str, int]) -> Limits:
+    """Those that an index was compiled under."""
+    try:
+        return Limits(**given)
+    except TypeError as error:
+        raise IndexFileError(f"{folder} was written by another Tamis, whose limits are others; compile anew") from error
 
 
 def _checksum(about: Mapping[str, Any]) -> int:

@@ -29,6 +29,11 @@ def test_nesting_up_to_the_limit_works(prefix: str) -> None:
     assert print_filter(normalised(prefix), SCHEMA) == "bids = 1"
 
 
+def test_a_sum_of_ten_thousand_numbers_works() -> None:
+    text = "bids = " + " + ".join(["1"] * 10_000)
+    assert print_filter(normalised(text), SCHEMA) == "bids = 10000"
+
+
 def test_an_and_of_ten_thousand_terms_works() -> None:
     text = " AND ".join(f"bids != {3 * number}" for number in range(10_000))
     (conjunct,) = normalised(text).conjuncts

@@ -41,6 +41,20 @@ def test_what_a_function_returns_by_mistake_is_a_failure_too() -> None:
     assert "return True or False" in index.operators["odd"].tally.last_failure
 
 
+def test_a_function_that_changes_the_event_it_was_given_changes_it_for_no_other() -> None:
+    schema = tamis.Schema.from_dict(
+        {"attributes": {"n": "integer"}, "event_types": {"e": {"n": ["optional", "multiple"]}}}
+    )
+
+    @tamis.operator
+    def longer(event: dict[str, Any], count: int) -> bool:
+        event["n"].append(0)
+        return len(event.pop("n")) == count
+
+    index = tamis.compile({f"s{k}": f"longer({k})" for k in (1, 2, 3, 4)}, schema, operators=[longer])
+    assert index.match([{"n": [7]}]).to_lists() == [["s2"]]
+
+
 def test_an_operator_is_not_called_where_it_has_nothing_to_read() -> None:
     asked: list[bytes] = []
 

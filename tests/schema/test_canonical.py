@@ -80,13 +80,25 @@ def test_chunked_tables_become_one_batch() -> None:
 @pytest.mark.parametrize(
     "kind",
     [pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(),
-     pa.decimal128(10, 2), pa.decimal128(30, 2)],
+     pa.decimal32(5, 2), pa.decimal64(10, 2), pa.decimal128(10, 2), pa.decimal128(30, 2), pa.decimal256(70, 60)],
 )  # fmt: skip
 def test_numbers_of_other_widths_keep_their_value(kind: pa.DataType) -> None:
     numbers = [np.float16(3), None, np.float16(7)] if pa.types.is_float16(kind) else [3, None, 7]
     array = pa.array(["3", None, "7"]).cast(kind) if pa.types.is_decimal(kind) else pa.array(numbers, kind)
     for domain in ("integer", "float"):
         assert conformed(one_attribute(domain), array) == [[3], [], [7]]
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (pa.array([Decimal("7e3"), None], pa.decimal128(5, -3)), [[7000], []]),
+        (pa.array([Decimal(0), None], pa.decimal256(76, 76)), [[0], []]),
+    ],
+)
+def test_decimals_need_no_place_for_each_digit(array: pa.Array, expected: list[list[int]]) -> None:
+    for domain in ("integer", "float"):
+        assert conformed(one_attribute(domain), array) == expected
 
 
 def test_decimals_become_the_nearest_float() -> None:
@@ -121,6 +133,9 @@ def test_decimals_become_the_nearest_float() -> None:
         ("timestamp", pa.array([1, 2**63], pa.uint64())),
         ({"type": "enumerated", "values": ["a"]}, pa.array(["a", "b"], pa.large_string())),
         ({"type": "enumerated", "values": ["a"]}, pa.array(["a", "b"]).dictionary_encode()),
+        ({"type": "enumerated", "values": ["a"]}, pa.array(["a", "b"], pa.string_view())),
+        ({"type": "enumerated", "values": ["a"]}, pa.array([["a"], ["b"]], pa.list_(pa.string_view()))),
+        ("integer", pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int16()), pa.array([None, "1"]))),
         ("string", pa.array([["a"], ["a", "b"]])),
         ("string", pa.array([[["a"]], [["b"]]]).slice(1).take(pa.array([None, 0]))),
     ],
@@ -147,6 +162,10 @@ def test_large_integers_become_floats_where_a_float_has_them() -> None:
         pa.array([["a"], [None], [None, "b"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))),
         pa.array([["z"], ["a"], None, ["b"]], pa.list_view(pa.string()))[1:],
         pa.array([["z"], ["a"], [], [None, "b", None], ["z"]])[1:4],
+        pa.array([["a", None], [None, None], ["b", None]], pa.list_(pa.string_view(), 2)),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array(["a", None, "b"], pa.string_view())),
+        pa.RunEndEncodedArray.from_arrays([2, 3, 9], pa.array(["a", None, "b"], pa.string_view()))[1:4],
+        pa.ListArray.from_arrays([0, 1, 2, 3], pa.RunEndEncodedArray.from_arrays([1, 2, 3], ["a", None, "b"])),
     ],
 )
 def test_strings_come_in_many_types_alone_or_in_lists(array: pa.Array) -> None:
@@ -203,6 +222,18 @@ def test_dates_are_midnight_and_nanoseconds_are_cut_downwards() -> None:
 def test_texts_of_times_may_be_mixed_and_a_few_odd_ones_do_not_slow_the_rest() -> None:
     texts = ["2024-05-01T12:00:00Z", "2024-05-01T12:00", "2024-05-01 14:00:00.0000001+0200"] * 3_000
     assert conformed(one_attribute("timestamp"), pa.array(texts)) == [[NOON]] * 9_000
+
+
+def test_a_column_under_another_name_may_be_of_any_type() -> None:
+    schema = one_attribute("integer")
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array(["b"]))
+    for other in (pa.array([None, "b"], pa.string_view()), runs, pa.ListArray.from_arrays([0, 1, 2], runs)):
+        batch = pa.record_batch([pa.array([1, 2]), other], names=["x", "other"])
+        assert schema.to_arrow(batch).to_pylist() == [{"x": 1}, {"x": 2}]
+        refused = schema.check(batch).violations.to_pylist()
+        assert {(violation["event"], violation["attribute"], violation["rule"]) for violation in refused} >= {
+            (1, "other", "R3")
+        }
 
 
 def test_structs_are_flattened_to_dotted_names() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,13 @@ from tamis.schema.checking import violation_table
 from tamis.schema.timestamps import parse_timestamp, to_datetime
 from tamis.testing import events, schemas
 from tests.schema.cases import AUCTIONS, CHAIR, STRANGE, UNWRITABLE, as_dicts, one_attribute, rules, spoiled_events
+
+
+class _Nowhere(tzinfo):
+    """A zone that says nothing of where it is: Python takes such a time for one without a zone."""
+
+    def utcoffset(self, _: datetime | None) -> None:
+        return None
 
 
 def test_the_papers_first_event_is_valid_and_its_second_breaks_r2() -> None:
@@ -134,6 +141,9 @@ def test_an_event_that_contains_itself_breaks_the_form() -> None:
         ("timestamp", datetime(1970, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))), 0),
         ("timestamp", date(1970, 1, 2), 86_400_000_000),
         ("timestamp", np.datetime64("1970-01-01T00:00:01"), 1_000_000),
+        ("timestamp", np.datetime64(7_999_999_999_999, "as"), 7),
+        ("timestamp", np.datetime64("2970"), 31_556_995_200_000_000),
+        ("timestamp", datetime(1970, 1, 1, 0, 0, 1, tzinfo=_Nowhere()), 1_000_000),
         ("timestamp", "1970-01-01T00:00:01.5Z", 1_500_000),
     ],
 )
@@ -172,6 +182,8 @@ def test_a_domain_takes_what_keeps_its_value(domain: str, value: Any, canonical:
         ("timestamp", True, "not a timestamp"),
         ("timestamp", 2**63, "beyond the timestamps"),
         ("timestamp", np.datetime64("NaT"), "not a timestamp"),
+        ("timestamp", np.datetime64("300000-01-01"), "not a timestamp"),
+        ("timestamp", np.datetime64(2**62, "s"), "not a timestamp"),
         ({"type": "enumerated", "values": ["a", "b"]}, "c", "not one of 'a', 'b'"),
         ({"type": "enumerated", "values": ["a", "b"]}, 1, "not a string"),
         ({"type": "hierarchical", "tree": {"a": {"b": {}}}}, "A", "not one of 'a', 'b'"),

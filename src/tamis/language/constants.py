@@ -16,6 +16,7 @@ Kind: TypeAlias = Literal["number", "string", "boolean", "timestamp", "null"]
 
 _MOST_DIGITS = 1_000
 _LARGEST = 10**400
+_Arithmetic = exp.Add | exp.Sub | exp.Mul | exp.Div
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def is_constant(node: exp.Expr) -> bool:
 
 def evaluate(node: exp.Expr, text: str) -> Known:
     """The value of a constant node."""
+    if isinstance(node, _Arithmetic):
+        return _computed(node, text)
     start, end = span(node)
     match node:
         case exp.Paren():
@@ -58,8 +61,6 @@ def evaluate(node: exp.Expr, text: str) -> Known:
         case exp.Neg():
             known = _numeric(node.this, text)
             return replace(known, value=-known.value, negative=not known.negative)  # type: ignore[operator]
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
-            return Known("number", _arithmetic(node, text, start, end), start, end)
     raise FilterSyntaxError("expected a value", text, start, end)
 
 
@@ -90,9 +91,22 @@ def _numeric(node: exp.Expr, text: str) -> Known:
     return known
 
 
-def _arithmetic(node: exp.Expr, text: str, start: int, end: int) -> int | float:
+def _computed(node: exp.Expr, text: str) -> Known:
+    """The value of arithmetic, from left to right: a run of it is nested to the left, however long it is."""
+    steps = []
+    while isinstance(node, _Arithmetic):
+        steps.append(node)
+        node = node.this
+    left = _numeric(node, text)
+    for step in reversed(steps):
+        right = _numeric(step.expression, text)
+        value = _arithmetic(step, number(left, text), number(right, text), text, left.start, right.end)
+        left = Known("number", value, left.start, right.end)
+    return left
+
+
+def _arithmetic(node: exp.Expr, left: int | float, right: int | float, text: str, start: int, end: int) -> int | float:
     """+, - and * on integers are exact; / is exact where it comes out even; all else is in doubles."""
-    left, right = (number(_numeric(side, text), text) for side in (node.this, node.expression))
     try:
         match node:
             case exp.Add():

@@ -69,7 +69,8 @@ class Inputs:
             names = self._typed.schema.names
             cells = ((name, _python(self._typed.column(name).slice(row, 1))[0]) for name in names)
             self._events[row] = {name: cell for name, cell in cells if cell is not None}
-        return dict(self._events[row])
+        # Lists too are the caller's own: a function that changes what it was given must not change what others see.
+        return {name: cell.copy() if isinstance(cell, list) else cell for name, cell in self._events[row].items()}
 
     def field(self, row: int, attribute: str) -> Sequence[Bindable]:
         """An attribute's values as constraints compare them; empty where it is absent."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.schema.columns import Column, Mask, conform, either, flat_columns, present
+from tamis.schema.columns import Column, Mask, conform, either, flat_columns, plain, present
 from tamis.schema.reading import Reading
 from tamis.schema.timestamps import to_datetime
 from tamis.schema.values import Unreadable
@@ -32,13 +32,12 @@ class Source:
 
     def cells(self, rows: Rows) -> list[object]:
         """Python values of these rows: canonical ones but where there is doubt, there what came in."""
-        taken = pa.array(rows)
         if self.column is None:
-            return _cells(self.raw.take(taken))
-        cells = _canonical_cells(self.column.values.take(taken))
+            return _cells(_taken(self.raw, rows))
+        cells = _canonical_cells(self.column.values.take(pa.array(rows)))
         if self.column.doubtful is not None:
             doubtful = np.flatnonzero(self.column.doubtful[rows])
-            for place, cell in zip(doubtful, _cells(self.raw.take(pa.array(rows[doubtful]))), strict=True):
+            for place, cell in zip(doubtful, _cells(_taken(self.raw, rows[doubtful])), strict=True):
                 cells[place] = cell
         return cells
 
@@ -139,6 +138,14 @@ def _where(mask: Mask) -> Mask | None:
     return mask if mask.any() else None
 
 
+def _taken(array: pa.Array, rows: Rows) -> pa.Array | list[pa.Scalar]:
+    """Some rows of a column, which may be of a type that Arrow has no means to take rows from."""
+    try:
+        return plain(array).take(pa.array(rows))
+    except pa.ArrowNotImplementedError:
+        return [array[row] for row in rows.tolist()]
+
+
 def _canonical_cells(array: pa.Array) -> list[object]:
     if pa.types.is_timestamp(array.type):
         return [_calendar(cell) for cell in array.cast(pa.int64()).to_pylist()]
@@ -152,9 +159,9 @@ def _calendar(microseconds: int | None) -> object:
     return None if microseconds is None else to_datetime(microseconds)
 
 
-def _cells(array: pa.Array) -> list[object]:
+def _cells(array: pa.Array | list[pa.Scalar]) -> list[object]:
     try:
-        return array.to_pylist()
+        return [scalar.as_py() for scalar in array] if isinstance(array, list) else array.to_pylist()
     except (ValueError, OverflowError):
         return [_cell(scalar) for scalar in array]
 

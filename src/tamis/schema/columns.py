@@ -23,6 +23,8 @@ from tamis.schema.instants import instants
 Mask = npt.NDArray[np.bool_]
 # Below this every integer is a float; from here on, only some.
 EXACT_INTEGERS = float(2**53)
+# So many digits before the point fit into 64 bits; a decimal has so many in all.
+_SAFE_DIGITS, _MOST_DIGITS = 18, 76
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,28 @@ def flat_columns(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _flatten(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
+    if isinstance(array, pa.ExtensionArray) or pa.types.is_run_end_encoded(array.type):
+        array = plain(array)
     if not pa.types.is_struct(array.type):
         yield name, array
         return
     for field, child in zip(array.type, array.flatten(), strict=True):
         yield from _flatten(f"{name}.{field.name}", child)
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """The values themselves, without the encodings and views that most of Arrow's functions do not take."""
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return plain(array.storage)
+    if pa.types.is_dictionary(kind):
+        return plain(array.dictionary).take(array.indices)
+    if pa.types.is_run_end_encoded(kind):
+        rows = np.arange(array.offset, array.offset + len(array))
+        return plain(array.values).take(pa.array(np.searchsorted(np.asarray(array.run_ends), rows, "right")))
+    if pa.types.is_string_view(kind):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if pa.types.is_binary_view(kind) else array
 
 
 def is_canonical(array: pa.Array, attribute: Attribute) -> bool:
@@ -58,15 +75,12 @@ def is_canonical(array: pa.Array, attribute: Attribute) -> bool:
 
 def conform(array: pa.Array, attribute: Attribute) -> Column:
     """Any Arrow column as the attribute's canonical column."""
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = plain(array)
     if not _is_list(array.type):
         column = _conform_values(array, attribute.domain)
         return _wrap(column) if attribute.multiple else column
     lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64)
-    items = array.flatten()
-    if pa.types.is_dictionary(items.type):
-        items = items.dictionary_decode()
+    items = plain(array.flatten())
     if items.null_count:
         valid = _valid(items)
         lengths = np.bincount(np.repeat(np.arange(len(array)), lengths)[valid], minlength=len(array))
@@ -158,10 +172,14 @@ def _integers(array: pa.Array, _: Domain) -> Column | None:
         whole = pc.and_(pc.equal(floats, pc.trunc(floats)), pc.less(pc.abs(floats), 2.0**63))
         return _unless(pc.invert(whole), floats.cast(pa.int64(), safe=False))
     if pa.types.is_decimal(kind):
-        if kind.precision - kind.scale > 18:
+        scale = max(kind.scale, 0)
+        if kind.precision - kind.scale > _SAFE_DIGITS or scale + _SAFE_DIGITS > _MOST_DIGITS:
             return None
-        whole = array.cast(pa.int64(), safe=False)
-        return _unless(pc.not_equal(pc.trunc(array), array), whole)
+        # Arrow does not truncate decimals of other widths, nor those without a place for a digit before the point.
+        wide = array.cast(
+            pa.decimal128(38, scale) if scale + _SAFE_DIGITS <= 38 else pa.decimal256(_MOST_DIGITS, scale)
+        )
+        return _unless(pc.not_equal(pc.trunc(wide), wide), wide.cast(pa.int64(), safe=False))
     return None
 
 
@@ -182,7 +200,7 @@ def _floats(array: pa.Array, _: Domain) -> Column | None:
 
 def _strings(array: pa.Array, _: Domain) -> Column | None:
     kind = array.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
     doubtful = _broken_texts(array)
     return Column(array.cast(pa.string()), doubtful)
@@ -199,9 +217,9 @@ def _timestamps(array: pa.Array, _: Domain) -> Column | None:
 
 def _binaries(array: pa.Array, _: Domain) -> Column | None:
     kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return Column(*decoded(array))
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return Column(array.cast(pa.binary()))
     return Column(array.cast(pa.binary())) if pa.types.is_fixed_size_binary(kind) else None
 

@@ -34,7 +34,7 @@ def instants(array: pa.Array) -> Found | None:
         return _scaled(array.view(pa.int64()), 1_000)
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         return array.cast(pa.int64()).view(INSTANT), None
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _texts(array.cast(pa.string()))
     return None
 

@@ -15,6 +15,7 @@ import numpy as np
 MICROSECONDS_PER_DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FINE_UNITS = ("us", "ns", "ps", "fs", "as")
 _TEXT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|([+-])(\d\d)(?::?(\d\d))?)?)?",
@@ -44,7 +45,8 @@ def parse_timestamp(text: str) -> int | None:
 
 def from_datetime(value: datetime) -> int | None:
     """The instant of a datetime, UTC where it has no zone; None for pandas' not-a-time."""
-    aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+    zoneless = value.tzinfo is None or value.tzinfo.utcoffset(value) is None
+    aware = value.replace(tzinfo=UTC) if zoneless else value
     microseconds: object = (aware - _EPOCH) // _MICROSECOND
     return microseconds if isinstance(microseconds, int) else None
 
@@ -55,8 +57,14 @@ def from_date(value: date) -> int:
 
 
 def from_datetime64(value: np.datetime64) -> int | None:
-    """The instant of NumPy's datetime, in UTC as NumPy has it; None for not-a-time."""
-    return None if np.isnat(value) else int(value.astype("datetime64[us]").astype(np.int64))
+    """The instant of NumPy's datetime, in UTC as NumPy has it; None for not-a-time, and beyond 64 bits."""
+    if np.isnat(value):
+        return None
+    instant: np.datetime64 = value.astype("datetime64[us]")
+    # NumPy lets an overflow pass, which there can be from a coarser unit only, and which shows on the way back.
+    if np.datetime_data(value.dtype)[0] not in _FINE_UNITS and instant.astype(value.dtype) != value:
+        return None
+    return int(instant.astype(np.int64))
 
 
 def to_datetime(microseconds: int) -> datetime | int:
