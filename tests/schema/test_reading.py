@@ -27,6 +27,8 @@ class _Nowhere(tzinfo):
     def utcoffset(self, _: datetime | None) -> None:
         return None
 
+    dst = tzname = utcoffset
+
 
 def test_the_papers_first_event_is_valid_and_its_second_breaks_r2() -> None:
     first = {
