@@ -281,7 +281,10 @@ def test_a_bulky_value_goes_over_a_link_once() -> None:
         assert 20_000 < _links(network, name)[other]["bytes_out"] < 100_000
 
 
-@pytest.mark.parametrize("data", [b"", b"nonsense", b"\0\0\0\2{}"])
+_HALF = rb'{"":"Refused","reason":"\ud800"}'
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"\0\0\0\2{}", len(_HALF).to_bytes(4, "big") + _HALF])
 def test_nonsense_ends_a_connection_and_nothing_else(data: bytes) -> None:
     network = _chain(2)
     broker = network.brokers["b"]
