@@ -21,6 +21,7 @@ from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.schema import Schema
 from tamis.service.brokering import Bridge, bridge
 from tamis.service.configuration import BrokerSettings, Settings
+from tamis.service.log import NotAppended
 from tamis.service.log.spool_log import SpoolLog
 from tamis.service.offering import NOTHING
 from tamis.service.serving_schema import serving_schema
@@ -109,6 +110,35 @@ def test_what_one_publishes_and_the_other_asks_for_is_on_both_logs_once(tmp_path
         two = _Part.open(tmp_path / "two", links=[address], name="two")
         await two.bridge.start(lambda end, partition: None)
         await _until(lambda: two.prices() == [5, 60, 7, 8])
+        await two.close()
+        await one.close()
+
+    asyncio.run(run())
+
+
+def test_what_came_and_could_not_be_appended_before_the_end_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_given: object, **_named: object) -> None:
+        raise NotAppended("the disk is full")
+
+    async def run() -> None:
+        one = _Part.open(tmp_path / "one", listen="127.0.0.1:0", name="one")
+        address = await one.bridge.start(lambda end, partition: None)
+        assert address is not None
+        two = _Part.open(tmp_path / "two", links=[address], name="two")
+        await two.bridge.start(lambda end, partition: None)
+        two.store.subscriptions.create(replace(CHEAP, text="price < 10", filter="price < 10"))
+        await _until(lambda: _filters_told(one) == [1])
+        monkeypatch.setattr(two.log, "append", refused)
+        await one.publish(5)
+        await _until(lambda: two.bridge.error == "the disk is full")
+        await two.close()
+        two = _Part.open(tmp_path / "two", links=[address], name="two")
+        await two.bridge.start(lambda end, partition: None)
+        await one.publish(6)
+        await _until(lambda: two.prices()[-1:] == [6])
+        assert two.prices() == [5, 6]
         await two.close()
         await one.close()
 

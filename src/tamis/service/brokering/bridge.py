@@ -95,7 +95,8 @@ class Bridge:
         """Ends in order; what is under way is kept by the broker."""
         self._ended.set()
         if self._client is not None:
-            await asyncio.to_thread(self._client.close)
+            # What came last may not be on the log; if it is, it will be known there by its key.
+            await asyncio.to_thread(self._client.close, done=False)
         await asyncio.to_thread(self._stop_broker)
         for thread in self._threads:
             await asyncio.to_thread(thread.join, _PATIENCE)
