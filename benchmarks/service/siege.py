@@ -191,11 +191,12 @@ class Siege:
         known = {one.id for one in self.standing} | {one.subscription.id for one in self.passing if one.last is None}
         active: set[str] = set()
         with Client(self.server.url, self.server.key) as client:
-            page = "/v1/subscriptions?state=active&limit=1000"
-            while page:
-                found = client.send(Request("GET", page))
+            after: dict[str, str] | None = {}
+            while after is not None:
+                params = {"state": "active", "limit": "1000", **after}
+                found = client.send(Request("GET", "/v1/subscriptions", params=params))
                 active |= {one["id"] for one in found["items"]}
-                page = f"/v1/subscriptions?state=active&limit=1000&after={found['next']}" if found.get("next") else ""
+                after = {"after": found["next"]} if found.get("next") else None
         return active ^ known
 
     @staticmethod

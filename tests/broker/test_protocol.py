@@ -173,6 +173,75 @@ def test_a_link_that_closes_a_circle_waits_until_another_is_taken_away() -> None
     assert _links(network, "a")["c"]["events_out"] == 1
 
 
+def test_a_link_that_was_taken_away_and_is_made_again_carries_events_again() -> None:
+    network = _chain(2)
+    network.ask("sub", subscribe={"all": "TRUE"})
+    network.run()
+    for serial in (1, 2, 3):
+        network.publish("pub", [{"serial": serial}])
+    network.run()
+    network.brokers["a"].links.forget("b")
+    network.tick(0.0)
+    network.run()
+    network.settle()
+    network.publish("pub", [{"serial": 4}])
+    network.run()
+    assert _serials(network.clients["sub"]) == [1, 2, 3, 4]
+
+
+def test_what_waits_for_a_link_arrives_when_one_made_at_the_same_moment_takes_its_place() -> None:
+    network = BrokerNetwork(SCHEMA, ["b", "c", "x", "y"])
+    network.client("pub", "c")
+    network.client("sub", "x")
+    network.ask("pub", advertise={"all": "TRUE"})
+    network.ask("sub", subscribe={"all": "TRUE"})
+    for link in (("b", "c"), ("x", "y")):
+        network.link(*link)
+        network.run()
+        network.cut(*link)
+    # Neither pair knows of the other's link, so both have the same age; b and y come first.
+    for link in (("c", "x"), ("b", "y")):
+        network.link(*link)
+        network.run()
+    network.cut("c", "x")
+    network.publish("pub", [{"serial": 1}])
+    network.run()
+    network.settle()
+    assert not _links(network, "c")["x"]["in_use"]
+    network.publish("pub", [{"serial": 2}])
+    network.run()
+    assert _serials(network.clients["sub"]) == [1, 2]
+    assert [broker.store.dropped() for broker in network.brokers.values()] == [0, 0, 0, 0]
+    assert _links(network, "c")["x"]["events_out"] == 1
+
+
+def test_links_that_close_a_circle_at_the_same_moment_leave_a_tree_and_lose_nothing() -> None:
+    links = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "a")]
+    for seed in range(5):
+        network = BrokerNetwork(SCHEMA, ["a", "b", "c"], seed=seed)
+        network.client("pub", "b")
+        network.ask("pub", advertise={"all": "TRUE"})
+        for name in ("a", "c"):
+            network.client(f"sub-{name}", name)
+            network.ask(f"sub-{name}", subscribe={"all": "TRUE"})
+        for link in links:
+            network.link(*link)
+        serial = 0
+        while network.step():
+            if serial < 20:
+                serial += 1
+                network.publish("pub", [{"serial": serial}])
+        network.settle()
+        network.publish("pub", [{"serial": 100}])
+        network.run()
+        in_use = [link["in_use"] for name in "abc" for link in _links(network, name).values()]
+        assert sorted(in_use) == [False, False, True, True, True, True]
+        for name in ("sub-a", "sub-c"):
+            got = _serials(network.clients[name])
+            # From the first on that was published when the way was known, each comes once.
+            assert got == [*range(got[0], 21), 100] if got[0] < 100 else got == [100]
+
+
 def test_both_ends_may_call_and_one_connection_stays() -> None:
     network = BrokerNetwork(SCHEMA, ["a", "b"])
     network.link("a", "b")
@@ -281,7 +350,10 @@ def test_a_bulky_value_goes_over_a_link_once() -> None:
         assert 20_000 < _links(network, name)[other]["bytes_out"] < 100_000
 
 
-@pytest.mark.parametrize("data", [b"", b"nonsense", b"\0\0\0\2{}"])
+_HALF = rb'{"":"Refused","reason":"\ud800"}'
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"\0\0\0\2{}", len(_HALF).to_bytes(4, "big") + _HALF])
 def test_nonsense_ends_a_connection_and_nothing_else(data: bytes) -> None:
     network = _chain(2)
     broker = network.brokers["b"]

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tamis.client import AsyncClient, Client, ServiceError, ServiceUnreachable
+from tamis.client.requests import Request
 from tests.client.service_double import ServiceDouble
 
 
@@ -168,3 +169,16 @@ def test_bytes_are_published_as_base64() -> None:
         b'{"image": "aGk="}',
         b'{"image": "aGk="}\n{"image": ""}',
     ]
+
+
+def test_what_a_path_asks_for_is_sent_with_it() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        return httpx.Response(200, json={})
+
+    with Client("http://tamis.test", transport=httpx.MockTransport(answer)) as client:
+        client.send(Request("GET", "/v1/subscriptions?state=active"))
+        client.send(Request("GET", "/v1/subscriptions", params={"state": "active"}))
+    assert asked == ["http://tamis.test/v1/subscriptions?state=active"] * 2

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.operators import preparing
 from tamis.operators.health import Health, Tally
 from tests.operators.places import SCHEMA, loc_in, shot
 
@@ -181,6 +182,32 @@ def test_an_operator_that_cannot_be_prepared_is_unknown() -> None:
     index = tamis.compile({"s": "ready()", "p": "lat < 50"}, SCHEMA, operators=[ready])
     assert index.match([shot(40.0)]).to_lists() == [["p"]]
     assert "could not be prepared: OSError: the model is not there" in index.operators["ready"].tally.last_failure
+
+
+def test_an_operator_that_is_not_ready_in_time_is_unknown_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    loading, ready = threading.Event(), threading.Event()
+
+    def load() -> None:
+        loading.wait(30)
+        ready.set()
+
+    @tamis.operator(prepare=load)
+    def loaded(lat: float) -> bool:
+        return ready.is_set()
+
+    index = tamis.compile({"s": "loaded()", "p": "lat < 50"}, SCHEMA, operators=[loaded])
+    monkeypatch.setattr(preparing, "LONGEST", 0.05)
+    assert index.match([shot(40.0)]).to_lists() == [["p"]]
+    assert "could not be prepared: TimeoutError" in index.operators["loaded"].tally.last_failure
+    # Nobody waits for it a second time.
+    monkeypatch.setattr(preparing, "LONGEST", 1_000.0)
+    assert index.match([shot(40.0)]).to_lists() == [["p"]]
+    loading.set()
+    assert ready.wait(30)
+    for thread in threading.enumerate():
+        if thread.name == "tamis-preparing":
+            thread.join(30)
+    assert index.match([shot(40.0)]).to_lists() == [["p", "s"]]
 
 
 def test_tallies_add_up() -> None:

@@ -163,9 +163,13 @@ class BrokerClient:
         self._ended.wait(self._timeout)
         self.close()
 
-    def close(self) -> None:
-        """Ends; what waits is kept for the next client of this name. What was handed out is taken for done."""
-        self._acknowledge()
+    def close(self, *, done: bool = True) -> None:
+        """Ends; what waits is kept for the next client of this name.
+
+        What was handed out last is taken for done; if it is not `done`, it comes again.
+        """
+        if done:
+            self._acknowledge()
         self._end()
 
     def _end(self) -> None:

@@ -118,15 +118,24 @@ def _number(value: Any) -> int:
     return value
 
 
-_TEXT: Final = _exactly(str)
+def _text(value: Any) -> str:
+    """What goes into a database and out again as UTF-8: JSON may have halves of characters, which do not."""
+    text = _exactly(str)(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise MessageError("a text has half a character in it") from error
+    return text
+
+
 # By the annotations of the messages' fields.
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "str": _TEXT,
+    "str": _text,
     "int": _number,
     "bool": _exactly(bool),
-    "tuple[str, ...]": _several(_TEXT),
+    "tuple[str, ...]": _several(_text),
     "tuple[int, ...]": _several(_number),
-    "dict[str, str]": lambda value: {_TEXT(key): _TEXT(each) for key, each in _exactly(dict)(value).items()},
+    "dict[str, str]": lambda value: {_text(key): _text(each) for key, each in _exactly(dict)(value).items()},
     "tuple[LinkRecord, ...]": _several(lambda value: _build(LinkRecord, dict(_exactly(dict)(value)))),
     "FilterChange": lambda value: _build(FilterChange, dict(_exactly(dict)(value))),
 }

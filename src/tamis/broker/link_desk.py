@@ -31,6 +31,7 @@ from tamis.broker.settling import Asked, Sent
 from tamis.broker.store import NAME
 from tamis.broker.telling import alter_message, length, table_messages
 from tamis.broker.topology import LinkRecord, Topology
+from tamis.broker.traffic import LINK
 from tamis.errors import FilterError
 
 if TYPE_CHECKING:
@@ -115,14 +116,17 @@ class LinkDesk:
             case Refused():
                 _logger.warning("%s: %s ends the link: %s", self._broker.name, link.name, message.reason)
                 self._broker.close(connection.number, message.reason)
-            case Table() | Alter() | Applied() | Settled() | Batch() | Holds() | Want() | Supply() | Received():
-                # A link that is not open does not count: when it opens, everything is told again that is not known.
+            # A link that is not open does not count: when it opens, everything is told again that is not known.
+            case Table() | Alter() | Applied() | Settled():
                 if link.open and self.is_in_use(link):
-                    self._receive_open(link, message, size)
+                    self._receive_filters(link, message)
+            case Batch() | Holds() | Want() | Supply() | Received():
+                if link.open:
+                    self._receive_events(link, message, size)
             case _:
                 raise MessageError(f"a neighbour does not say {type(message).__name__}")
 
-    def _receive_open(self, link: Link, message: Message, size: int) -> None:
+    def _receive_filters(self, link: Link, message: Message) -> None:
         broker = self._broker
         match message:
             case Table():
@@ -134,6 +138,10 @@ class LinkDesk:
                 link.unapplied_since = None if link.applied >= link.number else broker.now
             case Settled():
                 broker.tell_settled(broker.settling.settled(link.hop, message.number, message.upto))
+
+    def _receive_events(self, link: Link, message: Message, size: int) -> None:
+        broker = self._broker
+        match message:
             case Batch():
                 self.events.take(link, message, size)
             case Holds():
@@ -172,7 +180,11 @@ class LinkDesk:
             self._broker.close(link.connection, "the link was taken away")
 
     def _retarget(self) -> None:
-        """Makes the links of the tree, and no others, targets of the routing tables."""
+        """Makes the links of the tree, and no others, targets of the routing tables.
+
+        What waits for a link that only leaves the tree still goes over it, while it stands. That happens where links
+        were made at the same moment, of which only one has a place in the tree.
+        """
         broker, mine = self._broker, set()
         for one, other in self.topology.tree:
             if broker.name in (one, other):
@@ -181,10 +193,16 @@ class LinkDesk:
         for name in sorted(targets - mine):
             link = self.links[name]
             self.tell(broker.filters.remove_link(link.hop))
-            broker.traffic.drop(link.hop, "the link was taken away", broker.settings.kept_letters)
             broker.tell_settled(broker.settling.settled(link.hop, link.number, upto=True))
+        for hop in broker.traffic.outboxes:
+            if hop.startswith(LINK) and not self._stands(neighbour(hop)):
+                broker.traffic.drop(hop, "the link was taken away", broker.settings.kept_letters)
         for name in sorted(mine - targets):
             broker.filters.add_link(self.links.setdefault(name, Link(name)).hop)
+
+    def _stands(self, name: str) -> bool:
+        record = self.topology.link(self._broker.name, name)
+        return record is not None and record.standing
 
     def is_in_use(self, link: Link) -> bool:
         return self.topology.is_in_use(self._broker.name, link.name)
@@ -210,11 +228,11 @@ class LinkDesk:
             link.open = False
             return
         link.open = True
-        if not self.is_in_use(link):
-            return
         broker.payloads.begin(link.hop)
         broker.traffic.acknowledge(link.hop, active.position)
         broker.traffic.begin(link.hop)
+        if not self.is_in_use(link):
+            return
         link.number += 1
         link.unapplied_since = broker.now
         ads, subs = broker.filters.advertisements, broker.filters.subscriptions

@@ -69,7 +69,7 @@ class LinkEvents:
     def pump(self, hop: str) -> None:
         """Sends what waits for a neighbour, if its link is open."""
         link = self._links[neighbour(hop)]
-        if link.open and link.connection is not None and self._broker.links.is_in_use(link):
+        if link.open and link.connection is not None:
             as_it_goes = partial(self._broker.payloads.outgoing, hop)
             self._broker.traffic.send_from(hop, link.connection, self._broker.send_encoded, as_it_goes)
 

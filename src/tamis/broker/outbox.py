@@ -72,6 +72,13 @@ class Outbox:
             self.messages, self.events, self.bytes = self.messages - 1, self.events - events, self.bytes - size
             self.dropped += events
 
+    def drop_all(self, reason: str, keep: int) -> None:
+        """All that waits becomes dead letters, of which the newest `keep` keep their content."""
+        self.dropped += self._store.drop_queue(self.hop, reason, keep)
+        self.sent = self.acknowledged = self.last
+        self.messages = self.events = self.bytes = 0
+        self._fresh = {}
+
     def acknowledge(self, position: int) -> bool:
         """The other side has everything up to this position; whether that was news."""
         position = min(position, self.last)

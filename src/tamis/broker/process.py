@@ -21,6 +21,7 @@ import grpc.aio
 from tamis.broker.access import Access, AccessError, is_loopback, require_free, split_address
 from tamis.broker.broker import Broker, Output, Role
 from tamis.broker.status import status_of
+from tamis.broker.store import BrokerStoreError
 from tamis.broker.wire import CHANNEL_OPTIONS, LINK, SERVER_OPTIONS, SERVICE
 
 _logger: Final = logging.getLogger("tamis.broker")
@@ -76,6 +77,7 @@ class BrokerProcess:
         self._local: set[asyncio.Task[None]] = set()
         self._core = ThreadPoolExecutor(1, thread_name_prefix="tamis-broker")
         self._state = threading.Lock()
+        self._ended = False
         self._failure: BaseException | None = None
         if listen is not None and not is_loopback(listen) and self._access.token is None:
             raise AccessError(f"{listen} can be reached by others: --token-file says what they must show")
@@ -103,7 +105,9 @@ class BrokerProcess:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self._core.shutdown()
-            self.broker.store.close()
+            with self._state:
+                self._ended = True
+                self.broker.store.close()
         if self._failure is not None:
             raise self._failure
 
@@ -116,8 +120,10 @@ class BrokerProcess:
         self._loop.call_soon_threadsafe(self.stop)
 
     def status(self) -> dict[str, Any]:
-        """How the broker does; from any thread."""
+        """How the broker does, from any thread; BrokerStoreError if it has ended."""
         with self._state:
+            if self._ended:
+                raise BrokerStoreError("the broker has ended")
             return status_of(self.broker)
 
     # The state machine.
@@ -202,6 +208,9 @@ class BrokerProcess:
         yield from iter(told.get, None)
 
     async def _open_here(self, told: queue.SimpleQueue[bytes | None]) -> _Stream:
+        if self._stopped.is_set():
+            told.put(None)  # nobody is left to hear it
+            return _Stream(0)
         stream = self._open("client")
 
         async def tell() -> None:

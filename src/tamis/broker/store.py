@@ -215,11 +215,14 @@ class BrokerStore:
         return int(found[0]), int(found[1]), int(found[2])
 
     def drop_queue(self, hop: str, reason: str, keep: int) -> int:
-        """Everything that waits for a hop becomes dead letters; returns how many events that is."""
+        """Everything that waits for a hop becomes dead letters; returns how many events that is.
+
+        Positions go on from where they were: the hop may come back, and remembers how far it got.
+        """
         dropped = 0
         while (gone := self.drop_oldest(hop, reason, keep)) is not None:
             dropped += gone[1]
-        self._db.execute("DELETE FROM sent WHERE hop = ?", (hop,))
+        self._db.execute("UPDATE sent SET acknowledged = position WHERE hop = ?", (hop,))
         return dropped
 
     def discard_queue(self, hop: str) -> None:

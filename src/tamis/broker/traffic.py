@@ -122,9 +122,8 @@ class Traffic:
         self.parked.pop(source, None)
 
     def drop(self, hop: str, reason: str, keep: int) -> None:
-        """A hop is no more: what waits for it becomes dead letters."""
-        self.store.drop_queue(hop, reason, keep)
-        self.outboxes.pop(hop, None)
+        """A hop is no more, for now: what waits for it becomes dead letters."""
+        self.outbox(hop).drop_all(reason, keep)
         self.forget(hop)
         self.eased = True
 

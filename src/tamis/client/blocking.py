@@ -71,7 +71,7 @@ class Client:
                     request.path,
                     headers=request.headers,
                     content=request.content,
-                    params=request.params,
+                    params=request.params or None,  # none given must not take away what the path has
                 )
                 return accepted(response)
             except httpx.TransportError as error:

@@ -75,6 +75,7 @@ def operator(
     - `reads`: which parameters the event fills: attribute names (a parameter has `__` for each dot), or `{parameter:
       attribute}`. Without it: the leading parameters that are called `event`, or as an attribute of the schema.
     - `prepare`: called once in each process, before the first call and outside its time: to load models and the like.
+      It may take five minutes, or any time if calls may.
     """
 
     def declare(function: Function) -> Operator:

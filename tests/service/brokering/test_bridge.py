@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import pytest
 pytest.importorskip("grpc", reason="the broker extra is not installed")
 
 from tamis.broker.access import AccessError
+from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.schema import Schema
-from tamis.service.brokering import Bridge
+from tamis.service.brokering import Bridge, bridge
 from tamis.service.configuration import BrokerSettings, Settings
+from tamis.service.log import NotAppended
 from tamis.service.log.spool_log import SpoolLog
 from tamis.service.offering import NOTHING
 from tamis.service.serving_schema import serving_schema
@@ -109,5 +112,83 @@ def test_what_one_publishes_and_the_other_asks_for_is_on_both_logs_once(tmp_path
         await _until(lambda: two.prices() == [5, 60, 7, 8])
         await two.close()
         await one.close()
+
+    asyncio.run(run())
+
+
+def test_what_came_and_could_not_be_appended_before_the_end_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_given: object, **_named: object) -> None:
+        raise NotAppended("the disk is full")
+
+    async def run() -> None:
+        one = _Part.open(tmp_path / "one", listen="127.0.0.1:0", name="one")
+        address = await one.bridge.start(lambda end, partition: None)
+        assert address is not None
+        two = _Part.open(tmp_path / "two", links=[address], name="two")
+        await two.bridge.start(lambda end, partition: None)
+        two.store.subscriptions.create(replace(CHEAP, text="price < 10", filter="price < 10"))
+        await _until(lambda: _filters_told(one) == [1])
+        monkeypatch.setattr(two.log, "append", refused)
+        await one.publish(5)
+        await _until(lambda: two.bridge.error == "the disk is full")
+        await two.close()
+        two = _Part.open(tmp_path / "two", links=[address], name="two")
+        await two.bridge.start(lambda end, partition: None)
+        await one.publish(6)
+        await _until(lambda: two.prices()[-1:] == [6])
+        assert two.prices() == [5, 6]
+        await two.close()
+        await one.close()
+
+    asyncio.run(run())
+
+
+def test_a_broker_that_could_not_write_its_state_begins_anew_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge, "_REVIVAL", 0.05)
+    full = {"one": 0, "two": 0}
+    commit, begin = BrokerStore.commit, BrokerStore.open
+
+    def commit_if_there_is_room(store: BrokerStore) -> None:
+        if full[store.name]:
+            raise BrokerStoreError("the disk is full")
+        commit(store)
+
+    def open_if_there_is_room(folder: Path | None, name: str | None = None) -> BrokerStore:
+        if full[str(name)]:
+            full[str(name)] -= 1
+            raise BrokerStoreError("the disk is full")
+        return begin(folder, name)
+
+    monkeypatch.setattr(BrokerStore, "commit", commit_if_there_is_room)
+    monkeypatch.setattr(BrokerStore, "open", open_if_there_is_room)
+
+    async def run() -> None:
+        one = _Part.open(tmp_path / "one", listen="127.0.0.1:0", name="one")
+        address = await one.bridge.start(lambda end, partition: None)
+        assert address is not None
+        two = _Part.open(tmp_path / "two", links=[address], name="two")
+        await two.bridge.start(lambda end, partition: None)
+        two.store.subscriptions.create(replace(CHEAP, text="price >= 0", filter="price >= 0"))
+        await _until(lambda: _filters_told(one) == [1])
+        prices = count()
+        for part in ("one", "two"):
+            full[part] = 2
+            while full[part]:
+                await one.publish(next(prices))
+                await asyncio.sleep(0.1)
+        last = next(prices)
+        await one.publish(last)
+        await _until(lambda: two.prices()[-1:] == [last])
+        assert two.prices() == list(range(last + 1))
+        full["one"] = 1_000_000
+        await one.publish(next(prices))
+        await _until(lambda: one.bridge.status()["error"] is not None)
+        async with asyncio.timeout(30):
+            await one.close()
+            await two.close()
 
     asyncio.run(run())

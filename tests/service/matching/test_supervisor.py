@@ -22,11 +22,11 @@ def say(**told):
 """
 
 
-def supervised(folder: Path, script: str, grace: float = 10.0) -> Supervisor:
+def supervised(folder: Path, script: str, grace: float = 10.0, silence: float = 120.0) -> Supervisor:
     """Over a stand-in for the pipeline process."""
     (folder / "stand_in.py").write_text(PRELUDE + dedent(script))
     command = [sys.executable, "-S", str(folder / "stand_in.py")]
-    return Supervisor(Settings(state=folder / "state"), command=command, grace=grace)
+    return Supervisor(Settings(state=folder / "state"), command=command, grace=grace, silence=silence)
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -193,6 +193,40 @@ def test_a_process_that_does_not_stop_is_killed_with_all_it_started(tmp_path: Pa
         assert not alive(status.pid)
         assert not alive(status.last.batch)
         assert supervising.status().state == "stopped"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("hung", ["os.kill(os.getpid(), 19)", "time.sleep(1000)"])
+def test_a_process_that_stands_still_is_killed_and_started_again(tmp_path: Path, hung: str) -> None:
+    async def run() -> None:
+        supervising = supervised(tmp_path, GRANDCHILD + f"say(state='running'); {hung}", silence=0.3)
+        await supervising.start()
+        await until(lambda: supervising.status().restarts == 1)
+        status = supervising.status()
+        assert "no sign of life for 0.3 seconds" in str(status.error)
+        assert status.last is not None
+        assert not alive(status.last.batch)
+        await supervising.stop()
+
+    asyncio.run(run())
+
+
+def test_a_process_that_gives_signs_of_life_or_has_not_begun_to_is_left_alone(tmp_path: Path) -> None:
+    async def run() -> None:
+        script = """
+        time.sleep(1)
+        for beat in range(20):
+            say(alive=beat)
+            time.sleep(0.05)
+        say(batch=1, head=0)
+        sys.stdin.read()
+        """
+        supervising = supervised(tmp_path, script, silence=0.5)
+        await supervising.start()
+        await until(lambda: supervising.status().batches == 1)
+        assert supervising.status().restarts == 0
+        await supervising.stop()
 
     asyncio.run(run())
 

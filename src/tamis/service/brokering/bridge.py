@@ -15,7 +15,8 @@ from tamis.broker.broker_thread import BrokerThread
 from tamis.broker.calling import BrokerAway, BrokerRefusal
 from tamis.broker.client import BrokerClient
 from tamis.broker.outbox import QueueBound
-from tamis.broker.store import BrokerStore
+from tamis.broker.store import BrokerStore, BrokerStoreError
+from tamis.errors import TamisError
 from tamis.pipeline.spool import SpoolReader
 from tamis.schema import Schema
 from tamis.service.brokering.carried_events import incoming, network_schema, outgoing
@@ -34,15 +35,17 @@ _PAUSE: Final = 0.2
 _ROWS: Final = 5_000
 _STEP: Final = 1_000  # filters said at a time
 _PATIENCE: Final = 60.0
+_REVIVAL: Final = 5.0  # seconds until a broker that has ended begins anew
 
 
 class Bridge:
     """A service in a network of brokers, from `start` to `stop`.
 
-    Its broker runs on a thread of its own. Three more speak to it as a client: one tells it what the store's
-    subscriptions ask for, one publishes what is new on the log, and one appends to the log what comes. A publish has
-    a number by the log's, one more than that of the event after it, and the broker remembers the last: so it goes on
-    where it was. What comes is appended under a key made of its name in the network, so that nothing is appended twice.
+    Its broker runs on a thread of its own, and begins anew over its state if it ends. Three more speak to it as a
+    client: one tells it what the store's subscriptions ask for, one publishes what is new on the log, and one appends
+    to the log what comes. A publish has a number by the log's, one more than that of the event after it, and the broker
+    remembers the last: so it goes on where it was. What comes is appended under a key made of its name in the network,
+    so that nothing is appended twice.
     """
 
     def __init__(self, settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> None:
@@ -54,19 +57,21 @@ class Bridge:
         self._reader = SpoolReader(log.folder)
         limits = settings.limits.filter
         self._wanted = WantedFilters(store, self._schema, limits, lambda: offering.signatures(schema))
-        routing = Routing(
+        self._routing = Routing(
             policy=given.policy,
             merging=merging_of(given.imt),
             link_bound=QueueBound(given.queue_events, given.queue_bytes, given.overflow),
             client_bound=QueueBound(overflow="block"),
         )
-        access = Access.read(given.token_file, given.tls_cert, given.tls_key, given.tls_ca)
+        self._access = Access.read(given.token_file, given.tls_cert, given.tls_key, given.tls_ca)
         if given.listen:
             require_free(given.listen)  # complains now, not when the server has said that it runs
-        broker = Broker(self._schema, BrokerStore.open(settings.state / "broker", given.name), routing)
+        self._settings = settings
+        broker = self._opened()
         for name in given.forget:
             broker.links.forget(name)
-        self._broker = BrokerThread(broker, given.listen or None, given.links, access)
+        self._broker = BrokerThread(broker, given.listen or None, given.links, self._access)
+        self._reviving = threading.Lock()
         self._client: BrokerClient | None = None
         self._told: dict[str, str] | None = None  # what the broker has of the subscriptions
         self._threads: list[threading.Thread] = []
@@ -79,7 +84,9 @@ class Bridge:
         self._heard = heard
         self._loop = asyncio.get_running_loop()
         address = await asyncio.to_thread(self._broker.start)
-        self._client = BrokerClient(self._broker.speak, CLIENT, echo=False, timeout=None)
+        # Whichever broker it is by then.
+        self._client = BrokerClient(lambda said: self._broker.speak(said), CLIENT, echo=False, timeout=None)
+        self._begin(self._keep_broker, address)
         for work in (self._tell, self._publish, self._take):
             self._begin(self._keep, work)
         return address
@@ -88,19 +95,53 @@ class Bridge:
         """Ends in order; what is under way is kept by the broker."""
         self._ended.set()
         if self._client is not None:
-            await asyncio.to_thread(self._client.close)
-        await asyncio.to_thread(self._broker.stop)
+            # What came last may not be on the log; if it is, it will be known there by its key.
+            await asyncio.to_thread(self._client.close, done=False)
+        await asyncio.to_thread(self._stop_broker)
         for thread in self._threads:
             await asyncio.to_thread(thread.join, _PATIENCE)
 
     def status(self) -> dict[str, Any]:
         """How the broker does; its clients are not in it."""
-        if self._broker.failure is not None:
+        try:
+            told = self._broker.status()
+        except BrokerStoreError as error:
             ended: dict[str, Any] = {"name": None, "policy": None, "brokers": 0, "links": [], "dead_letters": 0}
-            return ended | {"error": f"the broker has ended: {self._broker.failure}"}
-        told = self._broker.status()
+            return ended | {"error": f"the broker begins anew: {self._broker.failure or error}"}
         del told["clients"]
         return told | {"error": self.error}
+
+    def _opened(self) -> Broker:
+        store = BrokerStore.open(self._settings.state / "broker", self._settings.broker.name)
+        return Broker(self._schema, store, self._routing)
+
+    def _keep_broker(self, address: str | None) -> None:
+        """A broker ends where it cannot write its state: what it had written is one to begin from, at its address."""
+        while not self._ended.wait(_PAUSE):
+            if self._broker.failure is None or self._ended.wait(_REVIVAL):
+                continue
+            with self._reviving:
+                if self._ended.is_set():
+                    return
+                try:
+                    self._revive(address)
+                except Exception as error:
+                    told = isinstance(error, TamisError)
+                    _logger.warning("the broker cannot begin anew: %s; it is tried again", error, exc_info=not told)
+
+    def _revive(self, address: str | None) -> None:
+        broker = self._opened()
+        fresh = BrokerThread(broker, address, self._settings.broker.links, self._access)
+        try:
+            fresh.start()
+        except BaseException:
+            broker.store.close()
+            raise
+        self._broker = fresh
+
+    def _stop_broker(self) -> None:
+        with self._reviving:
+            self._broker.stop()
 
     @property
     def _attached(self) -> BrokerClient:

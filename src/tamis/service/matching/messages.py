@@ -61,9 +61,16 @@ class Operators:
     operators: dict[str, dict[str, Any]]
 
 
-Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The process is there, and Spark's driver answered it a moment ago: for the `alive`th time."""
 
-_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators)
+    alive: int
+
+
+Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive
+
+_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive)
 
 
 def written(message: Message) -> bytes:

@@ -6,18 +6,21 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import TamisError
 from tamis.service.configuration import Settings
 from tamis.service.matching.lifeline import Lock, end_group, watch
-from tamis.service.matching.messages import Message, Turn, written
+from tamis.service.matching.messages import Alive, Message, Turn, written
 
 if TYPE_CHECKING:
     from tamis.service.store import StoreLock
 
 _GRACE: Final = 8.0
 _IDLE: Final = 0.5
+_PULSE: Final = 2.0
 _SHOWN: Final = 2_000
 
 
@@ -74,11 +77,22 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
         from tamis.service.matching.running import Running
 
         running = Running(settings, lock, store, sole, mouth.say)
+        # Looking after things may take long, where very many subscriptions change: signs of life do not wait for it.
+        threading.Thread(target=_pulse, args=(running.ask_spark, mouth, stopped), name="pulse", daemon=True).start()
         while not stopped.wait(_IDLE):
             running.look_after()
         running.stop()
     sole.release()
     store.close()
+
+
+def _pulse(ask_spark: Callable[[], None], mouth: Mouth, stopped: threading.Event) -> None:
+    """Says that the process lives, until it is to stop, or Spark is gone, which the process finds out by itself."""
+    for beat in count(1):
+        if stopped.wait(_PULSE):
+            return
+        ask_spark()
+        mouth.say(Alive(beat))
 
 
 def _held(sole: StoreLock, mouth: Mouth, stopped: threading.Event) -> bool:

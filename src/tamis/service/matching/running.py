@@ -87,6 +87,10 @@ class Running:
             self._heard = time.monotonic()
             self._tell_operators()
 
+    def ask_spark(self) -> None:
+        """Returns when Spark's driver has answered; from any thread."""
+        self._spark.sparkContext._jvm.System.nanoTime()  # type: ignore[union-attr]
+
     def _tell_operators(self) -> None:
         fared = noticed(self._table.fared(), self._fared)
         if {name: one.tally for name, one in fared.items()} != {n: one.tally for n, one in self._fared.items()}:

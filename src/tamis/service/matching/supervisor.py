@@ -14,13 +14,15 @@ from tamis.operators.health import Tally
 from tamis.service.configuration import Settings
 from tamis.service.matching.child import Child
 from tamis.service.matching.faring import Fared
-from tamis.service.matching.messages import Batch, Followed, Message, Operators, State, Turn
+from tamis.service.matching.messages import Alive, Batch, Followed, Message, Operators, State, Turn
 
 _LOG: Final = logging.getLogger("tamis.matching")
 _COMMAND: Final = (sys.executable, "-m", "tamis.service.matching")
 _FIRST_DELAY: Final = 0.25
 _LONGEST_DELAY: Final = 30.0
 _HEALTHY_SECONDS: Final = 60.0
+_SILENCE: Final = 120.0  # seconds: a large table is built in less, and other threads may have to wait for that
+_LOOKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,24 @@ class Supervisor:
     """Keeps one pipeline process running, from `start` to `stop`. For one event loop.
 
     A process that ends by itself is started again after a delay that doubles each time, up to half a minute; one that
-    ran for a minute starts the delays over. Whatever a process started is killed when it is gone: nothing of it is
-    there when the next one starts.
+    ran for a minute starts the delays over. One that stands still, or whose JVM does, is taken for dead: since it is
+    running it has to give signs of life, and is killed when there was none for `silence` seconds. Whatever a process
+    started is killed when it is gone: nothing of it is there when the next one starts.
     """
 
-    def __init__(self, settings: Settings, *, command: Sequence[str] = _COMMAND, grace: float = 10.0) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        command: Sequence[str] = _COMMAND,
+        grace: float = 10.0,
+        silence: float = _SILENCE,
+    ) -> None:
         self._first_line = settings.to_json().encode()
         self._command = command
         self._grace = grace
+        self._silence = silence
+        self._signs = 0  # of life, from the process that runs now
         self._status = PipelineStatus("stopped", time.time())
         self._callbacks: list[Callable[[Batch], None]] = []
         self._counted: dict[str, Tally] = {}  # of operators, by processes that have ended
@@ -120,27 +132,40 @@ class Supervisor:
             self._fail(f"the pipeline process cannot be started: {error}", ())
             return
         self._status = replace(self._status, pid=child.pid)
+        self._signs = 0
         listening = asyncio.create_task(self._listen(child))
         ended = asyncio.create_task(child.ended())
+        silent = asyncio.create_task(self._fallen_silent())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
-            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not ended.done():
+            await asyncio.wait({ended, silent, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done() and not silent.done():
                 child.ask_to_stop()
                 await asyncio.wait({ended}, timeout=self._grace)
         finally:
             ending = await child.end()
             # With the group the last holder of the pipe is gone: what is in it now is all there will be.
             await asyncio.wait({listening}, timeout=self._grace)
-            for task in (listening, ended, stopping):
+            for task in (listening, ended, silent, stopping):
                 task.cancel()
         if not self._stopping.is_set():
             told = self._status.error if self._status.state == "failed" else None
+            if not silent.cancelled() and silent.done():
+                told = f"the pipeline process gave no sign of life for {self._silence:g} seconds, and was killed"
             self._fail(told or f"the pipeline process ended with {ending}", child.last_words)
 
     async def _listen(self, child: Child) -> None:
         async for message in child.messages():
             self._heard(message)
+
+    async def _fallen_silent(self) -> None:
+        """Returns when a process that runs gives no sign of life any more."""
+        # Looks are counted, and not the time: where this process stood still as well, there was nobody to hear.
+        quiet = 0
+        while quiet < _LOOKS:
+            before = self._signs
+            await asyncio.sleep(self._silence / _LOOKS)
+            quiet = quiet + 1 if before and before == self._signs else 0
 
     def _heard(self, message: Message) -> None:
         now = self._status
@@ -157,10 +182,13 @@ class Supervisor:
             self._tell(message)
         elif isinstance(message, Turn):
             self._turn(message.state, message.error)
+            self._signs += message.state == "running"
             if message.head is not None:
                 self._tell(Batch(-1, message.head))
         elif isinstance(message, Followed):
             self._status = replace(now, revision=message.followed)
+        elif isinstance(message, Alive):
+            self._signs += 1
         elif isinstance(message, Operators):
             told = {name: Fared.from_dict(form) for name, form in message.operators.items()}
             summed = {name: fared.after(self._counted.get(name, Tally())) for name, fared in told.items()}
