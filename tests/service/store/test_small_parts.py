@@ -1,4 +1,4 @@
-"""Dead letters, deliveries, schemas, advertisements, backtests and receipts."""
+"""Dead letters, deliveries, schemas, advertisements and backtests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tamis.service.store import Backtest, DeliveryState, Store, StoredReceipt, StoreError, receipts
+from tamis.service.store import Backtest, DeliveryState, Store, StoreError
 from tests.service.store.made import LATER, NOON
 
 
@@ -155,26 +155,3 @@ def test_a_backtest_is_claimed_by_one_only(any_store: Store) -> None:
     claim()
     assert len(claimed) == 12
     assert {job.id for job in claimed} == wanted
-
-
-def test_a_repeated_publish_is_told_what_became_of_the_first(any_store: Store) -> None:
-    store = any_store.receipts
-    assert store.begin("h1", "k1") is None
-    pending = store.begin("h1", "k1")
-    assert pending == StoredReceipt(None, None)
-    assert not pending.finished
-    store.finish("h1", "k1", 40, 2)
-    assert store.begin("h1", "k1") == StoredReceipt(40, 2)
-    assert store.begin("h1", "k2") is None
-
-
-def test_a_publish_that_failed_or_died_gives_its_key_back(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = any_store.receipts
-    store.begin("h1", "")
-    store.abandon("h1", "")
-    assert store.begin("h1", "") is None
-    monkeypatch.setattr(receipts, "_ABANDONED", timedelta(seconds=-60))
-    assert store.begin("h1", "") is None
-    store.finish("h1", "", 1, 1)
-    assert store.begin("h1", "") == StoredReceipt(1, 1)
-    assert store.sweep(datetime.now(UTC) + timedelta(minutes=1)) == 1

@@ -21,7 +21,6 @@ _SCHEMA_SECONDS: Final = 2.0
 _RETENTION_SECONDS: Final = 60.0
 _METER_SECONDS: Final = 0.5
 _KEPT_BACKTESTS: Final = timedelta(days=7)
-_KEPT_RECEIPTS: Final = timedelta(days=1)
 
 
 class Running:
@@ -102,7 +101,6 @@ def let_go(service: Service) -> None:
     store.dead_letters.sweep(now - retention.notifications)
     store.backtests.sweep(now - _KEPT_BACKTESTS)
     store.advertisements.sweep(now)
-    store.receipts.sweep(now - _KEPT_RECEIPTS)
     pipeline = service.supervisor.status()
     store.subscriptions.purge(now - retention.notifications, pipeline.revision)
     if pipeline.last is not None and pipeline.last.processed > 0:

@@ -11,7 +11,6 @@ from tamis.service.store.keys import ROLES, Key, Keys, Role
 from tamis.service.store.locks import StoreLock
 from tamis.service.store.notifications import Notifications, Notified, Pair, StoredEvent
 from tamis.service.store.progress import Progress, Reached
-from tamis.service.store.receipts import Receipts, StoredReceipt
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.store import Store
 from tamis.service.store.subscription import (
@@ -55,7 +54,6 @@ __all__ = [
     "Pair",
     "Progress",
     "Reached",
-    "Receipts",
     "Role",
     "Schemas",
     "State",
@@ -63,7 +61,6 @@ __all__ = [
     "StoreError",
     "StoreLock",
     "StoredEvent",
-    "StoredReceipt",
     "StoredRow",
     "StoredTable",
     "Subscription",

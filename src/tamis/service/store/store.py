@@ -13,7 +13,6 @@ from tamis.service.store.locks import Name, StoreLock, store_lock
 from tamis.service.store.migrating import migrate
 from tamis.service.store.notifications import Notifications
 from tamis.service.store.progress import Progress
-from tamis.service.store.receipts import Receipts
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.subscriptions import Subscriptions
 
@@ -35,7 +34,6 @@ class Store:
         self.backtests = Backtests(database)
         self.advertisements = Advertisements(database)
         self.deliveries = Deliveries(database)
-        self.receipts = Receipts(database)
         self.progress = Progress(database)
         self.joins = Joins(database)
         self._database = database

@@ -6,7 +6,7 @@ All in one `METADATA`. Numbers, positions and moments are 64 bits wide; document
 from tamis.service.store.tables.base import METADATA
 from tamis.service.store.tables.joins import CONTENTS, JOINED, TABLE_ARRIVALS, TABLE_ROWS
 from tamis.service.store.tables.notifications import BATCHES, DELIVERIES, EVENTS, NOTIFICATIONS, PROGRESS
-from tamis.service.store.tables.publishing import ADVERTISEMENTS, DEAD_LETTERS, RECEIPTS, SCHEMAS
+from tamis.service.store.tables.publishing import ADVERTISEMENTS, DEAD_LETTERS, SCHEMAS
 from tamis.service.store.tables.subscriptions import COUNTERS, COUNTS, KEYS, SUBSCRIPTIONS
 from tamis.service.store.tables.work import BACKTESTS
 
@@ -25,7 +25,6 @@ __all__ = [
     "METADATA",
     "NOTIFICATIONS",
     "PROGRESS",
-    "RECEIPTS",
     "SCHEMAS",
     "SUBSCRIPTIONS",
     "TABLE_ARRIVALS",

@@ -1,8 +1,8 @@
-"""What publishers leave behind: schemas, advertisements, receipts, and what could not be taken or delivered."""
+"""What publishers leave behind: schemas, advertisements, and what could not be taken or delivered."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text
+from sqlalchemy import Column, Index, Integer, Table, Text
 
 from tamis.service.store.moments import Moment
 from tamis.service.store.tables.base import METADATA, Number
@@ -24,18 +24,6 @@ ADVERTISEMENTS = Table(
     Column("filter", Text, nullable=False),
     Column("created", Moment, nullable=False),
     Column("expires", Moment, nullable=False),
-)
-
-# An idempotency key, hashed; `first` is null until the publish it stands for is in the log.
-RECEIPTS = Table(
-    "receipts",
-    METADATA,
-    Column("key", Text, primary_key=True),
-    Column("owner", Text, primary_key=True),
-    Column("begun", Moment, nullable=False),
-    Column("first", BigInteger),
-    Column("count", BigInteger),
-    Index("receipts_by_begun", "begun"),
 )
 
 DEAD_LETTERS = Table(
