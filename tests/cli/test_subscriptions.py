@@ -113,7 +113,8 @@ def test_a_csv_row_whose_filter_has_commas_without_quotes_is_refused_alone(tmp_p
     ("name", "content", "message"),
     [
         ("s.csv", b"", "s.csv: the file is empty; its first line should be id,filter"),
-        ("s.csv", b"id,filter\na,title = '\xe9'\n", "s.csv: the subscriptions cannot be read: "),
+        ("s.csv", b"id,filter\na,title = '\xe9'\n", "s.csv: the file is not UTF-8"),
+        ("s.csv", b"id,filter\na,title = '\xe9', 'b'\n", "s.csv: the file is not UTF-8"),
         ("s.parquet", b"no parquet", "s.parquet: the subscriptions cannot be read: "),
         ("s.yaml", b"a: [price\nb: 3", "s.yaml: line 2, column 2: this is no YAML: expected ',' or ']'"),
         ("s.yaml", b'a: "price" > 3', "s.yaml: line 1, column 14: this is no YAML: "),
