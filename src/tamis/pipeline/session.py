@@ -117,5 +117,5 @@ def _java_version(java: str) -> int | None:
         told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError):
         return None
-    version = re.search(r'version "(\d+)', told.stderr)
+    version = re.search(r'version "(?:1\.)?(\d+)', told.stderr)  # Java 8 calls itself 1.8
     return int(version.group(1)) if version else None
