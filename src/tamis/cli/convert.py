@@ -149,6 +149,9 @@ def convert(
     with err.status("looking at what the rules ask for"):
         shape = _schema(found, source.value, schema, propose_schema, options)
     converted, refused = _converted(found, shape, source.value, options)
+    if not converted and schema is None:
+        report(refused, refused_to)
+        raise CommandError("no rule could be read, so there is nothing to make a schema of")
     write_table(_table(converted), output)
     remark(f"{len(converted):,} of {len(found):,} rules converted in {time.perf_counter() - start:.1f} s")
     report(refused, refused_to)
@@ -167,10 +170,8 @@ def _schema(found: list[Rule], source: str, given: Path | None, proposed_to: Pat
     for name in options.multiple:
         if name in needs:
             needs[name].multiple = True
-    if base is None and not needs:
-        raise CommandError("no rule could be read, so there is nothing to make a schema of; see --refused")
     shape = proposed_schema(needs, base)
-    if proposed_to is not None:
+    if proposed_to is not None and (needs or base is not None):
         proposed_to.write_text(shape.to_yaml(), encoding="utf-8")
         added = len(shape.attributes) - (1 if base is None else len(base.attributes))
         remark(f"{proposed_to}: {added:,} attributes " + ("proposed" if base is None else "added"))
