@@ -29,6 +29,15 @@ def test_only_on_one_machine_partitions_are_few(monkeypatch: pytest.MonkeyPatch)
     assert on_one_machine("yarn") == on_one_machine(None) == {}
 
 
+def test_spark_starts_without_chatter_unless_it_has_settings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    said = on_one_machine("local[*]")["spark.driver.extraJavaOptions"]
+    assert "rootLogger.level = error" in Path(said.strip(chr(34)).partition("=file://")[2]).read_text()
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    assert "spark.driver.extraJavaOptions" not in on_one_machine("local[*]")
+
+
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
 
