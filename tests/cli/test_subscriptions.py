@@ -152,3 +152,9 @@ def test_an_empty_yaml_holds_no_subscriptions(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("# none yet\n")
     assert _pairs(path) == {}
+
+
+def test_a_json_file_may_begin_with_the_mark_of_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_bytes(b'\xef\xbb\xbf{"a": "price < 3"}')
+    assert read_subscriptions(path).table.to_pylist() == [{"id": "a", "filter": "price < 3"}]

@@ -70,7 +70,7 @@ def _read(path: Path) -> SubscriptionFile:
         return _csv(path)
     if form is Format.JSON_LINES:
         return _from_objects(_json_lines(path))
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     if form is Format.YAML:
         try:
             document = read_yaml(text)
@@ -147,7 +147,7 @@ def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:
         for line, number in zip(block.lines, block.numbers.tolist(), strict=True):
             place = f"line {number}"
             try:
-                yield place, json.loads(line.decode("utf-8-sig"))
+                yield place, json.loads(line.decode("utf-8"))
             except json.JSONDecodeError as error:
                 message = f"{place}: not JSON: {error.msg} (column {error.colno})"
                 yield place, Refusal("", "", "SubscriptionError", message)
