@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
+from tamis.cli.spark import interrupts_kept
 from tests.cli.house import EVENTS, Tamis
 
 if TYPE_CHECKING:
@@ -28,6 +30,13 @@ def _rows(path: Path) -> list[dict[str, object]]:
 
 def _objects(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for part in path.glob("*.json") for line in part.read_text().splitlines()]
+
+
+def test_starting_spark_leaves_ctrl_c_as_it_was() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts_kept():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what PySpark does, with a handler of its own
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.spark

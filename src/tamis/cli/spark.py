@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -33,12 +35,32 @@ def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
     if running is not None:
         yield running
         return
-    with _standard_error_to(log if log is not None else Path(os.devnull)):
+    with _standard_error_to(log if log is not None else Path(os.devnull)), interrupts_kept():
         session = pipeline.session()
+    logging.getLogger().addFilter(_is_no_interrupted_call)
     try:
         yield session
     finally:
         session.stop()
+        logging.getLogger().removeFilter(_is_no_interrupted_call)
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Ctrl-C goes on to mean what it meant: PySpark would call Java then, perhaps in the midst of another call."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_no_interrupted_call(record: logging.LogRecord) -> bool:
+    """py4j logs a page for the call that Ctrl-C breaks off; whoever pressed it knows."""
+    return not record.getMessage().endswith("while sending command.")
 
 
 @contextmanager
