@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from tamis.cli.spark import interrupts_kept
+from tamis.cli.spark import interrupts_kept, py4j_quiet
 from tests.cli.house import EVENTS, Tamis
 
 if TYPE_CHECKING:
@@ -37,6 +38,15 @@ def test_starting_spark_leaves_ctrl_c_as_it_was() -> None:
     with interrupts_kept():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what PySpark does, with a handler of its own
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_py4j_logs_of_broken_calls_is_not_shown_and_the_rest_is(caplog: pytest.LogCaptureFixture) -> None:
+    with py4j_quiet():
+        logging.error("KeyboardInterrupt while sending command.")
+        logging.getLogger("py4j.clientserver").error("There was an exception while executing the Python Proxy")
+        logging.error("something else")
+    logging.getLogger("py4j.clientserver").error("afterwards")
+    assert caplog.messages == ["something else", "afterwards"]
 
 
 @pytest.mark.spark

@@ -37,12 +37,11 @@ def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
         return
     with _standard_error_to(log if log is not None else Path(os.devnull)), interrupts_kept():
         session = pipeline.session()
-    logging.getLogger().addFilter(_is_no_interrupted_call)
-    try:
-        yield session
-    finally:
-        session.stop()
-        logging.getLogger().removeFilter(_is_no_interrupted_call)
+    with py4j_quiet():
+        try:
+            yield session
+        finally:
+            session.stop()
 
 
 @contextmanager
@@ -58,8 +57,22 @@ def interrupts_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _is_no_interrupted_call(record: logging.LogRecord) -> bool:
-    """py4j logs a page for the call that Ctrl-C breaks off; whoever pressed it knows."""
+@contextmanager
+def py4j_quiet() -> Iterator[None]:
+    """py4j logs a page for each call that fails or is broken off, though the error is raised, and told in one line."""
+    py4j, root = logging.getLogger("py4j"), logging.getLogger()
+    level = py4j.level
+    py4j.setLevel(logging.CRITICAL)
+    root.addFilter(_is_no_broken_call)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_no_broken_call)
+        py4j.setLevel(level)
+
+
+def _is_no_broken_call(record: logging.LogRecord) -> bool:
+    """Some of it py4j logs under no name of its own."""
     return not record.getMessage().endswith("while sending command.")
 
 
