@@ -40,6 +40,22 @@ def test_starting_spark_leaves_ctrl_c_as_it_was() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.parametrize(("presses", "started"), [(1, True), (2, False)])
+def test_ctrl_c_waits_until_spark_has_started_unless_pressed_twice(presses: int, started: bool) -> None:
+    reached = False
+
+    def start() -> None:
+        nonlocal reached
+        with interrupts_kept():
+            for _ in range(presses):
+                signal.raise_signal(signal.SIGINT)
+            reached = True
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert reached == started
+
+
 def test_what_py4j_logs_of_broken_calls_is_not_shown_and_the_rest_is(caplog: pytest.LogCaptureFixture) -> None:
     with py4j_quiet():
         logging.error("KeyboardInterrupt while sending command.")

@@ -46,15 +46,29 @@ def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
 
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
-    """Ctrl-C goes on to mean what it meant: PySpark would call Java then, perhaps in the midst of another call."""
+    """Ctrl-C waits until Spark has started, unless it is pressed twice, and then goes on to mean what it meant.
+
+    A JVM that nobody waits for while it starts would stay behind. And PySpark, once started, has a handler of its own
+    that calls Java, perhaps in the midst of another call.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
+    pressed = False
+
+    def note(*_: object) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, note)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 @contextmanager
