@@ -19,7 +19,9 @@ setup: $(STAMP)  ## build .venv from requirements.lock
 $(STAMP): requirements.lock pyproject.toml scripts/ensure_python.sh
 	@python=$$(sh scripts/ensure_python.sh) && echo "Building $(VENV) with $$python ..." && "$$python" -m venv $(VENV)
 	@echo "Installing what requirements.lock pins, some 850 MB to fetch: a minute or a few ..."
-	@$(BIN)/python -W ignore -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
+	@$(BIN)/python -W ignore -m pip install --disable-pip-version-check --quiet --requirement requirements.lock || { \
+		echo "pip could not install it, for the reason above; it needs a network (or a mirror, named by PIP_INDEX_URL), and disk: .venv takes 2 GB." >&2; \
+		exit 1; }
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

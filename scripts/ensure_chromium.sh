@@ -15,5 +15,5 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     chromium_found && exit 0
 fi
 
-echo "The tests of the console need Chromium: install it (Debian/Ubuntu: sudo apt-get install chromium)." >&2
+echo "The tests of the console need Chromium: install it (Debian/Ubuntu: sudo apt-get install chromium); without it they are skipped." >&2
 exit 1

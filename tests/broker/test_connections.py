@@ -125,5 +125,7 @@ def test_a_broker_that_others_reach_needs_a_token_and_a_port_is_taken_once(stack
         _broker("two", one.address).start()
     with pytest.raises(AccessError, match=r"cannot listen at no\.such\.host\.invalid:1: "):
         require_free("no.such.host.invalid:1")
-    with BrokerClient("127.0.0.1:1", "ann", timeout=0.3) as ann, pytest.raises(BrokerAway):
+    with pytest.raises(AccessError, match=r"'127\.0\.0\.1' is no address: say HOST:PORT"):
+        BrokerClient("127.0.0.1", "ann")
+    with BrokerClient("127.0.0.1:1", "ann", timeout=0.3) as ann, pytest.raises(BrokerAway, match="is it running"):
         ann.attached()

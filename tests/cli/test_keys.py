@@ -24,12 +24,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_a_key_is_made_listed_and_taken_back(run: Run, tmp_path: Path) -> None:
     made = run("create", "[b]Gallery", "--role", "publish", "--role", "subscribe")
     assert made.exit_code == 0, made.stderr
+    assert "tamis-state is new" in made.stderr
     secret = made.stdout.strip()
     store = Store.open(f"sqlite:///{tmp_path}/tamis-state/store.sqlite")
     key = store.keys.find(secret)
     assert key is not None
     assert key.roles == {"publish", "subscribe"}
-    listed = run("list").stdout
+    again = run("list")
+    assert "is new" not in again.stderr
+    listed = again.stdout
     assert key.id in listed
     assert "[b]Gallery" in listed
     assert secret not in listed + made.stderr

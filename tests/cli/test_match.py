@@ -39,6 +39,15 @@ def test_matches_go_to_standard_output_as_the_event_and_its_subscription(tamis: 
     assert "3 events, 3 matches, 0 dead letters" in result.stderr
 
 
+def test_the_mark_that_a_file_may_begin_with_is_no_part_of_its_first_event(tamis: Tamis, house: Path) -> None:
+    marked = b"\xef\xbb\xbf" + (house / "events.jsonl").read_bytes().replace(b"\n", b"\r\n")
+    (house / "marked.jsonl").write_bytes(marked)
+    for path, given in (("marked.jsonl", None), ("-", marked)):
+        result = tamis("match", "subscriptions.jsonl", path, "--schema", "schema.yaml", "--numbers", input=given)
+        assert result.exit_code == 0
+        assert _numbered(result.stdout) == MATCHES
+
+
 def test_numbers_stand_for_events_on_request(tamis: Tamis) -> None:
     assert _numbered(tamis(*MATCH, "--numbers").stdout) == MATCHES
 

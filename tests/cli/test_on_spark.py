@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
+from tamis.cli.spark import interrupts_kept, py4j_quiet
 from tests.cli.house import EVENTS, Tamis
 
 if TYPE_CHECKING:
@@ -28,6 +31,38 @@ def _rows(path: Path) -> list[dict[str, object]]:
 
 def _objects(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for part in path.glob("*.json") for line in part.read_text().splitlines()]
+
+
+def test_starting_spark_leaves_ctrl_c_as_it_was() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts_kept():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what PySpark does, with a handler of its own
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(("presses", "started"), [(1, True), (2, False)])
+def test_ctrl_c_waits_until_spark_has_started_unless_pressed_twice(presses: int, started: bool) -> None:
+    reached = False
+
+    def start() -> None:
+        nonlocal reached
+        with interrupts_kept():
+            for _ in range(presses):
+                signal.raise_signal(signal.SIGINT)
+            reached = True
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert reached == started
+
+
+def test_what_py4j_logs_of_broken_calls_is_not_shown_and_the_rest_is(caplog: pytest.LogCaptureFixture) -> None:
+    with py4j_quiet():
+        logging.error("KeyboardInterrupt while sending command.")
+        logging.getLogger("py4j.clientserver").error("There was an exception while executing the Python Proxy")
+        logging.error("something else")
+    logging.getLogger("py4j.clientserver").error("afterwards")
+    assert caplog.messages == ["something else", "afterwards"]
 
 
 @pytest.mark.spark

@@ -113,7 +113,8 @@ def test_a_csv_row_whose_filter_has_commas_without_quotes_is_refused_alone(tmp_p
     ("name", "content", "message"),
     [
         ("s.csv", b"", "s.csv: the file is empty; its first line should be id,filter"),
-        ("s.csv", b"id,filter\na,title = '\xe9'\n", "s.csv: the subscriptions cannot be read: "),
+        ("s.csv", b"id,filter\na,title = '\xe9'\n", "s.csv: the file is not UTF-8"),
+        ("s.csv", b"id,filter\na,title = '\xe9', 'b'\n", "s.csv: the file is not UTF-8"),
         ("s.parquet", b"no parquet", "s.parquet: the subscriptions cannot be read: "),
         ("s.yaml", b"a: [price\nb: 3", "s.yaml: line 2, column 2: this is no YAML: expected ',' or ']'"),
         ("s.yaml", b'a: "price" > 3', "s.yaml: line 1, column 14: this is no YAML: "),
@@ -151,3 +152,9 @@ def test_an_empty_yaml_holds_no_subscriptions(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("# none yet\n")
     assert _pairs(path) == {}
+
+
+def test_a_json_file_may_begin_with_the_mark_of_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_bytes(b'\xef\xbb\xbf{"a": "price < 3"}')
+    assert read_subscriptions(path).table.to_pylist() == [{"id": "a", "filter": "price < 3"}]

@@ -158,6 +158,24 @@ def test_operators_are_listed_by_both_clients() -> None:
     assert listed == asyncio.run(ask()) == [{"name": "mob_pattern", "calls": 3}]
 
 
+def test_times_are_published_as_texts() -> None:
+    double = ServiceDouble()
+    with client(double) as tamis:
+        tamis.publish({"opened": datetime(2026, 2, 1, 10, tzinfo=UTC), "day": datetime(2026, 2, 1).date()})
+    assert double.requests[0].content == b'{"opened": "2026-02-01T10:00:00+00:00", "day": "2026-02-01"}'
+
+
+def test_a_validity_that_is_no_timedelta_is_refused_with_an_example() -> None:
+    with client(ServiceDouble()) as tamis, pytest.raises(TypeError, match=r"timedelta\(days=7\), not 'P7D'"):
+        tamis.subscribe("price < 10", validity="P7D")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("made", [Client, AsyncClient])
+def test_an_address_without_a_scheme_is_refused_with_the_remedy(made: type[Client | AsyncClient]) -> None:
+    with pytest.raises(ServiceUnreachable, match=r"'127.0.0.1:8080' is no address of a service; write http://"):
+        made("127.0.0.1:8080")
+
+
 def test_bytes_are_published_as_base64() -> None:
     double = ServiceDouble()
     with client(double) as tamis:

@@ -171,6 +171,17 @@ def test_a_rule_that_asks_for_no_attribute_needs_no_schema(run: Convert) -> None
     assert set(tamis.Schema.load("new.yaml").attributes) == {"event_type"}
 
 
+def test_where_no_rule_can_be_read_the_reasons_are_told(run: Convert) -> None:
+    Path("bad.json").write_text("{")
+    result = run(
+        "--from", "eventbridge", "bad.json", "-o", "s.jsonl", "--refused", "no.csv", "--propose-schema", "p.yaml"
+    )
+    assert result.exit_code == 2
+    assert "the file cannot be read" in result.stderr
+    assert "the file cannot be read" in Path("no.csv").read_text()
+    assert not Path("p.yaml").exists()
+
+
 def test_the_commands_of_the_page_run(run: Convert) -> None:
     pytest.importorskip("sigma", reason="the Sigma extra is not installed")
     text = PAGE.read_text(encoding="utf-8")

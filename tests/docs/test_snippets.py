@@ -87,14 +87,17 @@ def test_the_spark_of_a_page_runs(
 def test_what_a_page_does_with_a_readers_files_works(
     page: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stream that a block starts has taken all there is, and is stopped, before the next block."""
+    """All blocks share their names, as in a reader's session.
+
+    A stream that a block starts has taken all there is, and is stopped, before the next block.
+    """
     monkeypatch.chdir(tmp_path)
     a_readers_files(tmp_path)
     # The JVM keeps the working folder it was started in, whatever ours is now.
     places = {f'"{name}"': f'"{tmp_path / name}"' for name in (*READ, *WRITTEN)}
     names: dict[str, object] = {"__name__": "__main__"}
     for snippet in snippets(page):
-        if snippet.fence == "python files":
+        if snippet.fence in ("python", "python spark", "python files"):
             exec(snippet.compiled(page, places), names)
             for query in spark.streams.active:
                 query.processAllAvailable()

@@ -29,6 +29,15 @@ def test_only_on_one_machine_partitions_are_few(monkeypatch: pytest.MonkeyPatch)
     assert on_one_machine("yarn") == on_one_machine(None) == {}
 
 
+def test_spark_starts_without_chatter_unless_it_has_settings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    said = on_one_machine("local[*]")["spark.driver.extraJavaOptions"]
+    assert "rootLogger.level = error" in Path(said.strip(chr(34)).partition("=file://")[2]).read_text()
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    assert "spark.driver.extraJavaOptions" not in on_one_machine("local[*]")
+
+
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
 
@@ -47,14 +56,15 @@ def test_a_missing_java_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch
         require_spark()
 
 
-def test_an_old_java_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("said", "version"), [("11.0.2", 11), ("1.8.0_392", 8)])
+def test_an_old_java_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, version: int) -> None:
     pytest.importorskip("pyspark")
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{said}\" 2019-01-15' >&2\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(PipelineError, match="Java 11 was found"):
+    with pytest.raises(PipelineError, match=f"Java {version} was found"):
         require_spark()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from tamis.broker.access import Access
+from tamis.broker.access import Access, split_address
 from tamis.broker.wire import ATTACH, CHANNEL_OPTIONS, STATUS
 from tamis.errors import TamisError
 
@@ -38,11 +38,12 @@ def attached_stream(address: str, access: Access, outgoing: Iterator[bytes]) -> 
 def ask_status(address: str, access: Access | None = None, timeout: float = 10.0) -> dict[str, Any]:
     """How the broker at an address does."""
     shown = access or Access()
+    split_address(address)
     try:
         with open_channel(address, shown) as channel:
             told = channel.unary_unary(STATUS)(b"", metadata=shown.metadata(), timeout=timeout)
     except grpc.RpcError as error:
-        raise BrokerAway(f"the broker at {address} does not answer: {error.details()}") from error
+        raise BrokerAway(f"the broker at {address} does not answer, is it running? ({error.details()})") from error
     status: dict[str, Any] = json.loads(told)
     return status
 

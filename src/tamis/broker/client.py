@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import grpc
 import pyarrow as pa
 
-from tamis.broker.access import Access
+from tamis.broker.access import Access, split_address
 from tamis.broker.calling import BrokerAway, BrokerRefusal, attached_stream
 from tamis.broker.carrying import unpack, write_events
 from tamis.broker.delivered import Delivered
@@ -58,6 +58,8 @@ class BrokerClient:
         timeout: float | None = 30.0,
     ) -> None:
         self.address = address if isinstance(address, str) else "this process"
+        if isinstance(address, str):
+            split_address(address)  # complains now, not after waiting for an answer
         self._open = partial(attached_stream, address, access or Access()) if isinstance(address, str) else address
         self.name = name
         self._echo = echo
@@ -228,7 +230,9 @@ class BrokerClient:
         if self._closed:
             raise BrokerAway("the client was closed")
         if not over:
-            raise BrokerAway(f"the broker at {self.address} did not answer in {self._timeout:g} seconds")
+            raise BrokerAway(
+                f"the broker at {self.address} did not answer in {self._timeout:g} seconds; is it running?"
+            )
 
     def _hear(self, message: Message) -> None:
         with self._changed:

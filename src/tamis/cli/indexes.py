@@ -66,5 +66,7 @@ def compiled(
         )
     refused = read.refused + [Refusal.of(id, error) for id, error in index.errors]
     if not len(index):
-        remark(f"{subscriptions}: no subscription could be taken")
+        remark(
+            f"{subscriptions}: " + ("no subscription could be taken" if refused else "there is no subscription in it")
+        )
     return Compiled(index, refused)

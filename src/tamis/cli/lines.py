@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import sys
 import zlib
@@ -55,6 +56,8 @@ def _numbered(path: Path, rows: int) -> Iterator[Lines]:
     with _opened(path) as (stream, raw):
         number = 0
         for block in _blocks(stream):
+            if number == 0:
+                block[0] = block[0].removeprefix(codecs.BOM_UTF8)  # it marks the file as UTF-8, and is no part of it
             for start in range(0, len(block), rows):
                 piece = block[start : start + rows]
                 kept = [k for k, line in enumerate(piece) if line and not line.isspace()]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -33,12 +35,59 @@ def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
     if running is not None:
         yield running
         return
-    with _standard_error_to(log if log is not None else Path(os.devnull)):
+    with _standard_error_to(log if log is not None else Path(os.devnull)), interrupts_kept():
         session = pipeline.session()
+    with py4j_quiet():
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Ctrl-C waits until Spark has started, unless it is pressed twice, and then goes on to mean what it meant.
+
+    A JVM that nobody waits for while it starts would stay behind. And PySpark, once started, has a handler of its own
+    that calls Java, perhaps in the midst of another call.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = False
+
+    def note(*_: object) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, note)
     try:
-        yield session
+        yield
     finally:
-        session.stop()
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def py4j_quiet() -> Iterator[None]:
+    """py4j logs a page for each call that fails or is broken off, though the error is raised, and told in one line."""
+    py4j, root = logging.getLogger("py4j"), logging.getLogger()
+    level = py4j.level
+    py4j.setLevel(logging.CRITICAL)
+    root.addFilter(_is_no_broken_call)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_no_broken_call)
+        py4j.setLevel(level)
+
+
+def _is_no_broken_call(record: logging.LogRecord) -> bool:
+    """Some of it py4j logs under no name of its own."""
+    return not record.getMessage().endswith("while sending command.")
 
 
 @contextmanager

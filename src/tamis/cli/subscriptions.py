@@ -5,6 +5,7 @@ A row that is no subscription is set aside with its reason; it never stops the o
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from tamis.schema.yaml_form import read_yaml
 FORMATS = (Format.JSON_LINES, Format.JSON, Format.YAML, Format.CSV, Format.PARQUET)
 
 _LINES_AT_ONCE = 10_000
+_BYTES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def _read(path: Path) -> SubscriptionFile:
         return _csv(path)
     if form is Format.JSON_LINES:
         return _from_objects(_json_lines(path))
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     if form is Format.YAML:
         try:
             document = read_yaml(text)
@@ -94,6 +96,7 @@ def _csv(path: Path) -> SubscriptionFile:
 
     if path.stat().st_size == 0:
         raise CommandError(f"{path}: the file is empty; its first line should be id,filter")
+    _require_text(path)
     read = pyarrow.csv.read_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(use_threads=False),  # else rows have no numbers
@@ -102,6 +105,15 @@ def _csv(path: Path) -> SubscriptionFile:
     )
     found = _from_columns(read, path)
     return SubscriptionFile(found.table, refused + found.refused)
+
+
+def _require_text(path: Path) -> None:
+    """Arrow decodes a row that it asks about, and says on standard error where it cannot."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        while block := file.read(_BYTES_AT_ONCE):
+            decoder.decode(block)
+    decoder.decode(b"", final=True)
 
 
 def _from_columns(table: pa.Table, path: Path) -> SubscriptionFile:
@@ -135,7 +147,7 @@ def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:
         for line, number in zip(block.lines, block.numbers.tolist(), strict=True):
             place = f"line {number}"
             try:
-                yield place, json.loads(line.decode("utf-8-sig"))
+                yield place, json.loads(line.decode("utf-8"))
             except json.JSONDecodeError as error:
                 message = f"{place}: not JSON: {error.msg} (column {error.colno})"
                 yield place, Refusal("", "", "SubscriptionError", message)

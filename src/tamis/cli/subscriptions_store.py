@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.failures import CommandError
+from tamis.cli.terminal import remark
 
 if TYPE_CHECKING:
     from tamis.service.store import Store
@@ -39,7 +40,10 @@ def opened_store(state: Path | None, url: str | None) -> Iterator[Store]:
         if (error.name or "").partition(".")[0] == "tamis":
             raise
         raise CommandError(f"the store needs {error.name}: pip install 'tamis[service]'") from error
-    store = Store.open(read_settings({"state": state, "store_url": url}).store)
+    settings = read_settings({"state": state, "store_url": url})
+    if not settings.store_url and not settings.state.exists():
+        remark(f"{settings.state} is new: no server has kept its state there so far (--state names another folder)")
+    store = Store.open(settings.store)
     try:
         yield store
     finally:

@@ -12,7 +12,7 @@ import httpx
 
 from tamis.client import requests
 from tamis.client.answers import Content, Delivery, Notification, OwnedSubscription, Published, accepted
-from tamis.client.errors import ServiceUnreachable
+from tamis.client.errors import address, unreachable
 from tamis.client.event_stream import EventStream
 from tamis.client.live_table import LiveTable
 from tamis.client.reading import Reading
@@ -26,7 +26,7 @@ class AsyncClient:
 
     def __init__(self, url: str, key: str = "", *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=_PATIENCE, transport=transport)
+        self._http = httpx.AsyncClient(base_url=address(url), headers=headers, timeout=_PATIENCE, transport=transport)
 
     async def subscribe(
         self,
@@ -76,7 +76,7 @@ class AsyncClient:
                 return accepted(response)
             except httpx.TransportError as error:
                 if not request.again or attempt == ATTEMPTS:
-                    raise ServiceUnreachable(f"{self._http.base_url} does not answer: {error}") from error
+                    raise unreachable(str(self._http.base_url), error) from error
             await asyncio.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
         raise AssertionError("the last attempt returns or raises")

@@ -7,6 +7,8 @@ from typing import Any
 
 from tamis.errors import TamisError
 
+_SCHEMES = ("http://", "https://")
+
 
 class ServiceError(TamisError):
     """The service refused a request. `status` is HTTP's, `problem` all that the service said."""
@@ -25,3 +27,17 @@ class ServiceError(TamisError):
 
 class ServiceUnreachable(TamisError):  # noqa: N818 - reads as what happened
     """The service does not answer. A publish that ends so may have been taken: repeat it with the same key."""
+
+
+def address(url: str) -> str:
+    """The URL, if it can be one of a service: a name and a port alone would be taken for something else."""
+    if not url.startswith(_SCHEMES):
+        raise ServiceUnreachable(
+            f"{url!r} is no address of a service; write http:// before it: 'http://127.0.0.1:8080'"
+        )
+    return url
+
+
+def unreachable(url: str, error: Exception) -> ServiceUnreachable:
+    """What is said after the last attempt."""
+    return ServiceUnreachable(f"{url} does not answer: {error}; is `tamis serve` running there?")

@@ -8,7 +8,7 @@ import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from math import ceil
 from typing import Any
 
@@ -38,13 +38,16 @@ def subscribe(filter: str, delivery: Delivery | None, validity: timedelta | None
     if delivery is not None:
         form["delivery"] = dict(delivery)
     if validity is not None:
-        form["validity"] = ceil(validity.total_seconds())
+        form["validity"] = _seconds(validity)
     # A ticket of one's own makes a repeat after a lost answer harmless.
     return _post("/v1/subscriptions", form, f"tkt_{secrets.token_urlsafe(32)}", again=True)
 
 
 def publish(events: Event | Sequence[Event], key: str | None) -> Request:
-    """One event, or many as JSON lines. The key makes a repeat after a lost answer harmless. Bytes go as base64."""
+    """One event, or many as JSON lines. The key makes a repeat after a lost answer harmless.
+
+    Bytes go as base64, times as texts.
+    """
     headers = {"Idempotency-Key": key or uuid.uuid4().hex}
     if isinstance(events, Mapping):
         content, kind = _written(events), "application/json"
@@ -60,11 +63,19 @@ def _written(event: Event) -> str:
 def _as_json(value: object) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    if isinstance(value, date):  # a datetime is one
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no form in JSON; write it as a text or a number")
+
+
+def _seconds(validity: timedelta) -> int:
+    if not isinstance(validity, timedelta):
+        raise TypeError(f"validity is a timedelta, such as timedelta(days=7), not {validity!r}")
+    return ceil(validity.total_seconds())
 
 
 def renew(id: str, ticket: str, validity: timedelta | None) -> Request:
-    form = {} if validity is None else {"validity": ceil(validity.total_seconds())}
+    form = {} if validity is None else {"validity": _seconds(validity)}
     return _post(f"/v1/subscriptions/{id}/renew", form, ticket, again=True)
 
 

@@ -223,7 +223,7 @@ class Checker:
         """The attribute that a name in the text stands for."""
         attribute = self.schema.attributes.get(name)
         if attribute is None:
-            remedy = suggestion(name, self.schema.attributes, "the schema")
+            remedy = suggestion(name, self.schema.attributes, "the schema", _where_values_stand(node))
             raise self.error(FilterTypeError, f"there is no attribute {name}; {remedy}", node)
         return attribute
 
@@ -263,10 +263,21 @@ def _described(attribute: Attribute) -> str:
     return domain.kind if domain.name == domain.kind or not domain.name else f"{domain.kind} ({domain.name})"
 
 
-def suggestion(name: str, known: Collection[str], owner: str) -> str:
-    """What a name that `owner` does not have may have been meant to be."""
+def _where_values_stand(node: exp.Expr) -> bool:
+    """Whether a value might have stood here: on the right of a comparison, or in a list."""
+    parent = node.parent
+    if parent is None or isinstance(parent, exp.Connector | exp.Unary):
+        return False
+    return node.arg_key != "this" and not is_constant(parent.this)
+
+
+def suggestion(name: str, known: Collection[str], owner: str, or_text: bool = False) -> str:
+    """What a name that `owner` does not have may have been meant to be, perhaps a text that lacks its quotes."""
     lowered = {one.lower(): one for one in known}
     close = get_close_matches(name.lower(), lowered, 1)
     if close:
         return f"did you mean {lowered[close[0]]}?"
+    if or_text:
+        text = name.strip("‘’“”").replace("'", "''")
+        return f"a text stands in single quotes: '{text}'"
     return f"{owner} has " + ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")

@@ -90,9 +90,18 @@ def on_one_machine(master: str | None) -> dict[str, str]:
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        **_quiet(),
         # Spark has 200, for clusters. A join holds a worker and a store for each: most of its time would go there.
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
     }
+
+
+def _quiet() -> dict[str, str]:
+    """Spark logs errors only from its first line on, unless its user has settings for that, or for Java."""
+    if "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ:
+        return {}
+    settings = Path(__file__).with_name("log4j2.properties")
+    return {"spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={settings.as_uri()}"'}
 
 
 def require_spark() -> None:
@@ -117,5 +126,5 @@ def _java_version(java: str) -> int | None:
         told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError):
         return None
-    version = re.search(r'version "(\d+)', told.stderr)
+    version = re.search(r'version "(?:1\.)?(\d+)', told.stderr)  # Java 8 calls itself 1.8
     return int(version.group(1)) if version else None

@@ -15,6 +15,11 @@ from tamis.schema.placed import defined, known_keys, mapping, name_of, sequence,
 from tamis.schema.tables import Table, changeable, read_tables, with_operation, write_table
 
 _SECTIONS = ("domains", "attributes", "event_types", "tables", "default_event_type")
+_SECTION_FORMS = {
+    "domains": "write {colour: {type: enumerated, values: [red, blue]}}",
+    "attributes": "write {price: float, title: string}",
+    "event_types": "write {lot: {price: mandatory, title: optional}}",
+}
 _DOMAIN_KEYS = {"enumerated": ("type", "values", "order"), "hierarchical": ("type", "tree")}
 _DEEPEST_TREE = 100
 _ANNOTATIONS = ("mandatory", "optional", "unique", "multiple")
@@ -180,7 +185,9 @@ def _read_attribute(name: str, definition: object, domains: Mapping[str, Domain]
 def _read_event_type(name: str, definition: object, attributes: Mapping[str, Domain]) -> EventType:
     place = within("event_types", name)
     annotations = {}
-    for attribute, given in mapping({} if definition is None else definition, place).items():
+    for attribute, given in mapping(
+        {} if definition is None else definition, place, "write {price: mandatory, title: optional}"
+    ).items():
         here = within(place, attribute)
         if attribute == EVENT_TYPE:
             raise SchemaError(f"{EVENT_TYPE!r} is built in", here, "leave it out: every event has it")
@@ -227,5 +234,5 @@ def _write_annotation(annotation: Annotation) -> str | list[str]:
 
 def _named(sections: Mapping[str, object], section: str) -> Iterable[tuple[str, object]]:
     given = sections.get(section)
-    for name, definition in mapping({} if given is None else given, section).items():
+    for name, definition in mapping({} if given is None else given, section, _SECTION_FORMS[section]).items():
         yield name_of(name, within(section, name)), definition

@@ -16,27 +16,40 @@ def within(place: str, key: object) -> str:
     return f"{place}[{key!r}]"
 
 
-def mapping(given: object, place: str, remedy: str = "write a mapping") -> Mapping[str, object]:
+def mapping(given: object, place: str, remedy: str) -> Mapping[str, object]:
     """`given`, if it is a mapping."""
     if not isinstance(given, Mapping):
-        raise SchemaError(f"expected a mapping, found {given!r}", place, remedy)
+        raise SchemaError(f"expected a mapping, found {_shown(given)}", place, remedy)
     return given
 
 
 def sequence(given: object, place: str, remedy: str) -> list[object]:
     """`given` as a list, if it is one."""
     if not isinstance(given, list | tuple):
-        raise SchemaError(f"expected a list, found {given!r}", place, remedy)
+        raise SchemaError(f"expected a list, found {_shown(given)}", place, remedy)
     return list(given)
 
 
 def text_of(given: object, place: str) -> str:
     """`given`, if it is a string of whole characters."""
     if not isinstance(given, str):
-        raise SchemaError(f"expected a string, found {given!r}", place, f"quote it: {str(given)!r}")
+        raise SchemaError(f"expected a string, found {_shown(given)}", place, _as_text(given))
     if any("\ud800" <= character <= "\udfff" for character in given):
         raise SchemaError(f"{given!r} holds a lone surrogate", place, "remove it")
     return given
+
+
+def _shown(given: object) -> str:
+    return "nothing" if given is None else repr(given)
+
+
+def _as_text(given: object) -> str:
+    """How what is no string would become one. YAML has taken some words for other things."""
+    if given is None:
+        return "write it after the colon"
+    if isinstance(given, bool):
+        return "quote it, for without quotes yes, no, on and off are truth values in YAML"
+    return f"quote it: {str(given)!r}"
 
 
 def name_of(given: object, place: str) -> str:
@@ -59,6 +72,8 @@ def defined(name: str, known: Collection[str], what: str, place: str) -> str:
     """`name`, if it is among the known ones."""
     if name not in known:
         close = difflib.get_close_matches(name, known, 1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"declare it, or use one of {listing(list(known))}"
+        remedy = "declare it" + (f", or use one of {listing(list(known))}" if known else "")
+        if close:
+            remedy = f"did you mean {close[0]!r}?"
         raise SchemaError(f"{what} {name!r} is not defined", place, remedy)
     return name

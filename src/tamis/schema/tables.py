@@ -100,7 +100,7 @@ def read_tables(
 ) -> dict[str, Table]:
     """The section `tables` of a schema's form."""
     tables: dict[str, Table] = {}
-    for name, definition in mapping({} if given is None else given, "tables").items():
+    for name, definition in mapping({} if given is None else given, "tables", "write {lot: {key: [...]}}").items():
         place = within("tables", name)
         defined(text_of(name, place), event_types, "event type", place)
         fields = mapping({} if definition is None else definition, place, "write {key: [...], join: [...]}")

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from tamis.errors import SchemaError
+
+_REMEDIES: Final = {
+    "'\\t'": "indent by spaces, not by tabs",
+    "expected ',' or": "close the bracket that was opened before, or put a comma between",
+    "another document": "leave '---' out",
+    "undefined alias": "quote a text that begins with *",
+    "": "quote a text that holds ': ' or begins with a quote",
+}
+"""What helps, by words of PyYAML's own message; the last holds for all others."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -32,8 +41,8 @@ def read_yaml(text: str) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-        reason = f"this is no YAML: {error.problem or error.context}"
-        raise SchemaError(reason, place, "quote a text that holds ': ' or begins with a quote") from error
+        reason = f"this is no YAML: {(error.problem or error.context or '').removeprefix('but ')}"
+        raise SchemaError(reason, place, next(_REMEDIES[words] for words in _REMEDIES if words in reason)) from error
     except (yaml.YAMLError, ValueError) as error:
         raise SchemaError(f"this is no YAML: {' '.join(str(error).split())}") from error
     except RecursionError:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, is_dataclass
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -17,8 +18,9 @@ import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from tamis.errors import TamisError
+from tamis.errors import SchemaError, TamisError
 from tamis.language import Limits
+from tamis.schema.yaml_form import read_yaml
 
 Who = Literal["anyone", "keys"]
 Positive = Annotated[int, Field(gt=0)]
@@ -231,6 +233,7 @@ def read_settings(
 ) -> Settings:
     """The settings of a file, the environment and options (by field name; None: not given)."""
     given = _from_file(file) if file is not None else {}
+    _require_known(environment)
     for path in _setting_paths(Settings):
         text = environment.get("_".join((_PREFIX, *path)).upper())
         if text is not None:
@@ -246,14 +249,24 @@ def read_settings(
 
 def _from_file(file: Path) -> dict[str, Any]:
     try:
-        read = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        read = read_yaml(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the settings in {file}: {error.strerror}") from error
+    except (UnicodeDecodeError, SchemaError) as error:
         raise ConfigurationError(f"cannot read the settings in {file}: {error}") from error
     if read is None:
         return {}
     if not isinstance(read, dict):
         raise ConfigurationError(f"{file}: settings are a mapping from names to values")
     return read
+
+
+def _require_known(environment: Mapping[str, str]) -> None:
+    """Refuses a variable that is almost a setting's: it would be passed over, and nobody would know why."""
+    known = {"_".join((_PREFIX, *path)).upper() for path in _setting_paths(Settings)}
+    for name in environment:
+        if name.startswith(f"{_PREFIX}_") and name not in known and (close := get_close_matches(name, known, 1, 0.9)):
+            raise ConfigurationError(f"there is no setting {name}; did you mean {close[0]}?")
 
 
 def _setting_paths(cls: type[Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -285,5 +298,7 @@ def _put(given: dict[str, Any], path: tuple[str, ...], value: object) -> None:
 def _shown(error: Mapping[str, Any]) -> str:
     place = ".".join(map(str, error["loc"])) or "settings"
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        return f"there is no setting {place}"
+        known = {".".join(path[:depth]) for path in _setting_paths(Settings) for depth in range(1, len(path) + 1)}
+        close = get_close_matches(place, known, 1)
+        return f"there is no setting {place}" + (f"; did you mean {close[0]}?" if close else "")
     return f"{place}: {error['msg']}, not {error['input']!r}" if error["loc"] else str(error["msg"])

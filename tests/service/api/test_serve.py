@@ -67,6 +67,8 @@ def test_mappings_and_lists_come_from_the_environment_as_yaml() -> None:
         ({"port": 70_000}, "port"),
         ({"nonsense": 1}, "no setting nonsense"),
         ({"limits.nonsense": 1}, "no setting limits.nonsense"),
+        ({"limts": {}}, r"no setting limts; did you mean limits\?"),
+        ({"limits.body_byte": 1}, r"did you mean limits.body_bytes\?"),
         ({"limits.events": 0}, "limits.events"),
         ({"default_validity": "P800D"}, "longer than max_validity"),
         ({"access.publish": "nobody"}, "access.publish"),
@@ -77,11 +79,17 @@ def test_a_setting_that_cannot_be_is_named(options: dict[str, object], words: st
         read_settings(options, None, {})
 
 
+def test_a_variable_that_is_almost_a_setting_is_refused_with_the_right_one() -> None:
+    with pytest.raises(ConfigurationError, match=r"TAMIS_LIMITS_BODY_BYTE; did you mean TAMIS_LIMITS_BODY_BYTES\?"):
+        read_settings({}, None, {"TAMIS_LIMITS_BODY_BYTE": "3"})
+
+
 def test_a_settings_file_must_be_one(tmp_path: Path) -> None:
     for text in ("[1]", "a: [", "port: {}"):
         (tmp_path / "s.yaml").write_text(text)
-        with pytest.raises(ConfigurationError):
+        with pytest.raises(ConfigurationError) as refused:
             read_settings({}, tmp_path / "s.yaml", {})
+        assert len(str(refused.value).splitlines()) == 1
     with pytest.raises(ConfigurationError):
         read_settings({}, tmp_path / "missing.yaml", {})
 

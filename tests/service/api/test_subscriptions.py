@@ -49,6 +49,22 @@ def test_validity_is_a_duration_or_seconds(server: Server, validity: dict[str, A
     assert abs(given - expected) < timedelta(seconds=5)
 
 
+def test_json_that_is_not_said_to_be_json_is_refused_with_the_remedy(server: Server) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}  # what curl says unless told
+    answer = server.client.post("/v1/subscriptions", content=b'{"filter": "price < 5"}', headers=headers)
+    assert answer.status_code == 415
+    assert answer.json()["detail"] == "this takes JSON: send it with Content-Type: application/json"
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v1/nothing", 404), ("PUT", "/v1/events", 405)])
+def test_a_request_that_nothing_serves_is_told_where_all_is_described(
+    server: Server, method: str, path: str, status: int
+) -> None:
+    answer = server.client.request(method, path)
+    assert answer.status_code == status
+    assert "/openapi.json" in answer.json()["detail"]
+
+
 def test_validity_may_be_a_moment(server: Server) -> None:
     moment = (datetime.now(UTC) + timedelta(hours=3)).replace(microsecond=0)
     assert datetime.fromisoformat(server.subscribe(expires=moment.isoformat())["expires"]) == moment

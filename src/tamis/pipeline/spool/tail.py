@@ -205,7 +205,9 @@ def _locked(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise SpoolError(f"another process writes the spool {path.parent}; only one can") from None
+        raise SpoolError(
+            f"another process writes the spool {path.parent}, and only one can: stop it, or use another folder"
+        ) from None
     return descriptor
 
 

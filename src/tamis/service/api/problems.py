@@ -132,6 +132,12 @@ def _declared(status: int) -> dict[str, Any]:
     return {"description": title, "content": content}
 
 
+_UNSERVED: Final = {
+    404: "there is no such path; /openapi.json describes all that there are",
+    405: "this path does not take that method; /openapi.json describes what it takes",
+}
+"""What the framework says of requests that no route takes is their status once more."""
+
 _EXAMPLES: Final = {
     400: ("request", "the body is no JSON: unexpected end of data at character 17"),
     401: ("key", "this key is unknown or revoked"),
@@ -157,29 +163,34 @@ def install(app: FastAPI) -> None:
 
 
 async def _answer(connection: HTTPConnection, error: Exception) -> Response:
-    problem = _problem(error)
+    problem = _problem(error, connection)
     response = problem.response()
     if isinstance(connection, WebSocket):
         await _refuse(connection, problem, response)
     return response
 
 
-def _problem(error: Exception) -> Problem:
+def _problem(error: Exception, connection: HTTPConnection) -> Problem:
     match error:
         case Problem():
             return error
         case TamisError():
             return of_error(error)
         case RequestValidationError():
-            return _of_validation(error)
+            return _of_validation(error, connection.headers.get("content-type", ""))
         case HTTPException():
             kind = "not-found" if error.status_code == 404 else "request"
-            return Problem(error.status_code, kind, str(error.detail), headers=error.headers)
+            detail = _UNSERVED.get(error.status_code, str(error.detail))
+            return Problem(error.status_code, kind, detail, headers=error.headers)
         case _:
             return Problem(400, "request", "the request ended before its body did")
 
 
-def _of_validation(error: RequestValidationError) -> Problem:
+def _of_validation(error: RequestValidationError, content_type: str) -> Problem:
+    # What is not said to be JSON is not read as JSON, so the whole body is at fault, whatever is in it.
+    unread = any(tuple(one["loc"]) == ("body",) and isinstance(one.get("input"), bytes) for one in error.errors())
+    if unread and "json" not in content_type:
+        return Problem(415, "content-type", "this takes JSON: send it with Content-Type: application/json")
     faults = [_fault(dict(one)) for one in error.errors()[:_SHOWN_ERRORS]]
     malformed = any(one["type"] == "json_invalid" for one in error.errors())
     kind, status = ("json", 400) if malformed else ("request", 422)
