@@ -8,18 +8,19 @@ import tamis
 from tamis.matching.statistics import Statistics
 from tamis.testing import Generated, crowds, reference_matches, workloads
 from tests.contract.every import answered, answers, check_generated, every_matcher
+from tests.generated import cases
 
 EXPLORATION = ("w1", "w1p1", "w2", "w2z", "w3", "w4", "w5", "w5s", "w6", "w6a")
 
 
 @every_matcher
 def test_agrees_with_the_oracle(matcher: str) -> None:
-    check_generated(matcher, 150, workloads(), _agrees)
+    check_generated(matcher, cases(75), workloads(), _agrees)
 
 
 @every_matcher
 def test_agrees_with_the_oracle_on_crowds(matcher: str) -> None:
-    check_generated(matcher, 60, crowds(), _agrees)
+    check_generated(matcher, cases(30), crowds(), _agrees)
 
 
 @pytest.mark.slow
@@ -38,12 +39,12 @@ def test_agrees_with_the_oracle_on_crowds_at_length(matcher: str) -> None:
 
 @every_matcher
 def test_statistics_of_the_stream_change_the_plan_but_not_the_answer(matcher: str) -> None:
-    check_generated(matcher, 50, workloads(), _agrees_given_statistics)
+    check_generated(matcher, cases(25), workloads(), _agrees_given_statistics)
 
 
 @every_matcher
 def test_a_batch_is_answered_as_its_events_are_one_by_one(matcher: str) -> None:
-    check_generated(matcher, 50, workloads(), _agrees_with_itself)
+    check_generated(matcher, cases(25), workloads(), _agrees_with_itself)
 
 
 @every_matcher

@@ -17,6 +17,7 @@ from tamis.errors import SubscriptionError
 from tamis.schema import Schema
 from tamis.testing import Generated, events, filters, reference_matches, workloads
 from tests.contract.every import AUCTIONS, answered, answers, every_matcher, examples
+from tests.generated import cases
 
 
 class Changes(RuleBasedStateMachine):
@@ -93,7 +94,7 @@ class Changes(RuleBasedStateMachine):
 
 @every_matcher
 def test_changes_between_matches_are_seen(matcher: str) -> None:
-    _run(matcher, settings(max_examples=examples(matcher, 30), stateful_step_count=12))
+    _run(matcher, settings(max_examples=examples(matcher, cases(15)), stateful_step_count=12))
 
 
 @pytest.mark.slow

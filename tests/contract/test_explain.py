@@ -8,11 +8,12 @@ import tamis
 from tamis.errors import SubscriptionError
 from tamis.testing import Generated, workloads
 from tests.contract.every import AUCTIONS, answers, check_generated, every_matcher
+from tests.generated import cases
 
 
 @every_matcher
 def test_an_explanation_agrees_with_the_match(matcher: str) -> None:
-    check_generated(matcher, 60, workloads(max_subscriptions=6, max_events=3), _explains)
+    check_generated(matcher, cases(30), workloads(max_subscriptions=6, max_events=3), _explains)
 
 
 def _explains(matcher: str, workload: Generated) -> None:

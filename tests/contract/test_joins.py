@@ -15,6 +15,7 @@ from tamis.joins.schemes.scheme import SCHEMES
 from tamis.joins.server import JoinServer
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
+from tests.generated import cases
 
 
 def check(scheme: str, workload: GeneratedJoins, seed: int) -> None:
@@ -51,7 +52,7 @@ def check(scheme: str, workload: GeneratedJoins, seed: int) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(workload=join_workloads(max_events=40, max_tables=2), seed=st.integers(0, 1 << 16))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 def test_clients_of_two_tables_hold_what_the_oracle_recomputes(
     scheme: str, workload: GeneratedJoins, seed: int
 ) -> None:
@@ -60,7 +61,7 @@ def test_clients_of_two_tables_hold_what_the_oracle_recomputes(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(workload=join_workloads(max_subscriptions=3, max_events=40), seed=st.integers(0, 1 << 16))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 def test_clients_of_more_tables_hold_what_the_oracle_recomputes(
     scheme: str, workload: GeneratedJoins, seed: int
 ) -> None:

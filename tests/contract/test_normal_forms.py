@@ -15,9 +15,10 @@ from tamis.language.predicates import Literal, Not, Slot
 from tamis.language.tree import FALSE, TRUE, And, Negation, Or, Tree
 from tamis.matching.naive import event_values, holds
 from tamis.testing import Generated, workloads
+from tests.generated import cases
 
 
-@settings(max_examples=120)
+@settings(max_examples=cases(60))
 @given(workload=workloads())
 def test_a_normal_form_means_what_its_text_means(workload: Generated) -> None:
     rows = event_values(workload.schema.to_arrow(workload.events), workload.schema)
@@ -29,7 +30,7 @@ def test_a_normal_form_means_what_its_text_means(workload: Generated) -> None:
                 assert holds(normal, values, workload.schema) == holds(tree, values, workload.schema), text
 
 
-@settings(max_examples=100)
+@settings(max_examples=cases(50))
 @given(workload=workloads(max_events=0))
 def test_canonical_text_has_the_same_normal_form(workload: Generated) -> None:
     for text in workload.subscriptions.values():
@@ -39,7 +40,7 @@ def test_canonical_text_has_the_same_normal_form(workload: Generated) -> None:
             assert normalise(parse(canonical, workload.schema), workload.schema) == normal, (text, canonical)
 
 
-@settings(max_examples=120)
+@settings(max_examples=cases(60))
 @given(workload=workloads())
 def test_texts_bound_together_mean_what_they_mean_alone(workload: Generated) -> None:
     texts = list(workload.subscriptions.values()) * 2

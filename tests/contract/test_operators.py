@@ -21,6 +21,7 @@ from tamis.operators.predicates import Predicates
 from tamis.operators.schedules import SCHEDULES
 from tamis.operators.values import outside
 from tests.contract.operator_workloads import SCHEMA, House, events, filters
+from tests.generated import cases
 
 
 def sorted_lists(matches: Matches) -> list[list[str]]:
@@ -76,7 +77,7 @@ def test_every_schedule_agrees_with_the_oracle(schedule: str, texts: list[str], 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @given(st.data())
-@settings(max_examples=30)
+@settings(max_examples=cases(15))
 def test_adds_and_removes_change_what_matches(schedule: str, data: st.DataObject) -> None:
     house = House()
     index = tamis.compile({}, SCHEMA, operators=house.operators, schedule=schedule)
@@ -96,7 +97,7 @@ def test_adds_and_removes_change_what_matches(schedule: str, data: st.DataObject
 
 @pytest.mark.parametrize("matcher", ["columnar", "naive"])
 @given(st.lists(filters(), min_size=1, max_size=6), events())
-@settings(max_examples=20)
+@settings(max_examples=cases(10))
 def test_a_saved_index_matches_as_before(matcher: str, texts: list[str], batch: list[dict[str, Any]]) -> None:
     operators = House().operators
     index = tamis.compile(named(texts), SCHEMA, matcher, operators=operators)
@@ -112,7 +113,7 @@ def test_a_saved_index_matches_as_before(matcher: str, texts: list[str], batch: 
 
 @pytest.mark.parametrize("matcher", ["columnar", "naive"])
 @given(st.lists(filters(), min_size=1, max_size=4), events())
-@settings(max_examples=30)
+@settings(max_examples=cases(15))
 def test_an_explanation_agrees_with_the_match(matcher: str, texts: list[str], batch: list[dict[str, Any]]) -> None:
     index = tamis.compile(named(texts), SCHEMA, matcher, operators=House().operators)
     for event in batch[:3]:

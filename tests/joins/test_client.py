@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tamis.joins.client import Cut, Forgotten, JoinClient, Kept, Note, Whole
 from tamis.joins.naive import NaiveJoins
 from tamis.testing import GeneratedJoins, join_workloads
+from tests.generated import cases
 from tests.joins.told import Rows, enumerated, relaxed, selected, semijoined, snapshot
 from tests.language.joins.test_parsing import FROM, SCHEMA
 
@@ -31,7 +32,7 @@ def filters_of(oracle: NaiveJoins, id: str, rng: random.Random) -> dict[str, str
 
 @pytest.mark.parametrize("scheme", ["rel-sel", "enum-sj", "enum-j"])
 @given(workload=join_workloads(max_subscriptions=2, max_events=40, max_tables=3), seed=st.integers(0, 1 << 16))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(25), deadline=None)
 def test_the_content_is_the_oracles_after_every_change(scheme: str, workload: GeneratedJoins, seed: int) -> None:
     rng = random.Random(seed)
     oracle = NaiveJoins(workload.schema, workload.texts)
@@ -71,7 +72,7 @@ def test_the_content_is_the_oracles_after_every_change(scheme: str, workload: Ge
 
 
 @given(workload=join_workloads(max_subscriptions=1, max_events=20), seed=st.integers(0, 1 << 16))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(15), deadline=None)
 def test_a_client_that_starts_anew_has_the_content_and_goes_on(workload: GeneratedJoins, seed: int) -> None:
     oracle = NaiveJoins(workload.schema, workload.texts)
     filtering = filters_of(oracle, "j0", random.Random(seed))

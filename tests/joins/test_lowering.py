@@ -15,6 +15,7 @@ from tamis.language.joins import bind_joins, parse_join
 from tamis.matching.naive import event_values, holds
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
+from tests.generated import cases
 from tests.language.joins.test_parsing import FROM, SCHEMA
 
 
@@ -43,7 +44,7 @@ def selected(
 
 
 @given(join_workloads(max_subscriptions=3, max_events=12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 def test_intervals_and_residuals_select_what_the_text_says(workload: GeneratedJoins) -> None:
     schema, coding = workload.schema, Coding(workload.schema)
     oracle = NaiveJoins(schema, workload.texts)

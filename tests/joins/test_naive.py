@@ -10,10 +10,11 @@ from tamis.joins.naive import NaiveJoins
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
 from tamis.testing.join_reference import duckdb_content
+from tests.generated import cases
 
 
 @given(join_workloads(max_subscriptions=2, max_events=15))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(25), deadline=None)
 def test_the_oracle_agrees_with_a_database_after_every_event(workload: GeneratedJoins) -> None:
     oracle = NaiveJoins(workload.schema, workload.texts)
     for event in workload.events:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tamis.joins.ranges import Shape
 from tamis.joins.schemes.messages import Form, Messages, Operation, accepts
 from tamis.joins.schemes.scheme import SCHEMES, Scheme
+from tests.generated import cases
 from tests.joins.histories import History, Signatures, drawn_ranges
 from tests.joins.reference import Client, World, deliver
 
@@ -106,7 +107,7 @@ class Play:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", SCHEMES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 @given(seed=st.integers(0, 1 << 32), domain=st.sampled_from([4, 12, 60]), keys=st.sampled_from([1, 3]))
 def test_clients_hold_what_they_should_after_every_batch(
     name: str, shape: str, seed: int, domain: int, keys: int
@@ -123,7 +124,7 @@ def test_clients_hold_what_they_should_after_every_batch(
 
 
 @pytest.mark.parametrize("name", [name for name in SEMIJOINS if name.startswith("ref")])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 @given(seed=st.integers(0, 1 << 32), domain=st.sampled_from([4, 12, 60]))
 def test_descriptions_accept_exactly_the_affected(name: str, seed: int, domain: int) -> None:
     play = Play(name, *BINARY, seed, domain, keys=1)

@@ -13,6 +13,7 @@ from tamis import Schema
 from tamis.dialects import ConversionError, eventbridge
 from tests.dialects.agreement import assert_agree, assert_all_agree
 from tests.dialects.eventbridge import ruler
+from tests.generated import cases
 
 SCHEMA = Schema.from_dict(
     {
@@ -154,7 +155,7 @@ def patterns(draw: st.DrawFn, names: tuple[str, ...] = tuple(TESTS), depth: int 
     return pattern
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(patterns(), st.lists(events(), min_size=5, max_size=12))
 def test_a_converted_pattern_matches_what_event_ruler_matches(
     pattern: dict[str, Any], some: list[dict[str, Any]]
@@ -168,7 +169,7 @@ def test_a_converted_pattern_matches_what_event_ruler_matches(
 
 
 @pytest.mark.parametrize("name", sorted(TESTS))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(data=st.data())
 def test_one_test_on_one_field_matches_what_event_ruler_matches(data: st.DataObject, name: str) -> None:
     test = data.draw(TESTS[name])

@@ -13,6 +13,7 @@ from tamis.dialects import ConversionError, sigma
 from tamis.language import normalise, parse
 from tests.dialects.agreement import assert_agree
 from tests.dialects.sigma import detection
+from tests.generated import cases
 
 pytest.importorskip("sigma", reason="the Sigma extra is not installed")
 
@@ -103,7 +104,7 @@ def events(draw: st.DrawFn) -> dict[str, Any]:
     return {name: draw(values) for name, values in VALUES.items() if name == "User" or draw(st.booleans())}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(50), deadline=None)
 @given(rules(), st.lists(events(), min_size=6, max_size=14))
 def test_a_converted_rule_matches_what_its_detection_matches(
     rule: tuple[dict[str, Any], detection.Condition], some: list[dict[str, Any]]
@@ -118,7 +119,7 @@ def test_a_converted_rule_matches_what_its_detection_matches(
     assert_agree(filter, SCHEMA, some, lambda event: detection.matches(named, condition, event), (text, named))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(15), deadline=None)
 @given(
     st.lists(st.text(alphabet="aAbB.\\%_", min_size=1, max_size=4), min_size=12, max_size=20),
     st.lists(st.text(alphabet="aAbB.\\%_", min_size=1, max_size=4), min_size=12, max_size=20),
@@ -143,7 +144,7 @@ EXCLUSIONS = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(15), deadline=None)
 @given(
     st.lists(EXCLUSIONS, min_size=5, max_size=7),
     st.lists(st.fixed_dictionaries({"User": st.just("u")}, optional={

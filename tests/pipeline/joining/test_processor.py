@@ -30,6 +30,7 @@ from tamis.pipeline.snapshot import Part, Snapshot
 from tamis.pipeline.workers.reading import Reader
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
+from tests.generated import cases
 
 
 class Value:
@@ -157,7 +158,7 @@ def contents(oracle: NaiveJoins) -> dict[str, Counter[str]]:
     parts=st.integers(1, 3),
     any_join=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(20), deadline=None)
 def test_contents_are_the_oracles_after_every_batch(
     workload: GeneratedJoins, seed: int, parts: int, any_join: bool
 ) -> None:
@@ -170,7 +171,7 @@ def test_contents_are_the_oracles_after_every_batch(
     stream = Stream(workload, cells, rng)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processor_module, "join_texts", lambda part: stream.texts)
-        patch.setattr(processor_module, "_micro_batch", lambda: ("query", stream.batch))
+        patch.setattr(processor_module, "micro_batch", lambda: ("query", stream.batch))
         start, refusals = 0, 0
         kept = {table for placement in cells.placements for table in placement.tables}
         while start < len(workload.events):
@@ -203,7 +204,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @given(seed=st.integers(0, 1 << 16), parts=st.integers(1, 3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 def test_events_that_come_out_of_order_are_applied_by_their_time(seed: int, parts: int) -> None:
     rng = random.Random(seed)
     times = sorted(rng.sample(range(1000), 60))
@@ -236,7 +237,7 @@ def test_events_that_come_out_of_order_are_applied_by_their_time(seed: int, part
     waiting: list[dict[str, Any]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processor_module, "join_texts", lambda part: stream.texts)
-        patch.setattr(processor_module, "_micro_batch", lambda: ("query", stream.batch))
+        patch.setattr(processor_module, "micro_batch", lambda: ("query", stream.batch))
         while start < len(coming):
             stop = start + rng.randrange(1, 15)
             batch, start = coming[start:stop], stop

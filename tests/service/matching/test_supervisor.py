@@ -200,7 +200,7 @@ def test_a_process_that_does_not_stop_is_killed_with_all_it_started(tmp_path: Pa
 @pytest.mark.parametrize("hung", ["os.kill(os.getpid(), 19)", "time.sleep(1000)"])
 def test_a_process_that_stands_still_is_killed_and_started_again(tmp_path: Path, hung: str) -> None:
     async def run() -> None:
-        supervising = supervised(tmp_path, GRANDCHILD + f"say(state='running'); {hung}", silence=0.3)
+        supervising = supervised(tmp_path, GRANDCHILD + f"say(state='running'); {hung}", grace=0.2, silence=0.3)
         await supervising.start()
         await until(lambda: supervising.status().restarts == 1)
         status = supervising.status()
