@@ -63,7 +63,7 @@ def draw(measured: Sequence[Point], cores: int, picture: Path) -> None:
         matching, sizes, [first.matching * point.matches / first.matches for point in measured], "as the matches grow"
     )
     _line(matching, sizes, [point.matching for point in measured], "µs an event, one thread")
-    for point in measured[::2]:
+    for point in measured[2::2]:
         matching.annotate(
             f"{point.matches:,.0f} matches", (point.size, point.matching), textcoords="offset points", xytext=(4, -11),
             fontsize=7, color=_TEXT,
@@ -73,6 +73,8 @@ def draw(measured: Sequence[Point], cores: int, picture: Path) -> None:
     _beside(memory, sizes, [point.peak for point in measured], "of the process, at most so far, texts included")
     _line(memory, sizes, [point.on_disk for point in measured], "GB of the index, ids included")
     _line(adding, sizes, [point.adding for point in measured], "ms to add one subscription")
+    adding.set_yscale("linear")  # it hardly grows: from nothing up, so that its swings do not look large
+    adding.set_ylim(0, 2 * max(point.adding for point in measured))
     for axes in (memory, adding):
         axes.set_xlabel("subscriptions")
         axes.set_xticks(sizes, [_short(size) for size in sizes])

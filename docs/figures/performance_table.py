@@ -39,6 +39,14 @@ SHOWN = {
     "batches": "{} micro-batches",
     "evaluations_an_event": "{:,.0f} evaluations an event",
     "first_event_after_ms": "the next event {:.1f} ms longer",
+    "in_process_events_per_second": "in process {:,.0f} events/s",
+    "fixed_s": "fixed {:.2f} s",
+    "look_us": "look {:.2f} µs",
+    "write_us": "write {:.2f} µs",
+    "gather_us": "gather {:.2f} µs",
+    "measured_s": "{:.1f} s",
+    "foretold_s": "foretold {:.1f} s",
+    "times_one_worker": "{:.2f} times as fast as one worker",
 }
 
 
