@@ -2,9 +2,9 @@
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Four processes on two cores: tests that wait for Spark, a disk or a browser leave a core free. See tests/conftest.py for
+# Three processes on two cores: tests that wait for Spark, a disk or a browser leave a core free. See tests/conftest.py for
 # what stays together and what comes first.
-APART := --numprocesses 4 --dist loadgroup --no-loadscope-reorder
+APART := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 # Tests start hundreds of processes. Where the environment says that no bytecode is kept, each would compile every module.
 export PYTHONDONTWRITEBYTECODE :=
 

@@ -19,14 +19,15 @@ SECONDS = 20.0
 
 # A stand-in for the pipeline process: watches, starts a child (as it would Java), tells its number, and goes on.
 WATCHING = """
-import subprocess, sys, threading
+import contextlib, subprocess, sys, threading
 from tamis.service.matching.lifeline import watch
 stopped = threading.Event()
 watch(0, stopped.set, float(sys.argv[1]))
 child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(1000)"], stdin=subprocess.PIPE)
 print(child.pid, flush=True)
 stopped.wait()
-print("stopped", flush=True)
+with contextlib.suppress(BrokenPipeError):  # a parent that was killed does not listen
+    print("stopped", flush=True)
 if sys.argv[2] == "go":
     child.kill()
 else:
