@@ -24,7 +24,7 @@ def test_every_matcher_meets_every_problem_and_what_cannot_be_run_stops_nothing(
     def fail() -> Workload:
         raise TamisError("no such file")
 
-    cells = list(compare([Problem("broken", fail), SMALL], ["nobody", "scan"], QUICK))
+    cells = list(compare([Problem("broken", fail), SMALL], ["nobody", "scan"], Terms(budget_seconds=60.0)))
     assert [(cell.workload, cell.subscriptions, cell.matcher) for cell in cells] == [
         ("broken", 0, "nobody"),
         ("broken", 0, "scan"),

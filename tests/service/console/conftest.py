@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.service.console.fake_api import create_fake
 from tests.service.console.fake_state import ADMINISTRATOR, State
@@ -29,6 +29,7 @@ _OPTIONS = [
     "--disable-sync",
 ]
 _PATIENCE = 15_000  # milliseconds that a page may take for what a test waits for
+expect.set_options(timeout=_PATIENCE)
 
 
 @dataclass

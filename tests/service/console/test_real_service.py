@@ -99,6 +99,7 @@ def subscription(site: Site, id: str) -> None:
     site.go("#/subscriptions")
     page.locator("tbody").get_by_role("link", name="Cheap").click()
     expect(page.get_by_role("img", name="Matches over time")).to_have_count(0)  # what was recorded is of another year
+    expect(page.locator(".live .badge")).to_have_text("live")
     site.match(id, 7.0)
     expect(page.locator(".live .match").first).to_contain_text("desk for 7")
     page.get_by_text("Stored ones, the newest first").click()

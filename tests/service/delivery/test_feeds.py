@@ -53,7 +53,7 @@ def test_a_reader_of_many_who_comes_while_a_batch_is_read_hears_of_it() -> None:
         store.pairs.append((1, 1))
         advancing = asyncio.create_task(fanout.advance())
         await fanout.steps(2, first)  # The head: and now the batch is asked for, without asking for owners.
-        taking = asyncio.create_task(fanout.open("a", None).take())
+        taking = asyncio.create_task(WideFeed(fanout, "a", Cursor(fanout.done)).take())
         await fanout.steps(2, last)  # There is nothing yet.
         assert not taking.done()
         await fanout.steps(4, first)
@@ -75,9 +75,9 @@ def test_many_notifications_of_one_event_can_be_read_on_from_the_middle() -> Non
         store.pairs = [(1, 1), (1, 2), (1, 3), (2, 1)]
         fanout = Prompt(store)
         await fanout.start()
-        first = (await fanout.open(None, BEGINNING).take())[0]
+        first = (await WideFeed(fanout, None, BEGINNING).take())[0]
         assert first.wide == b'{"cursor":"1-1"}'
-        rest = await fanout.open(None, Cursor.parse(first.wide_cursor)).take()
+        rest = await WideFeed(fanout, None, Cursor.parse(first.wide_cursor)).take()
         assert [one.key for one in rest] == [(1, 2), (1, 3), (2, 1)]
 
     run(middle())
@@ -103,7 +103,10 @@ def test_a_subscription_that_ends_ends_its_readers(standing: str) -> None:
 def test_a_service_that_stops_ends_its_readers() -> None:
     async def stops() -> None:
         fanout = Prompt(StoreOfPairs())
-        feeds: list[LiveFeed | WideFeed] = [LiveFeed(fanout, 1, BEGINNING, QUEUE), fanout.open("a", None)]
+        feeds: list[LiveFeed | WideFeed] = [
+            LiveFeed(fanout, 1, BEGINNING, QUEUE),
+            WideFeed(fanout, "a", Cursor(fanout.done)),
+        ]
         for feed in feeds:
             taking = asyncio.create_task(feed.take())
             await asyncio.sleep(0)

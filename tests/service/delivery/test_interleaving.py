@@ -29,7 +29,7 @@ class Reader:
         self.feed: LiveFeed | WideFeed = (
             LiveFeed(self.fanout, self.number, Cursor.parse(str(self.cursor)), QUEUE)
             if self.number is not None
-            else self.fanout.open(self.owner, Cursor.parse(str(self.cursor)))
+            else WideFeed(self.fanout, self.owner, Cursor.parse(str(self.cursor)))
         )
         self.taking: asyncio.Task[list[Notification]] | None = None
 

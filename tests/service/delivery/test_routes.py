@@ -294,6 +294,22 @@ def test_webhooks_and_readers_of_one_subscription_do_not_disturb_each_other(stor
     run(both())
 
 
+def test_what_comes_between_asking_for_a_stream_and_its_first_byte_is_in_it(store: Store) -> None:
+    async def between() -> None:
+        found = subscribed(store)
+        async with Running(store) as running:
+            one = running.delivery.listen(found.number, "latest")
+            many = running.delivery.listen_to_all(None, None)
+            positions = running.record(1, [(event, [found.number]) for event in cheap(2)])
+            async with running.delivery.listen_to_all(None, "0") as before:
+                assert [come.position for come in await before.take()] == positions
+            async with one as feed, many as wide:
+                assert [come.position for come in await feed.take()] == positions
+                assert [come.position for come in await wide.take()] == positions
+
+    run(between())
+
+
 def test_the_routes_are_described() -> None:
     app = FastAPI()
     app.include_router(router)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -40,6 +40,7 @@ _LATEST: Final = "latest"
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+F = TypeVar("F", LiveFeed, WideFeed)
 
 
 class TooManyListeners(TamisError):  # noqa: N818 - reads as what happened
@@ -130,27 +131,31 @@ class Delivery:
         """Something new was recorded, up to position `head`."""
         self._fanout.wake(head)
 
-    @asynccontextmanager
-    async def listen(self, number: int, cursor: str | None) -> AsyncIterator[LiveFeed]:
-        """A feed of one subscription; without a cursor from its beginning, from `latest` with what is new."""
-        feed = LiveFeed(self._fanout, number, self._place(number, cursor), self._settings.delivery.queue)
-        async with self._listening(feed):
-            yield feed
+    def listen(self, number: int, cursor: str | None) -> AbstractAsyncContextManager[LiveFeed]:
+        """A feed of one subscription; without a cursor from its beginning, from `latest` with what is new.
+
+        It begins where things stand when this is called, so that nothing is missed until it is entered.
+        """
+        return self._listening(
+            LiveFeed(self._fanout, number, self._place(number, cursor), self._settings.delivery.queue)
+        )
+
+    def listen_to_all(self, owner: str | None, cursor: str | None) -> AbstractAsyncContextManager[WideFeed]:
+        """The same of all of an owner's subscriptions, or everybody's; without a cursor, of what is new."""
+        return self._listening(WideFeed(self._fanout, owner, self._cursor(cursor) or self.here))
+
+    @property
+    def here(self) -> Cursor:
+        """Where a reader stands who has seen everything up to now."""
+        return Cursor(self._fanout.done)
 
     @asynccontextmanager
-    async def listen_to_all(self, owner: str | None, cursor: str | None) -> AsyncIterator[WideFeed]:
-        """A feed of all of an owner's subscriptions, or everybody's; without a cursor, of what is new."""
-        feed = self._fanout.open(owner, self._cursor(cursor))
-        async with self._listening(feed):
-            yield feed
-
-    @asynccontextmanager
-    async def _listening(self, feed: LiveFeed | WideFeed) -> AsyncIterator[None]:
+    async def _listening(self, feed: F) -> AsyncIterator[F]:
         try:
             if len(self._feeds) >= self._settings.limits.listeners:
                 raise TooManyListeners(f"there are {len(self._feeds)} readers already; try again later, or poll")
             self._feeds.add(feed)
-            yield
+            yield feed
         finally:
             self._feeds.discard(feed)
             feed.close()
@@ -270,7 +275,7 @@ class Delivery:
         """Where a reader of one subscription stands; its cursor may be from a reader of many."""
         if text is None:
             return BEGINNING
-        cursor = self._cursor(text) or Cursor(self._fanout.done)
+        cursor = self._cursor(text) or self.here
         return Cursor(cursor.position if number <= cursor.number else cursor.position - 1)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

@@ -102,11 +102,8 @@ class Fanout:
             for feed in (*self._live.get(number, ()), *held):
                 feed.interrupt()
 
-    def open(self, owner: str | None, cursor: Cursor | None) -> WideFeed:
-        """A feed of all of an owner's subscriptions, or of everybody's, from now on if there is no cursor."""
-        feed = WideFeed(self, owner, Cursor(self.done) if cursor is None else cursor)
-        self._wide.setdefault(owner, set()).add(feed)
-        return feed
+    def admit(self, feed: WideFeed) -> None:
+        self._wide.setdefault(feed.owner, set()).add(feed)
 
     def join(self, feed: LiveFeed) -> int:
         self._live.setdefault(feed.number, set()).add(feed)

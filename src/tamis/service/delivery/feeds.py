@@ -44,6 +44,7 @@ class Source(Protocol):
     def join(self, feed: LiveFeed) -> int: ...
     def leave(self, feed: LiveFeed) -> None: ...
     def hold(self, feed: LiveFeed) -> None: ...
+    def admit(self, feed: WideFeed) -> None: ...
     def forget(self, feed: LiveFeed | WideFeed) -> None: ...
     async def page(self, number: int, after: int, upto: int, limit: int) -> Page: ...
     async def wide_page(self, owner: str | None, cursor: Cursor, upto: int, limit: int) -> WidePage: ...
@@ -172,8 +173,8 @@ class LiveFeed:
 class WideFeed:
     """The notifications of all subscriptions of an owner (None: of everybody), in the order of events.
 
-    It is nudged when there is something for it, and reads the store at the pace of its reader. Subscriptions that are
-    not active when their turn comes are passed over.
+    Once it is read from, it is nudged when there is something for it, and reads the store at the pace of its reader.
+    Subscriptions that are not active when their turn comes are passed over.
     """
 
     wide = True
@@ -195,6 +196,7 @@ class WideFeed:
 
     async def take(self) -> list[Notification]:
         """What comes next, one or more; waits for it. `FeedEnded` if the service stops."""
+        self._source.admit(self)
         while True:
             self._nudged.clear()
             if self._stopped:

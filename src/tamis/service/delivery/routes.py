@@ -135,8 +135,11 @@ async def socket_all(
 ) -> None:
     """All of the key's subscriptions over a WebSocket."""
     owner, place, delivery = _whose(caller, mine), _checked(cursor), service.delivery
+    here = str(delivery.here)  # before the other side knows that it is listened to
     try:
-        await serve_socket(socket, place, lambda after: delivery.listen_to_all(owner, after), delivery.count_handed_out)
+        await serve_socket(
+            socket, place, lambda after: delivery.listen_to_all(owner, after or here), delivery.count_handed_out
+        )
     except TooManyListeners as error:
         await refuse_socket(socket, str(error))
 
