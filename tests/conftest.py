@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # The first example may compile a kernel, so no example has a deadline.
 settings.register_profile(
     "default",
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -16,6 +16,7 @@ from tamis.analysis.findings import SCHEMA as COLUMNS
 from tamis.errors import TamisError
 from tamis.testing import Generated, reference_matches, workloads
 from tamis.workloads import named
+from tests.generated import cases
 
 SCHEMA = tamis.Schema.from_dict(
     {
@@ -142,7 +143,7 @@ def test_the_dearest_come_with_a_reason() -> None:
 
 
 @given(workloads(max_subscriptions=10, max_events=8))
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_no_event_contradicts_a_finding(generated: Generated) -> None:
     analysis = tamis.analyze(generated.subscriptions, generated.schema, events=generated.events)
     told = reference_matches(generated.subscriptions, generated.schema, generated.events)

@@ -11,11 +11,12 @@ from tamis.analysis.wording import Wording
 from tamis.language import normalise, parse
 from tamis.routing.covering import Relation, relate
 from tamis.routing.covering.facts.facts import facts_of
+from tests.generated import cases
 from tests.routing.covering.small_worlds import SCHEMA, comparisons_of_two, conditions
 
 
 @given(st.one_of(conditions(patterns=True), comparisons_of_two()))
-@settings(max_examples=100)
+@settings(max_examples=cases(100))
 def test_the_facts_of_a_condition_together_say_what_it_says(text: str) -> None:
     level = one_level([tamis.compile({"it": text}, SCHEMA)])
     facts, distinct = facts_of(level.conjuncts, level.encoder, SCHEMA)

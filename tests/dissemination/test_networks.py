@@ -12,10 +12,11 @@ from tamis.dissemination.regions import Regions
 from tamis.dissemination.trees import ROOT
 from tamis.dissemination.zones import ZoneNetwork
 from tests.dissemination.spaces import NETWORKS, delivered, drawn_parents, drawn_points, drawn_regions, network_of
+from tests.generated import cases
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=cases(50), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 40), ranges=st.integers(1, 2), nodes=st.integers(1, 25))
 def test_messages_come_to_whom_they_are_for(kind: str, seed: int, count: int, ranges: int, nodes: int) -> None:
     rng = np.random.default_rng(seed)
@@ -33,7 +34,7 @@ def test_messages_come_to_whom_they_are_for(kind: str, seed: int, count: int, ra
         assert (tree.parent[1:] >= 0).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=cases(50), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 40), ranges=st.integers(1, 2), nodes=st.integers(1, 25))
 def test_zones_hand_messages_to_neighbours_only(seed: int, count: int, ranges: int, nodes: int) -> None:
     rng = np.random.default_rng(seed)
@@ -49,7 +50,7 @@ def test_zones_hand_messages_to_neighbours_only(seed: int, count: int, ranges: i
             assert overlap.sum() == 2 * ranges - 1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=cases(50), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 60), nodes=st.integers(1, 30))
 def test_zones_are_a_partition_of_the_space(seed: int, count: int, nodes: int) -> None:
     rng = np.random.default_rng(seed)
@@ -81,7 +82,7 @@ def test_a_region_of_ranges_that_hold_a_value_is_left_by_no_message() -> None:
         assert sorted(tree.node.tolist()) == np.flatnonzero(touched).tolist()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=cases(50), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 40), nodes=st.integers(1, 25))
 def test_exact_links_carry_nothing_that_nobody_behind_them_wants(seed: int, count: int, nodes: int) -> None:
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tamis.joins.kernels import BLOCK, LAST_ITEM, LEAST_ITEM, PLACES, find, following, is_entry, preceding
 from tamis.joins.ordered import OrderedIndex, entries_of
 from tamis.joins.ranges import Records
+from tests.generated import cases
 
 Entry = tuple[int, float, int]
 
@@ -33,7 +34,7 @@ def drawn(rng: np.random.Generator, count: int, keys: int) -> list[Entry]:
     return [(int(rng.integers(keys)), float(rng.integers(12)), item) for item in range(count)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(seed=st.integers(0, 1 << 32), keys=st.sampled_from([1, 3, 200]), built=st.sampled_from([0, 1, 700]))
 def test_what_comes_and_goes_stays_in_order(seed: int, keys: int, built: int) -> None:
     rng = np.random.default_rng(seed)
@@ -54,7 +55,7 @@ def test_what_comes_and_goes_stays_in_order(seed: int, keys: int, built: int) ->
         assert len(index) == len(expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(30), deadline=None)
 @given(seed=st.integers(0, 1 << 32), count=st.sampled_from([0, 1, 90, 1000]))
 def test_finding_is_bisection(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tamis.language import Filter, bind, normalise, parse, print_filter
 from tamis.language.predicates import Between, Like, Literal, Not, OneOf, Order, RLike, Slot
 from tamis.language.shapes import Block, Bound
+from tests.generated import cases
 from tests.language.evaluation import filter_holds, tree_holds
 from tests.language.generation import EVENTS, SCHEMA, comparisons, narrow_texts, texts
 
@@ -63,7 +64,7 @@ def test_texts_bound_together_are_bound_as_each_by_itself(many: list[str]) -> No
 
 
 @given(st.lists(st.lists(comparisons() | texts(), min_size=1, max_size=4), min_size=90, max_size=120))
-@settings(max_examples=15)
+@settings(max_examples=cases(15))
 def test_texts_of_many_rare_shapes_mean_what_their_trees_mean(many: list[list[str]]) -> None:
     written = [" AND ".join(terms) for terms in many]
     bound = bind(pa.array(written), SCHEMA)

@@ -15,6 +15,7 @@ from tamis.language import bind
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.terms import terms_of
 from tamis.testing import Generated, conjunctions, events, reference_matches, schemas
+from tests.generated import cases
 from tests.language.auction import SCHEMA
 
 # Enough shapes that no other text has, so that those beside them are looked at term by term.
@@ -142,7 +143,7 @@ def conjunctive_workloads(draw: st.DrawFn) -> Generated:
     return Generated(schema, texts, draw(st.lists(events(schema), min_size=2, max_size=5)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 @given(conjunctive_workloads())
 def test_conjunctions_bound_by_terms_match_what_they_match_whole(workload: Generated) -> None:
     index = tamis.compile(workload.subscriptions, workload.schema)

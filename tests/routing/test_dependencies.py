@@ -10,13 +10,14 @@ from tamis.language import Filter
 from tamis.routing.diagrams.dependencies import Dependencies
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
+from tests.generated import cases
 from tests.routing.covering.small_worlds import SCHEMA, conditions, normal
 
 _ONE = conditions(["i", "s", "e"]).map(normal).filter(lambda filter: len(filter.conjuncts) == 1)
 
 
 @given(st.lists(st.tuples(_ONE, st.booleans()), max_size=25))
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_what_follows_is_found_by_the_fewest_edges(steps: list[tuple[Filter, bool]]) -> None:
     index = PredicateIndex(SCHEMA)
     dependencies = Dependencies(index)

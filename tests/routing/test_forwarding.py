@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tamis.language import Filter
 from tamis.routing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding, Telling
 from tamis.routing.merging import MergePolicy, MergingTable
+from tests.generated import cases
 from tests.routing.covering.small_worlds import SCHEMA, conditions, conjunctions, normal, really_covers
 
 EVERY: dict[str, Callable[[], Forwarding]] = {
@@ -24,7 +25,7 @@ _FILTERS = conjunctions(conditions(["i", "s"]), 2).map(normal)
 
 @every_forwarding
 @given(steps=st.lists(st.tuples(_FILTERS, st.booleans()), max_size=20))
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_told_changes_add_up_and_no_event_is_missed(
     make: Callable[[], Forwarding], steps: list[tuple[Filter, bool]]
 ) -> None:

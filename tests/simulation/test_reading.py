@@ -12,6 +12,7 @@ from tamis.joins.schemes.messages import accepts
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.simulation.reading import PayloadNumbers, post_of, regions_of
 from tamis.simulation.spaces import Spaces
+from tests.generated import cases
 from tests.joins.histories import History, drawn_ranges
 from tests.joins.reference import World
 from tests.joins.test_schemes import BINARY, CHAIN, TRIANGLE
@@ -20,7 +21,7 @@ SHAPES = {"binary": BINARY, "chain": CHAIN, "triangle": TRIANGLE}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=cases(20), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), shape=st.sampled_from(sorted(SHAPES)))
 def test_regions_hold_whom_filters_accept(scheme: str, seed: int, shape: str) -> None:
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from tamis.simulation.reading import post_of
 from tamis.simulation.simulation import NETWORKS, Simulation, Star
 from tamis.simulation.spaces import Spaces
 from tamis.workloads.select_joins import select_joins
+from tests.generated import cases
 from tests.joins.histories import History, drawn_ranges
 from tests.joins.reference import World
 from tests.joins.test_schemes import BINARY, CHAIN
@@ -30,7 +31,7 @@ def small_overlay(rng: np.random.Generator, nodes: int) -> Overlay:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     shape=st.sampled_from(sorted(SHAPES)),

@@ -15,6 +15,7 @@ from tamis.dialects.cloudevents_filters import CloudEventsFilterError, CloudEven
 from tamis.language import Limits
 from tamis.service.serving_schema import serving_schema
 from tests.dialects.cesql.cases import SOLD
+from tests.generated import cases
 
 SCHEMA = serving_schema(None)
 EVENT = SOLD | {"time": "2024-05-01T10:00:00Z"}
@@ -246,7 +247,9 @@ filters = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=cases(60), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(st.lists(st.lists(filters, max_size=2), min_size=5, max_size=20), st.lists(contexts, min_size=5, max_size=15))
 def test_the_tamis_filter_holds_wherever_the_filters_do_and_nowhere_else_if_it_is_exact(
     lists: list[list[dict[str, Any]]], events: list[dict[str, Any]]

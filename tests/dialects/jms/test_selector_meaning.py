@@ -12,6 +12,7 @@ from tamis import Schema
 from tamis.dialects import jms
 from tests.dialects.agreement import assert_agree, assert_all_agree
 from tests.dialects.jms import selector
+from tests.generated import cases
 
 KINDS = {"JMSType": "string", "colour": "string", "grade": "grade", "age": "integer", "stock": "integer",
          "price": "float", "reserve": "float", "sold": "boolean", "fresh": "boolean"}  # fmt: skip
@@ -103,14 +104,14 @@ def messages(draw: st.DrawFn) -> dict[str, Any]:
     return {name: draw(VALUES[kind]) for name, kind in KINDS.items() if draw(st.booleans())}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=cases(120), deadline=None)
 @given(TREES, st.lists(messages(), min_size=5, max_size=12))
 def test_a_converted_selector_selects_what_jms_selects(tree: Any, some: list[dict[str, Any]]) -> None:
     text = selector.text(tree)
     assert_agree(jms.convert(text, SCHEMA), SCHEMA, some, lambda message: selector.selects(tree, message), text)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=cases(120), deadline=None)
 @given(
     arithmetic(),
     st.sampled_from(ORDER),

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from tamis.dissemination.payloads.kernels import NOWHERE, acknowledged, admitted, arrived, found, has_gone, used
 from tamis.dissemination.payloads.store import store_of
+from tests.generated import cases
 
 KEYS = st.integers(0, 12).map(lambda n: n * 2**58 - 5)  # they fall on few places of the hash table
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(st.integers(0, 5), st.lists(st.tuples(st.integers(0, 1), KEYS), max_size=60))
 def test_keys_come_and_go_as_in_an_ordered_dictionary(capacity: int, keys: list[tuple[int, int]]) -> None:
     recent = store_of(2, 1, capacity, capacity).repository

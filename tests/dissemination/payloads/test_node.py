@@ -19,13 +19,14 @@ from tamis.dissemination.payloads import (
     payload_id,
 )
 from tests.dissemination.payloads.wires import Wires
+from tests.generated import cases
 
 
 def parcel(body: str, *contents: str) -> Parcel:
     return Parcel(body.encode(), tuple(Carried.of(content.encode(), "0") for content in contents), "0")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     nodes=st.integers(2, 8),

@@ -19,6 +19,7 @@ from tamis.joins.multiway import (
 )
 from tamis.joins.multiway.sampled import Sample
 from tamis.joins.ranges import Ranges, Shape
+from tests.generated import cases
 
 STAR = Shape((1, 1, 1, 1), ((0, 1), (1, 2), (1, 3)), signatures=((0,), (0, 1), (0, 1, 2), (1, 2)))
 CYCLE = Shape((1, 1, 1), ((0, 1), (1, 2), (0, 2)), signatures=((0, 1, 2), (0, 2), (1,)))
@@ -35,7 +36,7 @@ def all_choices(shape: Shape) -> list[list[tuple[int, int, list[int]]]]:
 
 
 @pytest.mark.parametrize("shape", [STAR, CYCLE])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(data=st.data())
 def test_no_other_decomposition_costs_less(shape: Shape, data: st.DataObject) -> None:
     costs = np.array(data.draw(st.lists(st.floats(0, 10), min_size=shape.groups, max_size=shape.groups)))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tamis.joins.schemes.messages import Form, accepts
 from tamis.joins.stabbing.kernels import JOURNAL
+from tests.generated import cases
 from tests.joins.histories import drawn_ranges
 from tests.joins.test_schemes import BINARY, Play
 
@@ -31,7 +32,7 @@ def described_rightly(play: Play) -> int:
     return points
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=cases(15), deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_gaps_hear_of_single_subscriptions_that_come_and_go(seed: int) -> None:
     play = Play("ref-sj-clu+", *BINARY, seed, domain=60, keys=1)

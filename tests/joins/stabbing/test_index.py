@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tamis.joins.ranges import Floats, Integers
 from tamis.joins.stabbing import StabbingIndex
 from tamis.joins.stabbing.kernels import FOUND, between, maybe_between, reaching
+from tests.generated import cases
 
 NAN = float("nan")
 
@@ -74,7 +75,7 @@ def check(index: StabbingIndex, members: Members, rng: np.random.Generator) -> N
         assert (found["low"][:count] == members.low[found["number"][:count], 0]).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(30), deadline=None)
 @given(seed=st.integers(0, 1 << 32), first=st.sampled_from([0, 40, 300]))
 def test_members_that_come_and_go_are_found_as_if_looked_for_one_by_one(seed: int, first: int) -> None:
     rng = np.random.default_rng(seed)
@@ -88,7 +89,7 @@ def test_members_that_come_and_go_are_found_as_if_looked_for_one_by_one(seed: in
         check(index, members, rng)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(30), deadline=None)
 @given(seed=st.integers(0, 1 << 32), count=st.integers(1, 80))
 def test_anchors_stab_their_members_and_there_are_no_more_than_needed(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from tamis.language.filling import fill_conjunct, literals_of
 from tamis.language.joins import BoundJoins, Join, are_joins, bind_joins, parse_join
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_schemas, join_workloads, joins
+from tests.generated import cases
 from tests.language.joins.test_parsing import FROM, SCHEMA
 
 
@@ -60,7 +61,7 @@ def test_a_literal_that_does_not_fit_its_shape_is_parsed_by_itself() -> None:
 
 
 @given(st.data(), join_schemas())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 def test_binding_agrees_with_parsing(data: st.DataObject, schema: Schema) -> None:
     texts = [data.draw(joins(schema)).text for _ in range(data.draw(st.integers(1, 4)))]
     texts += [text.replace("1", "2") for text in texts] * 9

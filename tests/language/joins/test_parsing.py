@@ -11,6 +11,7 @@ from tamis.language import Limits
 from tamis.language.joins import Edge, Signature, parse_join, print_join
 from tamis.schema import Schema
 from tamis.testing import join_schemas, joins
+from tests.generated import cases
 
 SCHEMA = Schema.from_yaml("""
 attributes: {Symbol: string, Market: string, PER: float, Rating: float, Analyst: string, day: integer, open: boolean,
@@ -191,7 +192,7 @@ def test_joins_are_limited() -> None:
 
 
 @given(st.data(), join_schemas())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 def test_the_canonical_text_parses_back(data: st.DataObject, schema: Schema) -> None:
     join = parse_join(data.draw(joins(schema)).text, schema)
     printed = print_join(join, schema)

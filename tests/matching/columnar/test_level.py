@@ -18,6 +18,7 @@ from tamis.matching.columnar.probing.kernels import PROBES, match_events
 from tamis.matching.levels import level as module
 from tamis.schema import Schema
 from tamis.testing import Generated, crowds, reference_matches
+from tests.generated import cases
 from tests.matching.columnar.buckets.test_pool import MIXED
 from tests.matching.columnar.subject import SCHEMA, found, level_of, matches_of
 
@@ -32,7 +33,7 @@ EVENTS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 @given(workload=crowds())
 def test_lanes_are_picked_one_by_one_as_they_are_compressed(workload: Generated) -> None:
     level = level_of(workload.subscriptions, workload.schema)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from tamis.matching.columnar.encoding.columns import Kind
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.testing import Generated, crowds, reference_matches, workloads
+from tests.generated import cases
 from tests.matching.columnar.lowering.test_lower import EVENTS, TEXTS
 from tests.matching.columnar.subject import SCHEMA, answers, matcher_of, subscriptions_of
 
@@ -51,13 +52,13 @@ def _folded(workload: Generated) -> None:
     assert answers(matcher, workload.events, workload.schema) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 @given(workload=workloads())
 def test_two_levels_made_one_answer_as_the_oracle_does(workload: Generated) -> None:
     _folded(workload)
 
 
-@settings(max_examples=15)
+@settings(max_examples=cases(15))
 @given(workload=crowds())
 def test_two_crowds_made_one_answer_as_the_oracle_does(workload: Generated) -> None:
     _folded(workload)

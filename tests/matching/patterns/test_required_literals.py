@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from tamis.matching.patterns import required_literals as module
 from tamis.matching.patterns.required_literals import like_program_of, required_literals
+from tests.generated import cases
 from tests.matching.patterns.reference import regexes, searched_values
 
 
@@ -59,7 +60,7 @@ def test_patterns_that_ignore_case_require_lower_case_literals(pattern: str, lit
     assert required.lowered
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 @given(regexes, searched_values)
 def test_a_value_that_matches_has_one_of_the_literals(pattern: str, value: str) -> None:
     required = required_literals(pattern)

@@ -21,6 +21,7 @@ from tamis.schema import Schema
 from tamis.testing import Generated, reference_matches, workloads
 from tamis.workloads import named
 from tamis.workloads.gryphon import gryphon
+from tests.generated import cases
 from tests.matching.tree.subject import EVERY_WAY, answers, bound, grown, matches, subscriptions_of
 
 SCHEMA = Schema.from_dict(
@@ -118,7 +119,7 @@ def test_numbers_and_nodes_of_those_that_left_are_given_again() -> None:
 
 
 @every_way
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(workload=workloads())
 def test_every_way_agrees_with_the_oracle_after_changes(options: Options, workload: Generated) -> None:
     ids = list(workload.subscriptions)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import OperatorError
+from tests.generated import cases
 
 pytest.importorskip("owlrl", reason="the extra `reasoning` is not installed")
 
@@ -161,7 +162,7 @@ def test_a_short_name_that_two_things_share_is_neither(tmp_path: Path) -> None:
         operators.is_a("urn:a#Cat", "Cat")
 
 
-@settings(max_examples=15)
+@settings(max_examples=cases(15))
 @given(edges)
 def test_kinds_are_what_can_be_reached(above: set[tuple[int, int]]) -> None:
     stated = "".join(f":C{one} rdfs:subClassOf :C{other} .\n:i{one} a :C{one} .\n" for one, other in above)
@@ -172,7 +173,7 @@ def test_kinds_are_what_can_be_reached(above: set[tuple[int, int]]) -> None:
         assert set(knowledge.kinds(f"C{one}")) == reached
 
 
-@settings(max_examples=15)
+@settings(max_examples=cases(15))
 @given(edges)
 def test_a_transitive_relation_leads_where_steps_lead(steps: set[tuple[int, int]]) -> None:
     stated = ":in a owl:TransitiveProperty .\n" + "".join(f":p{one} :in :p{other} .\n" for one, other in steps)

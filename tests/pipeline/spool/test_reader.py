@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tamis.pipeline.spool import RECORDS, SpoolError, SpoolReader, SpoolWriter
 from tamis.pipeline.spool.frames import FrameHeader, parse_header
 from tamis.pipeline.spool.segments import INDEX, segment_path, segments
+from tests.generated import cases
 from tests.pipeline.spool.appended import append, filled, numbered, read_ids
 
 COUNT = 2000
@@ -29,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(st.integers(0, COUNT), st.integers(0, COUNT), st.integers(1, 300))
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_every_range_is_read_exactly_in_batches_no_larger_than_asked(
     folder: Path, one: int, other: int, rows: int
 ) -> None:

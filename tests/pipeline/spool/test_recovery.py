@@ -14,6 +14,7 @@ from tamis.pipeline.spool import SpoolDamaged, SpoolError, SpoolReader, SpoolWri
 from tamis.pipeline.spool.frames import HEADER_SIZE, FrameHeader, parse_header
 from tamis.pipeline.spool.mark import MARK
 from tamis.pipeline.spool.segments import SEGMENT_HEADER, read_segment_header, segment_path
+from tests.generated import cases
 from tests.pipeline.spool.appended import append, filled, numbered, read_ids
 
 
@@ -69,7 +70,7 @@ def test_a_last_frame_cut_anywhere_is_taken_back_and_the_spool_goes_on(killed: P
         assert read_ids(folder) == numbered(0, 10)
 
 
-@settings(max_examples=100)
+@settings(max_examples=cases(100))
 @given(data=st.data())
 def test_a_last_frame_with_any_bytes_wrong_is_taken_back(
     killed: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -12,6 +12,7 @@ from tamis.language import Filter
 from tamis.language.predicates import attributes_of
 from tamis.routing.covering import Relation, UndecidedError, counter_example, covers, relate, witness
 from tamis.routing.covering.refutation import satisfies
+from tests.generated import cases
 from tests.routing.covering.small_worlds import (
     SCHEMA,
     comparisons_of_two,
@@ -62,7 +63,7 @@ def one_conjunct(*filters: Filter) -> bool:
 
 
 @given(narrow())
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_on_conjunctions_of_comparisons_covering_is_exact(texts: tuple[str, str]) -> None:
     a, b = map(normal, texts)
     assume(one_conjunct(a, b))
@@ -71,7 +72,7 @@ def test_on_conjunctions_of_comparisons_covering_is_exact(texts: tuple[str, str]
 
 
 @given(with_two_attributes())
-@settings(max_examples=120)
+@settings(max_examples=cases(120))
 def test_attributes_compared_with_each_other_are_exact_too(texts: tuple[str, str]) -> None:
     a, b = map(normal, texts)
     assume(one_conjunct(a, b))
@@ -98,7 +99,7 @@ def _positives(filter: Filter) -> int:
 
 
 @given(disjunctions(patterns=False))
-@settings(max_examples=120)
+@settings(max_examples=cases(120))
 def test_disjunctions_are_exact_unless_undecided(texts: tuple[str, str]) -> None:
     a, b = map(normal, texts)
     claimed = covers(a, b, SCHEMA)
@@ -114,7 +115,7 @@ def test_disjunctions_are_exact_unless_undecided(texts: tuple[str, str]) -> None
 
 
 @given(disjunctions(patterns=True))
-@settings(max_examples=120)
+@settings(max_examples=cases(120))
 def test_no_cover_is_claimed_that_is_none(texts: tuple[str, str]) -> None:
     a, b = map(normal, texts)
     relation = relate(a, b, SCHEMA)
@@ -131,7 +132,7 @@ def _matches(event: Any, filter: Filter) -> bool:
 
 
 @given(st.one_of(disjunctions(patterns=True), with_two_attributes(), narrow()))
-@settings(max_examples=120)
+@settings(max_examples=cases(120))
 def test_a_counter_example_matches_the_one_and_not_the_other(texts: tuple[str, str]) -> None:
     a, b = map(normal, texts)
     try:
@@ -149,7 +150,7 @@ def test_a_counter_example_matches_the_one_and_not_the_other(texts: tuple[str, s
 
 
 @given(st.one_of(narrow(), with_two_attributes()))
-@settings(max_examples=120)
+@settings(max_examples=cases(120))
 def test_a_conjunct_has_a_witness_unless_nothing_satisfies_it(texts: tuple[str, str]) -> None:
     for text in texts:
         filter = normal(text)

@@ -23,6 +23,7 @@ from tamis.routing.covering.search.kernels import covered_by_any
 from tamis.schema import Schema
 from tamis.testing import Generated, crowds
 from tamis.workloads import named
+from tests.generated import cases
 from tests.routing.covering.small_worlds import SCHEMA, comparisons_of_two, conditions, conjunctions
 
 
@@ -95,7 +96,7 @@ def _is_plain_literal(literal: Literal) -> bool:
 
 
 @given(crowds(max_subscriptions=60, max_events=0))
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 def test_what_is_found_is_true(generated: Generated) -> None:
     found = Found.among(generated.subscriptions, generated.schema)
     for group in found.equal:
@@ -119,7 +120,7 @@ def sets_of_plain_filters(draw: st.DrawFn) -> dict[str, str]:
 
 
 @given(sets_of_plain_filters())
-@settings(max_examples=100)
+@settings(max_examples=cases(100))
 def test_of_plain_filters_no_cover_is_missed(texts: dict[str, str]) -> None:
     found = Found.among(texts, SCHEMA, ask=False)
     filters = {id: _normal(text, SCHEMA) for id, text in texts.items()}
@@ -142,7 +143,7 @@ def test_of_plain_filters_no_cover_is_missed(texts: dict[str, str]) -> None:
         st.one_of(comparisons_of_two([("i", "j"), ("i", "f")]), conditions(["i", "j", "f"])), min_size=2, max_size=20
     )
 )
-@settings(max_examples=100)
+@settings(max_examples=cases(100))
 def test_a_comparison_of_attributes_is_looked_at_more_closely(texts: list[str]) -> None:
     found = Found.among({f"s{k}": text for k, text in enumerate(texts)}, SCHEMA)
     for covered, covering in found.cover.items():

@@ -13,6 +13,7 @@ from tamis.language import Filter, print_filter
 from tamis.matching.statistics import AttributeStatistics, Statistics
 from tamis.routing.forwarding import Change
 from tamis.routing.merging import MergePolicy, MergingTable, Rules
+from tests.generated import cases
 from tests.routing.covering.small_worlds import SCHEMA, VALUES, conditions, conjunctions, normal, really_covers
 
 _NAMES = ["i", "f", "s", "e", "u"]
@@ -96,7 +97,7 @@ class Merging(RuleBasedStateMachine):
 
 
 TestMerging = Merging.TestCase
-TestMerging.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestMerging.settings = settings(max_examples=cases(60), stateful_step_count=20, deadline=None)
 
 
 def merged(*texts: str, imt: float = 0.0, rules: Rules = Rules.TABLE_1, statistics: Statistics = EVEN) -> list[str]:

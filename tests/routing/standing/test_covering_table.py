@@ -18,6 +18,7 @@ from tamis.routing.predicates import PredicateIndex
 from tamis.routing.standing import CoveringTable, Inserted
 from tamis.routing.standing.rows import Rows
 from tamis.routing.standing.table import RootRows
+from tests.generated import cases
 from tests.routing.covering.small_worlds import (
     SCHEMA,
     comparisons_of_two,
@@ -139,13 +140,13 @@ class AnyStanding(_Coming):
 
 
 TestPlainStanding = PlainStanding.TestCase
-TestPlainStanding.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestPlainStanding.settings = settings(max_examples=cases(40), stateful_step_count=20, deadline=None)
 TestAnyStanding = AnyStanding.TestCase
-TestAnyStanding.settings = settings(max_examples=50, stateful_step_count=15, deadline=None)
+TestAnyStanding.settings = settings(max_examples=cases(50), stateful_step_count=15, deadline=None)
 
 
 @given(_PLAIN, _PLAIN)
-@settings(max_examples=200)
+@settings(max_examples=cases(200))
 def test_two_conjunctions_stand_to_each_other_as_the_relation_says(a: Filter, b: Filter) -> None:
     table = CoveringTable(SCHEMA)
     if not table.insert("a", a).root:

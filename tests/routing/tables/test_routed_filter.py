@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from tamis.errors import FilterError
 from tamis.routing.tables import RoutedFilter, read_canonical, read_filter
 from tamis.testing import conjunctions, filters, schemas
+from tests.generated import cases
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(st.data())
 def test_what_was_written_is_read_again_the_same_by_itself_and_among_many(data: st.DataObject) -> None:
     schema = data.draw(schemas())

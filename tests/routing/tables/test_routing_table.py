@@ -13,6 +13,7 @@ from tamis.errors import FilterError
 from tamis.routing.merging import MergePolicy
 from tamis.routing.tables import POLICIES, RoutingTable, intersects, policy, read_filter
 from tests.broker.histories import SCHEMA, filter_text
+from tests.generated import cases
 
 _HOPS = ("link:a", "link:b", "client:c", "client:d")
 _TARGETS = ("link:a", "link:b")
@@ -34,7 +35,7 @@ def _fresh(name: str, rows: dict[str, list[str]], gates: dict[str, list[str]] | 
     return table
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(st.integers(0, 1 << 30), st.sampled_from(["simple", "covering"]), st.booleans())
 def test_a_table_is_what_it_would_be_if_built_afresh(seed: int, name: str, gated: bool) -> None:
     random = Random(seed)
@@ -74,7 +75,7 @@ def test_a_table_is_what_it_would_be_if_built_afresh(seed: int, name: str, gated
         assert table.digest(hop) == fresh.digest(hop)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(25), deadline=None)
 @given(st.integers(0, 1 << 30), st.sampled_from(POLICIES))
 def test_what_is_forwarded_matches_all_that_was_asked_for_and_by_perfect_rules_nothing_else(
     seed: int, name: str

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.service.delivery.feeds import LiveFeed, WideFeed
 from tamis.service.notification import BEGINNING, Cursor, Notification
+from tests.generated import cases
 from tests.service.delivery.made import run
 from tests.service.delivery.stepped import NUMBERS, QUEUE, SUBSCRIPTIONS, Stepped, StoreOfPairs
 
@@ -143,7 +144,7 @@ class Interleaving:
         await asyncio.sleep(0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 @given(chance=st.randoms(use_true_random=True))
 def test_everybody_has_everything_in_order_and_once(chance: random.Random) -> None:
     async def interleave() -> None:

@@ -16,6 +16,7 @@ from tamis.matching.columnar.planning.kernels import FINEST, MOST_COPIES_OF_A_LI
 from tamis.matching.columnar.planning.plan import SCANNED, Costs
 from tamis.matching.statistics import Statistics
 from tamis.testing import Generated, crowds, reference_matches
+from tests.generated import cases
 from tests.matching.columnar.subject import SCHEMA, found, level_of, matches_of
 
 COUNT = 10_000
@@ -147,7 +148,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("eager")
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=cases(25), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(workload=crowds(max_subscriptions=100))
 def test_whatever_they_are_looked_up_by_crowds_are_found(workload: Generated) -> None:
     level = level_of(workload.subscriptions, workload.schema)
