@@ -6,14 +6,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from tamis import pipeline
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import (
@@ -24,18 +20,13 @@ from tamis.cli.options import (
     SubscriptionsArgument,
 )
 from tamis.cli.paths import require_new_folder
-from tamis.cli.refusals import report
-from tamis.cli.schemas import schema_for
-from tamis.cli.spark import spark_session, tasks_shown
-from tamis.cli.spark_events import checked_events, require_files, subscribers_of
-from tamis.cli.tables import write_table
 from tamis.cli.terminal import out, remark
-from tamis.engine import Index
-from tamis.pipeline.backtest import window_width
-from tamis.pipeline.session import require_spark
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from tamis import pipeline
 
 
 def backtest(
@@ -72,6 +63,16 @@ def backtest(
       1  done, but some events or subscriptions were refused
       2  not done
     """
+    from tamis import pipeline
+    from tamis.cli.events import EventFiles
+    from tamis.cli.refusals import report
+    from tamis.cli.schemas import schema_for
+    from tamis.cli.spark import spark_session, tasks_shown
+    from tamis.cli.spark_events import checked_events, require_files, subscribers_of
+    from tamis.cli.tables import write_table
+    from tamis.pipeline.backtest import window_width
+    from tamis.pipeline.session import require_spark
+
     require_spark()
     window_width(window)
     require_new_folder(output)
@@ -100,6 +101,8 @@ def backtest(
 
 def _write(result: pipeline.Backtest, dead: DataFrame, folder: Path, top: int) -> int:
     """All but the totals; tells how many events were dead."""
+    from tamis.cli.tables import write_table
+
     result.counts.write.parquet(str(folder.absolute() / "counts"))
     write_table(result.samples.toArrow(), folder / "samples.jsonl")
     result.plot(folder / "plot.png", top)
@@ -111,6 +114,12 @@ def _write(result: pipeline.Backtest, dead: DataFrame, folder: Path, top: int) -
 
 def _totals(result: pipeline.Backtest, source: pipeline.Subscribed) -> pa.Table:
     """Matches of each subscription, the most frequent first, and at the end those that never matched."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from tamis import pipeline
+    from tamis.engine import Index
+
     totals = result.totals.toArrow()
     if isinstance(source, pipeline.SubscriptionTable):
         source = source.index()
@@ -124,6 +133,10 @@ def _totals(result: pipeline.Backtest, source: pipeline.Subscribed) -> pa.Table:
 
 
 def _show(totals: pa.Table, source: pipeline.Subscribed, top: int, timed: bool) -> None:
+    import pyarrow.compute as pc
+
+    from tamis.engine import Index
+
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
     table.add_column("subscription", no_wrap=True)
     table.add_column("matches", justify="right", no_wrap=True)
