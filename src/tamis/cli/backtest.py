@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
@@ -19,6 +19,7 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.paths import require_new_folder
 from tamis.cli.terminal import out, remark
 
@@ -137,13 +138,12 @@ def _show(totals: pa.Table, source: pipeline.Subscribed, top: int, timed: bool) 
 
     from tamis.engine import Index
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
-    table.add_column("subscription", no_wrap=True)
-    table.add_column("matches", justify="right", no_wrap=True)
-    if timed:
-        table.add_column("first", no_wrap=True)
-        table.add_column("last", no_wrap=True)
-    table.add_column("filter", no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
+    table = PartedTable(
+        Column("subscription", no_wrap=True, max_width=24, overflow="ellipsis"),
+        Column("matches", justify="right", no_wrap=True),
+        *((Column("first", no_wrap=True), Column("last", no_wrap=True)) if timed else ()),
+        Column("filter", no_wrap=True, overflow="ellipsis", style="dim", min_width=24),
+    )
     for row in totals.slice(0, top).to_pylist():
         times = (_day(row["first"]), _day(row["last"])) if timed else ()
         text = source.text(row["subscription"]) if isinstance(source, Index) else ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from tamis.cli.options import SCHEDULES
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.terminal import out, remark
 from tamis.errors import OperatorError
 
@@ -81,9 +82,8 @@ def operators(
     if not found:
         remark("no installed package offers operators; docs/operators.md says how one does")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "arguments", "cost", "version", ""):
-        table.add_column(heading, overflow="fold")
+    firm = (Column(heading, no_wrap=heading != "arguments") for heading in ("name", "arguments", "cost", "version"))
+    table = PartedTable(*firm, Column("what it does", min_width=40))
     for one in found:
         if isinstance(one, Operator):
             table.add_row(

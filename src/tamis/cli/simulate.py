@@ -7,10 +7,12 @@ import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column
+from rich.text import Text
 
 from tamis.cli.bench.numbers import figures
 from tamis.cli.failures import CommandError
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.terminal import out, remark
 
 if TYPE_CHECKING:
@@ -109,11 +111,11 @@ def simulate(
 
 
 def _show(found: dict[str, Traffic]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title="by event", title_justify="left")
-    table.add_column("scheme", no_wrap=True)
-    for heading in _SHOWN.values():
-        table.add_column(heading, justify="right")
+    table = PartedTable(
+        Column("scheme", no_wrap=True), *(Column(heading, justify="right") for heading in _SHOWN.values())
+    )
     for name, traffic in found.items():
         row = traffic.row
         table.add_row(name, *(figures(row[key] / (1000 if key in _KILOBYTES else 1)) for key in _SHOWN))
+    out.print(Text("by event", "italic"))
     out.print(table)
