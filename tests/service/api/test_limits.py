@@ -90,7 +90,7 @@ def seconds_until_refused(pieces: Pieces, *, rate: float = 500) -> float | None:
     assert limit.held == 0
     if refused is None:
         return None
-    assert (refused.status, refused.headers["Connection"]) == (408, "close")
+    assert (refused.status, refused.headers) == (408, {"Connection": "close"})
     return pieces.now
 
 
