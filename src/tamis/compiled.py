@@ -11,9 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
-
-import numba as nb
 
 _ROOMS = (
     "language",
@@ -26,17 +25,52 @@ _ROOMS = (
     "simulation",
 )  # those with kernels; each may use those before it
 
+_TOLD: list[Callable[[], None]] = []
+
+
+def when_compiling(tell: Callable[[], None]) -> None:
+    """Has `tell` called whenever a kernel is compiled, which Numba does only where it is not in its cache.
+
+    It can be asked for before there are kernels, and does not load Numba by itself.
+    """
+    _TOLD.append(tell)
+
+
+@cache
+def _numba() -> ModuleType:
+    """Numba, loaded with the first kernel."""
+    import numba
+    from numba.core import event
+
+    class Compiling(event.Listener):
+        def on_start(self, _: Any) -> None:
+            for tell in _TOLD:
+                tell()
+
+        def on_end(self, _: Any) -> None:
+            """Nothing to say: results follow."""
+
+    event.register("numba:compile", Compiling())
+    return numba
+
 
 @cache
 def _sources(room: str) -> str:
     """A hash of everything a kernel of this room may be made of; of any other, of everything."""
-    root = Path(__file__).parent
     rooms = _ROOMS[: _ROOMS.index(room) + 1] if room in _ROOMS else _ROOMS
-    files = [Path(__file__), *(path for each in rooms for path in (root / each).rglob("*.py"))]
-    content = hashlib.blake2b(digest_size=16)
-    for path in sorted(files):
-        content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    content = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16)
+    for each in rooms:
+        content.update(_content(each))
     return content.hexdigest()
+
+
+@cache  # most processes have kernels of several rooms, and each reads those before it
+def _content(room: str) -> bytes:
+    root = Path(__file__).parent
+    content = hashlib.blake2b(digest_size=16)
+    for path in sorted((root / room).rglob("*.py")):
+        content.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return content.digest()
 
 
 def _room(function: Callable[..., Any]) -> str:
@@ -45,6 +79,7 @@ def _room(function: Callable[..., Any]) -> str:
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    nb = _numba()
     options |= {"nogil": True, "boundscheck": False}
     if nb.config.DISABLE_JIT:
         return function

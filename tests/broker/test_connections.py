@@ -5,15 +5,17 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
+import grpc
 import pytest
 
 from tamis.broker import process
 from tamis.broker.access import Access, AccessError, require_free
 from tamis.broker.broker import Broker
 from tamis.broker.broker_thread import BrokerThread
-from tamis.broker.calling import BrokerAway, BrokerRefusal
+from tamis.broker.calling import BrokerAway, BrokerRefusal, ask_status
 from tamis.broker.client import BrokerClient
 from tamis.broker.store import BrokerStore
 from tests.broker.histories import SCHEMA
@@ -129,3 +131,26 @@ def test_a_broker_that_others_reach_needs_a_token_and_a_port_is_taken_once(stack
         BrokerClient("127.0.0.1", "ann")
     with BrokerClient("127.0.0.1:1", "ann", timeout=0.3) as ann, pytest.raises(BrokerAway, match="is it running"):
         ann.attached()
+
+
+def test_a_client_that_nobody_answers_says_why_and_does_not_wait_again_to_part() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never says a word
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        start = time.monotonic()
+        with BrokerClient(address, "ann", timeout=3) as ann, pytest.raises(BrokerAway, match="did not answer in 3 s"):
+            ann.attached()
+        assert time.monotonic() - start < 5  # and not 3 and 3
+
+
+def test_what_is_no_broker_is_named_as_such(stack: ExitStack) -> None:
+    server = grpc.server(ThreadPoolExecutor(1))
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    stack.callback(server.stop, None)
+    with (
+        BrokerClient(address, "ann") as ann,
+        pytest.raises(BrokerRefusal, match=f"what answers at {address} is no broker"),
+    ):
+        ann.attached()
+    with pytest.raises(BrokerRefusal, match=f"what answers at {address} is no broker"):
+        ask_status(address)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tamis.cli import app
+from tamis.cli.commands import app
 from tests.cli.house import EVENTS, SCHEMA, SUBSCRIPTIONS, Tamis
 
 

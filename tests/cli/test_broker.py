@@ -16,7 +16,8 @@ from tamis.broker.broker import Broker
 from tamis.broker.broker_thread import BrokerThread
 from tamis.broker.client import BrokerClient
 from tamis.broker.store import BrokerStore
-from tamis.cli import app
+from tamis.cli.broker import options as reaching
+from tamis.cli.commands import app
 from tamis.schema import Schema
 
 SCHEMA = """
@@ -77,3 +78,18 @@ def test_a_broker_that_is_not_there_is_said_so() -> None:
     done = CliRunner().invoke(app, ["broker", "status", "--at", "127.0.0.1:1"])
     assert done.exit_code == 2
     assert "does not answer" in done.output
+
+
+@pytest.mark.parametrize("command", ["publish no-matter.jsonl --schema lots.yaml", "subscribe TRUE"])
+def test_who_waits_for_a_broker_that_is_not_there_says_so_and_in_the_end_why(
+    command: str, schema: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(schema.parent)
+    monkeypatch.setattr(reaching, "_SILENCE", 0.0)
+    monkeypatch.setattr(reaching, "_PATIENCE", 2.0)
+    done = CliRunner().invoke(app, ["broker", *command.split(), "--name", "shop", "--at", "127.0.0.1:1"])
+    assert done.exit_code == 2
+    said, ended = done.output.splitlines()
+    assert said == "waiting up to 2 s for the broker at 127.0.0.1:1 ... (Ctrl-C gives up)"
+    assert "did not answer in 2 seconds; is it running?" in ended
+    assert "Failed to connect" in ended

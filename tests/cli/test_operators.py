@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tamis.cli import app
+from tamis.cli.commands import app
 from tamis.cli.operators import operators_of, separate
 from tamis.errors import OperatorError
 from tamis.operators import registry

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import pytest
+from rich.console import Console
 
 from tests.cli.house import Tamis
+
+simulating = import_module("tamis.cli.simulate")  # the command has the same name
 
 SMALL = (
     "--subscriptions",
@@ -38,6 +42,14 @@ def test_the_table_names_what_it_shows(tamis: Tamis) -> None:
     result = tamis("simulate", *SMALL, "--scheme", "ref-j", "--repository", "5", "--plain", "0.3")
     assert result.exit_code == 0, result.stderr
     assert "ref-j" in result.stdout
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_no_heading_is_cut_off_on_a_narrow_screen(tamis: Tamis, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulating, "out", Console(width=columns))
+    result = tamis("simulate", *SMALL, "--scheme", "ref-sj-clu+")
+    assert "subscriber" in result.stdout
+    assert "…" not in result.stdout
 
 
 @pytest.mark.parametrize(

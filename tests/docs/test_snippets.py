@@ -145,7 +145,7 @@ def test_the_example_of_the_readme_has_fifteen_lines() -> None:
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.cli import app
+    from tamis.cli.commands import app
 
     monkeypatch.chdir(tmp_path)
     (script,) = _SHELL.findall((ROOT / "README.md").read_text(encoding="utf-8"))
@@ -166,11 +166,11 @@ def test_the_readme_begins_with_the_two_commands() -> None:
 
 def test_the_commands_of_the_page_on_bench_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All is read and checked; only the measuring, which takes long, is left out."""
-    from tamis.cli import app
-    from tamis.cli.bench import command
+    from tamis import comparison
+    from tamis.cli.commands import app
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "compare", lambda *_: iter(()))
+    monkeypatch.setattr(comparison, "compare", lambda *_: iter(()))
     Path("quotes").mkdir()
     Path("build/bench").mkdir(parents=True)
     Path("auctions.yaml").write_text(LOTS, encoding="utf-8")

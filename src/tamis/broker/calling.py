@@ -43,6 +43,8 @@ def ask_status(address: str, access: Access | None = None, timeout: float = 10.0
         with open_channel(address, shown) as channel:
             told = channel.unary_unary(STATUS)(b"", metadata=shown.metadata(), timeout=timeout)
     except grpc.RpcError as error:
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            raise BrokerRefusal(f"what answers at {address} is no broker ({error.details()})") from error
         raise BrokerAway(f"the broker at {address} does not answer, is it running? ({error.details()})") from error
     status: dict[str, Any] = json.loads(told)
     return status

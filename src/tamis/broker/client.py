@@ -80,6 +80,7 @@ class BrokerClient:
         self._asked = 0
         self._offered: int | None = None
         self._refusal: str | None = None
+        self._failure = ""  # why there is no connection, as gRPC has it
         self._closed = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep_connected, name=f"tamis-client-{name}", daemon=True)
@@ -177,11 +178,13 @@ class BrokerClient:
     def _end(self) -> None:
         self._ended.set()
         with self._changed:
+            connected = self._attached is not None
             self._closed = True
             self._outgoing.put(None)
             self._changed.notify_all()
         self._deliveries.put(None)
-        self._thread.join(self._timeout)
+        if connected:  # else gRPC may go on trying for as long again, and there is nobody to part from
+            self._thread.join(self._timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -230,8 +233,9 @@ class BrokerClient:
         if self._closed:
             raise BrokerAway("the client was closed")
         if not over:
+            why = f" ({self._failure})" if self._failure else ""
             raise BrokerAway(
-                f"the broker at {self.address} did not answer in {self._timeout:g} seconds; is it running?"
+                f"the broker at {self.address} did not answer in {self._timeout:g} seconds; is it running?{why}"
             )
 
     def _hear(self, message: Message) -> None:
@@ -275,8 +279,11 @@ class BrokerClient:
                 self._speak()
                 delay = _FIRST_DELAY
             except grpc.RpcError as error:
-                if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED):
-                    self._refuse(str(error.details()))
+                self._failure = str(error.details())
+                if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+                    self._refuse(self._failure)
+                if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                    self._refuse(f"what answers at {self.address} is no broker ({self._failure})")
             if self._refusal is not None:
                 break
             self._ended.wait(delay)

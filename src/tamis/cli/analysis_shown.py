@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
-from rich.table import Table
+from rich.console import Group
+from rich.table import Column, Table
 from rich.text import Text
 
 from tamis.analysis import Analysis
 from tamis.analysis.findings import FINDINGS
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.terminal import out
 
 _MEANING = {
@@ -47,12 +49,11 @@ def show(analysis: Analysis, top: int, output: Path | None) -> None:
 def _show_counts(analysis: Analysis) -> None:
     count = len(analysis)
     out.print(Text(f"{count:,} subscriptions", "bold"))
-    table = _table()
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column("", no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("", justify="right", no_wrap=True, style="dim")
     table.add_column("", style="dim")
-    table.show_header = False
     for name, found in analysis.counts.items():
         if name == "silent" and not analysis.events:
             continue
@@ -75,12 +76,10 @@ def _show_examples(analysis: Analysis, name: str, top: int) -> None:
     out.print(Text.assemble((name, f"bold {_COLOURS[name]}"), (f"{more}  {_TO_DO[name]}", "dim")))
     other = {"duplicate": "duplicate_of", "covered": "covered_by"}.get(name)
     texts = analysis.filters(row[other] for row in rows) if other else {}
-    table = _table(expand=True)
-    table.add_column("subscription", no_wrap=True, max_width=24, overflow="ellipsis")
-    table.add_column("filter", no_wrap=True, overflow="ellipsis", ratio=1)
+    columns = [_subscription("subscription"), _filter("filter")]
     if other:
-        table.add_column("same as" if name == "duplicate" else "covered by", no_wrap=True, max_width=24)
-        table.add_column("its filter", no_wrap=True, overflow="ellipsis", ratio=1)
+        columns += [_subscription("same as" if name == "duplicate" else "covered by"), _filter("its filter")]
+    table = PartedTable(*columns)
     for row in rows:
         beside = (Text(row[other]), Text(texts[row[other]])) if other else ()
         table.add_row(Text(row["id"]), Text(row["filter"]), *beside)
@@ -94,21 +93,18 @@ def _show_dearest(analysis: Analysis, top: int) -> None:
     total = _time(pc.sum(analysis.subscriptions["nanoseconds_per_event"]).as_py())
     out.print()
     out.print(Text.assemble(("dearest to match", "bold"), (f"  {total} an event for all of them", "dim")))
-    table = _table(expand=True)
-    table.add_column("subscription", no_wrap=True, max_width=24, overflow="ellipsis")
-    for title in ("an event", "share", "looked at", "matches"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("filter, and what to do", overflow="ellipsis", ratio=1)
+    numbers = (Column(title, justify="right", no_wrap=True) for title in ("an event", "share", "looked at", "matches"))
+    advice = Column("filter, and what to do", min_width=44)
+    table = PartedTable(_subscription("subscription"), *numbers, advice)
     for row in rows:
         told = Text(row["filter"].replace("\n", " "), no_wrap=True, overflow="ellipsis")
-        told.truncate(max(20, out.width - 66), overflow="ellipsis")
         table.add_row(
             Text(row["id"]),
             _time(row["nanoseconds_per_event"]),
             f"{row['share']:.1%}",
             f"{row['candidates_per_event']:.1%}",
             f"{_matches(row, analysis.events):.1%}",
-            Text.assemble(told, "\n", (f"→ {row['reason']}", "dim")),
+            Group(told, Text(f"→ {row['reason']}", "dim")),
         )
     out.print(table)
 
@@ -118,29 +114,35 @@ def _show_hot(analysis: Analysis, top: int) -> None:
     if not analysis.attributes.num_rows:
         return
     out.print()
-    table = _table()
-    table.add_column("attribute", no_wrap=True)
-    table.add_column("named by", justify="right", no_wrap=True)
-    table.add_column("", justify="right", style="dim", no_wrap=True)
-    table.add_column("different conditions", justify="right", no_wrap=True)
-    table.add_column("in events", justify="right", no_wrap=True, style="dim")
+    table = PartedTable(
+        Column("attribute", no_wrap=True),
+        Column("named by", justify="right", no_wrap=True),
+        Column("", justify="right", style="dim", no_wrap=True),
+        Column("different conditions", justify="right"),
+        Column("in events", justify="right", style="dim"),
+    )
     for row in analysis.attributes.slice(0, top).to_pylist():
         presence = "" if row["presence"] is None else f"{row['presence']:.0%}"
         named = row["subscriptions"]
         table.add_row(Text(row["attribute"]), f"{named:,}", _share(named, count), f"{row['conditions']:,}", presence)
     out.print(table)
     out.print()
-    table = _table()
-    table.add_column("condition", no_wrap=True, max_width=60, overflow="ellipsis")
-    table.add_column("in", justify="right", no_wrap=True)
-    table.add_column("", justify="right", style="dim", no_wrap=True)
+    table = PartedTable(
+        Column("condition", no_wrap=True, max_width=min(60, out.width - 20), overflow="ellipsis"),
+        Column("in", justify="right", no_wrap=True),
+        Column("", justify="right", style="dim", no_wrap=True),
+    )
     for row in analysis.predicates.slice(0, top).to_pylist():
         table.add_row(Text(row["condition"]), f"{row['subscriptions']:,}", _share(row["subscriptions"], count))
     out.print(table)
 
 
-def _table(expand: bool = False) -> Table:
-    return Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=expand)
+def _subscription(heading: str) -> Column:
+    return Column(heading, no_wrap=True, max_width=24, overflow="ellipsis")
+
+
+def _filter(heading: str) -> Column:
+    return Column(heading, no_wrap=True, overflow="ellipsis", min_width=20)
 
 
 def _matches(row: dict[str, Any], events: int) -> float:

@@ -5,20 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
 
-from tamis.analysis import Analysis
-from tamis.analysis import analyze as analysis_of
-from tamis.analysis.picture import FORMS
-from tamis.cli.analysis_shown import show
-from tamis.cli.analyze_on_spark import analyze_on_spark
-from tamis.cli.dead_letters import DeadLetters, dead_letters
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.indexes import Compiled, index_of
 from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import (
     BatchRowsOption,
@@ -29,12 +20,18 @@ from tamis.cli.options import (
     SubscriptionsArgument,
 )
 from tamis.cli.paths import require_writable
-from tamis.cli.refusals import Refusal, report
-from tamis.cli.schemas import schema_for
-from tamis.cli.tables import require_tables, write_table
 from tamis.cli.terminal import err, progress_bar, remark
-from tamis.matching.statistics import Statistics
-from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tamis.analysis import Analysis
+    from tamis.cli.dead_letters import DeadLetters
+    from tamis.cli.events import EventFiles
+    from tamis.cli.indexes import Compiled
+    from tamis.cli.refusals import Refusal
+    from tamis.matching.statistics import Statistics
+    from tamis.schema import Schema
 
 
 def analyze(
@@ -101,15 +98,25 @@ def analyze(
       1  done, but some events or subscriptions were refused
       2  not done
     """
+    from tamis.cli.analysis_shown import show
+    from tamis.cli.events import EventFiles
+    from tamis.cli.refusals import report
+    from tamis.cli.schemas import schema_for
+    from tamis.cli.tables import require_tables, write_table
+    from tamis.matching.statistics import Statistics
+    from tamis.schema import Schema
+
     require_tables(output, dead_letters_to, refused_to)
     if plot is not None:
         _require_plot(plot)
     known = None if statistics is None else Statistics.load(statistics)
     files = EventFiles(events or [], ignore_unknown=ignore_unknown)
-    under = schema_for(schema, subscriptions, files) if files.files else _schema(schema)
+    under = schema_for(schema, subscriptions, files) if files.files else None if schema is None else Schema.load(schema)
     if spark:
         if dead_letters_to is not None:
             raise CommandError("--spark counts dead letters and writes none: tamis validate does")
+        from tamis.cli.analyze_on_spark import analyze_on_spark
+
         found, refused, dead = analyze_on_spark(subscriptions, files, under, known, ignore_unknown=ignore_unknown)
     else:
         found, refused, dead = _here(subscriptions, files, under, known, dead_letters_to, batch_rows, operators)
@@ -127,13 +134,11 @@ def analyze(
 
 
 def _require_plot(path: Path) -> None:
+    from tamis.analysis.picture import FORMS
+
     if path.suffix.lower() not in FORMS:
         raise CommandError(f"{path}: a plot is written to a file that ends in {', '.join(FORMS)}")
     require_writable(path)
-
-
-def _schema(path: Path | None) -> Schema | None:
-    return None if path is None else Schema.load(path)
 
 
 def _here(
@@ -146,6 +151,10 @@ def _here(
     operators: list[str] | None,
 ) -> tuple[Analysis, list[Refusal], int]:
     """In this process: the analysis, what was refused, and how many events were dead."""
+    from tamis.analysis import analyze as analysis_of
+    from tamis.cli.dead_letters import dead_letters
+    from tamis.cli.indexes import index_of
+
     compiled = index_of(subscriptions, schema, operators_of(operators))
     if joins := len(compiled.index.joins):
         remark(f"{joins:,} joins are left out: only filters are analysed, which one event decides")
@@ -162,6 +171,8 @@ def _here(
 
 def _refused(compiled: Compiled, found: Analysis) -> list[Refusal]:
     """Those that were not compiled, and those that cannot be analysed."""
+    from tamis.cli.refusals import Refusal
+
     known = {refusal.id for refusal in compiled.refused}
     return compiled.refused + [Refusal.of(id, error) for id, error in found.refused if id not in known]
 

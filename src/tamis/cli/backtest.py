@@ -6,14 +6,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
-from tamis import pipeline
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import (
@@ -23,19 +19,15 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.paths import require_new_folder
-from tamis.cli.refusals import report
-from tamis.cli.schemas import schema_for
-from tamis.cli.spark import spark_session, tasks_shown
-from tamis.cli.spark_events import checked_events, require_files, subscribers_of
-from tamis.cli.tables import write_table
 from tamis.cli.terminal import out, remark
-from tamis.engine import Index
-from tamis.pipeline.backtest import window_width
-from tamis.pipeline.session import require_spark
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from tamis import pipeline
 
 
 def backtest(
@@ -72,6 +64,16 @@ def backtest(
       1  done, but some events or subscriptions were refused
       2  not done
     """
+    from tamis import pipeline
+    from tamis.cli.events import EventFiles
+    from tamis.cli.refusals import report
+    from tamis.cli.schemas import schema_for
+    from tamis.cli.spark import spark_session, tasks_shown
+    from tamis.cli.spark_events import checked_events, require_files, subscribers_of
+    from tamis.cli.tables import write_table
+    from tamis.pipeline.backtest import window_width
+    from tamis.pipeline.session import require_spark
+
     require_spark()
     window_width(window)
     require_new_folder(output)
@@ -100,6 +102,8 @@ def backtest(
 
 def _write(result: pipeline.Backtest, dead: DataFrame, folder: Path, top: int) -> int:
     """All but the totals; tells how many events were dead."""
+    from tamis.cli.tables import write_table
+
     result.counts.write.parquet(str(folder.absolute() / "counts"))
     write_table(result.samples.toArrow(), folder / "samples.jsonl")
     result.plot(folder / "plot.png", top)
@@ -111,6 +115,12 @@ def _write(result: pipeline.Backtest, dead: DataFrame, folder: Path, top: int) -
 
 def _totals(result: pipeline.Backtest, source: pipeline.Subscribed) -> pa.Table:
     """Matches of each subscription, the most frequent first, and at the end those that never matched."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from tamis import pipeline
+    from tamis.engine import Index
+
     totals = result.totals.toArrow()
     if isinstance(source, pipeline.SubscriptionTable):
         source = source.index()
@@ -124,13 +134,16 @@ def _totals(result: pipeline.Backtest, source: pipeline.Subscribed) -> pa.Table:
 
 
 def _show(totals: pa.Table, source: pipeline.Subscribed, top: int, timed: bool) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
-    table.add_column("subscription", no_wrap=True)
-    table.add_column("matches", justify="right", no_wrap=True)
-    if timed:
-        table.add_column("first", no_wrap=True)
-        table.add_column("last", no_wrap=True)
-    table.add_column("filter", no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
+    import pyarrow.compute as pc
+
+    from tamis.engine import Index
+
+    table = PartedTable(
+        Column("subscription", no_wrap=True, max_width=24, overflow="ellipsis"),
+        Column("matches", justify="right", no_wrap=True),
+        *((Column("first", no_wrap=True), Column("last", no_wrap=True)) if timed else ()),
+        Column("filter", no_wrap=True, overflow="ellipsis", style="dim", min_width=24),
+    )
     for row in totals.slice(0, top).to_pylist():
         times = (_day(row["first"]), _day(row["last"])) if timed else ()
         text = source.text(row["subscription"]) if isinstance(source, Index) else ""

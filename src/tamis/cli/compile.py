@@ -9,16 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-import tamis
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.indexes import compiled, is_index
 from tamis.cli.operators import OperatorsOption, ScheduleOption, operators_of
-from tamis.cli.options import RefusedOption, SubscriptionsArgument
-from tamis.cli.past_events import SAMPLE, statistics_of
-from tamis.cli.refusals import report
-from tamis.cli.tables import require_tables
+from tamis.cli.options import MATCHERS, SAMPLE, RefusedOption, SubscriptionsArgument
 from tamis.cli.terminal import err, remark
-from tamis.schema import Schema
 
 
 def compile(
@@ -41,7 +35,7 @@ def compile(
         ),
     ] = None,
     matcher: Annotated[
-        str, typer.Option("--matcher", metavar="NAME", help="The algorithm: " + ", ".join(tamis.MATCHERS) + ".")
+        str, typer.Option("--matcher", metavar="NAME", help="The algorithm: " + ", ".join(MATCHERS) + ".")
     ] = "columnar",
     option: Annotated[
         list[str] | None,
@@ -74,6 +68,12 @@ def compile(
       1  compiled, but some were refused
       2  not done
     """
+    from tamis.cli.indexes import compiled, is_index
+    from tamis.cli.past_events import statistics_of
+    from tamis.cli.refusals import report
+    from tamis.cli.tables import require_tables
+    from tamis.schema import Schema
+
     if is_index(subscriptions):
         raise CommandError(f"{subscriptions}: a folder, but not a Parquet table of subscriptions")
     require_tables(refused_to, of="refused subscriptions")

@@ -7,20 +7,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pyarrow as pa
 import typer
 
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.paths import require_writable
-from tamis.cli.refusals import Refusal, report
-from tamis.cli.rules import Rule, read_rules
-from tamis.cli.tables import require_tables, write_table
 from tamis.cli.terminal import err, progress_bar, remark
-from tamis.dialects import ConversionError, eventbridge, jms, proposed_schema, sigma
-from tamis.dialects.needs import Needs
-from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tamis.cli.refusals import Refusal
+    from tamis.cli.rules import Rule
+    from tamis.dialects.needs import Needs
+    from tamis.schema import Schema
 
 
 class Dialect(StrEnum):
@@ -138,6 +139,12 @@ def convert(
       1  converted, but some were refused
       2  not done
     """
+    from tamis.cli.refusals import report
+    from tamis.cli.rules import read_rules
+    from tamis.cli.tables import require_tables, write_table
+    from tamis.dialects import proposed_schema
+    from tamis.schema import Schema
+
     require_tables(output, refused_to, of="a table")
     if propose_schema is not None:
         require_writable(propose_schema)
@@ -175,6 +182,8 @@ def _write_schema(shape: Schema, base: Schema | None, needs: Needs, path: Path) 
 
 def _needed(found: list[Rule], source: str, options: Options) -> Needs:
     """What the rules that can be read ask for."""
+    from tamis.dialects import eventbridge, jms, sigma
+
     forms = [rule.form for rule in found if rule.error is None]
     if source == "eventbridge":
         needs = eventbridge.needed(forms, multiple=options.multiple)
@@ -189,6 +198,8 @@ def _needed(found: list[Rule], source: str, options: Options) -> Needs:
 
 
 def _converter(source: str, schema: Schema, options: Options) -> Callable[[Any], str]:
+    from tamis.dialects import eventbridge, jms, sigma
+
     if source == "eventbridge":
         return lambda form: eventbridge.convert(form, schema, null_is_absent=options.null_is_absent)
     if source == "jms":
@@ -199,6 +210,9 @@ def _converter(source: str, schema: Schema, options: Options) -> Callable[[Any],
 def _converted(
     found: list[Rule], schema: Schema, source: str, options: Options
 ) -> tuple[list[tuple[str, str]], list[Refusal]]:
+    from tamis.cli.refusals import Refusal
+    from tamis.dialects import ConversionError
+
     convert = _converter(source, schema, options)
     converted: list[tuple[str, str]] = []
     refused: list[Refusal] = []
@@ -214,6 +228,8 @@ def _converted(
 
 
 def _table(converted: Iterable[tuple[str, str]]) -> pa.Table:
+    import pyarrow as pa
+
     rows = list(converted)
     return pa.table(
         {

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from tamis.cli.terminal import out
-from tamis.language import Filter, normalise, parse, print_filter
-from tamis.routing.covering import Relation, relate
-from tamis.routing.covering.examples import difference
-from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from tamis.language import Filter
+    from tamis.routing.covering import Relation
+    from tamis.schema import Schema
 
 _SAID = {
-    Relation.EQUAL: "equal: A and B match the same events",
-    Relation.COVERS: "A covers B: every event that matches B matches A",
-    Relation.COVERED: "B covers A: every event that matches A matches B",
-    Relation.NEITHER: "neither is seen to cover the other",
+    "EQUAL": "equal: A and B match the same events",
+    "COVERS": "A covers B: every event that matches B matches A",
+    "COVERED": "B covers A: every event that matches A matches B",
+    "NEITHER": "neither is seen to cover the other",
 }
 
 
@@ -46,6 +47,11 @@ def covers(
       0  all done, whatever the answer
       2  not done
     """
+    from tamis.language import normalise, parse
+    from tamis.routing.covering import Relation, relate
+    from tamis.routing.covering.examples import difference
+    from tamis.schema import Schema
+
     under = Schema.load(schema)
     one, other = (normalise(parse(text, under), under, text=text) for text in (a, b))
     relation = relate(one, other, under)
@@ -61,9 +67,12 @@ def covers(
 def _show(
     relation: Relation, filters: dict[str, Filter], only: dict[str, dict[str, object] | None], schema: Schema
 ) -> None:
+    from tamis.language import print_filter
+    from tamis.routing.covering import Relation
+
     for name, filter in filters.items():
         out.print(Text.assemble((name, "bold"), ": ", (print_filter(filter, schema), "dim")), soft_wrap=True)
-    out.print(Text(_SAID[relation], "bold green" if relation else "bold"))
+    out.print(Text(_SAID[relation.name or ""], "bold green" if relation else "bold"))
     for name, other, bit in (("A", "B", Relation.COVERED), ("B", "A", Relation.COVERS)):
         if relation & bit:
             continue

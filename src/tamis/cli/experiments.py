@@ -13,9 +13,7 @@ from rich.text import Text
 
 import tamis
 from tamis.cli.failures import FAILED, CommandError
-from tamis.cli.spark import spark_session
 from tamis.cli.terminal import complain, out, progress_bar, remark
-from tamis.pipeline.session import require_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,6 +112,9 @@ def run(
       0  all done
       2  not done, or not all of it
     """
+    from tamis.cli.spark import spark_session
+    from tamis.pipeline.session import require_spark
+
     require_spark()
     from experiments.catalogue import chosen
     from experiments.results import Results

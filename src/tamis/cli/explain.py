@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 from rich.table import Table
 from rich.text import Text
 
 import tamis
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import CommandError
-from tamis.cli.indexes import is_index, open_index
 from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import SchemaOption, SubscriptionsArgument
-from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.terminal import out
 from tamis.errors import SubscriptionError
-from tamis.joins.explanation import JoinExplanation
-from tamis.matching.explanation import Explanation, Verdict
-from tamis.operators.explanation import CourseExplanation
-from tamis.schema import Schema
-from tamis.schema.checking import Checked
+
+if TYPE_CHECKING:
+    from tamis.matching.explanation import Explanation, Verdict
+    from tamis.schema import Schema
+    from tamis.schema.checking import Checked
 
 _SIGNS = {"held": ("✔", "green"), "failed": ("✘", "red"), "absent": ("–", "yellow")}
 _SIGNS |= {"unknown": ("?", "yellow"), "not asked": ("·", "dim")}
@@ -63,12 +58,16 @@ def explain(
       0  explained, whether it matches or not
       2  not explained
     """
+    from tamis.cli.indexes import is_index, open_index
+    from tamis.joins.explanation import JoinExplanation
+    from tamis.operators.explanation import CourseExplanation
+
     if is_index(subscriptions):
         index = open_index(subscriptions, operators_of(operators))
         text = index.text(id)
     elif schema is not None:
         text = _text(subscriptions, id)
-        index = tamis.compile({id: text}, Schema.load(schema), operators=operators_of(operators))
+        index = tamis.compile({id: text}, tamis.Schema.load(schema), operators=operators_of(operators))
         for _, error in index.errors:
             raise error
     else:
@@ -87,6 +86,10 @@ def explain(
 
 
 def _text(subscriptions: Path, id: str) -> str:
+    import pyarrow.compute as pc
+
+    from tamis.cli.subscriptions import read_subscriptions
+
     table = read_subscriptions(subscriptions).table
     found = pc.index(table["id"], id).as_py()
     if found < 0:
@@ -95,6 +98,8 @@ def _text(subscriptions: Path, id: str) -> str:
 
 
 def _event(event: str, row: int, schema: Schema) -> dict[str, Any]:
+    import pyarrow as pa
+
     checked = schema.check_json(pa.array([event])) if event.lstrip().startswith("{") else _row(Path(event), row, schema)
     if not len(checked.valid):
         faults = "\n  ".join(checked.violations["message"].to_pylist())
@@ -103,6 +108,8 @@ def _event(event: str, row: int, schema: Schema) -> dict[str, Any]:
 
 
 def _row(path: Path, row: int, schema: Schema) -> Checked:
+    from tamis.cli.events import EventFiles
+
     checked = EventFiles([path]).row(schema, row)
     if checked is None:
         raise CommandError(f"{path}: there is no event in row {row:,}")

@@ -6,7 +6,6 @@ import errno
 import re
 from typing import Any
 
-import pyarrow as pa
 import typer
 from typer.core import TyperGroup
 
@@ -43,13 +42,15 @@ class Commands(TyperGroup):
             complain(_os_message(error))
         except MemoryError:
             complain("out of memory; smaller batches (--batch-rows) need less")
-        except pa.ArrowException as error:
-            complain(f"cannot read or write the data: {error}")
         except Exception as error:
-            # PySpark may not be installed, so its errors are known by where they come from.
-            if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            # Known by where they come from: Arrow takes long to load, and PySpark may not be installed.
+            origins = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+            if "pyarrow" in origins:
+                complain(f"cannot read or write the data: {error}")
+            elif origins & {"pyspark", "py4j"}:
+                complain(f"Spark failed: {spark_cause(error)}")
+            else:
                 raise
-            complain(f"Spark failed: {spark_cause(error)}")
         raise typer.Exit(FAILED)
 
 

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from tamis import pipeline
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED
 from tamis.cli.options import (
     DeadLettersOption,
@@ -19,14 +17,7 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
-from tamis.cli.refusals import report
-from tamis.cli.schemas import schema_for
-from tamis.cli.spark import spark_session, tasks_shown
-from tamis.cli.spark_events import checked_events, require_files, subscribers_of
-from tamis.cli.spark_results import require_new, written
 from tamis.cli.terminal import remark
-from tamis.pipeline.joining.join import CHANGED
-from tamis.pipeline.session import require_spark
 
 
 def join(
@@ -60,6 +51,16 @@ def join(
       1  done, but some events or subscriptions were refused
       2  not done
     """
+    from tamis import pipeline
+    from tamis.cli.events import EventFiles
+    from tamis.cli.refusals import report
+    from tamis.cli.schemas import schema_for
+    from tamis.cli.spark import spark_session, tasks_shown
+    from tamis.cli.spark_events import checked_events, require_files, subscribers_of
+    from tamis.cli.spark_results import require_new, written
+    from tamis.pipeline.joining.join import CHANGED
+    from tamis.pipeline.session import require_spark
+
     files = EventFiles(events, ignore_unknown=ignore_unknown)
     require_spark()
     require_files(files)

@@ -6,10 +6,11 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from tamis.cli.failures import CommandError
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
 from tamis.cli.terminal import out, remark
 
@@ -70,9 +71,8 @@ def list_keys(state: StateOption = None, store: StoreOption = None) -> None:
     """
     with opened_store(state, store) as opened:
         found = opened.keys.list()
-    table = Table(box=None, pad_edge=False)
-    for heading in ("id", "name", "roles", "created", "revoked"):
-        table.add_column(heading, no_wrap=heading != "name")
+    times = (Column(heading, no_wrap=True) for heading in ("created", "revoked"))
+    table = PartedTable(Column("id", no_wrap=True), "name", "roles", *times)
     for key in found:
         revoked = "" if key.revoked is None else f"{key.revoked:%Y-%m-%d %H:%M}"
         table.add_row(key.id, Text(key.name), ", ".join(sorted(key.roles)), f"{key.created:%Y-%m-%d %H:%M}", revoked)

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import Progress
 
-from tamis.cli.dead_letters import DeadLetters, dead_letters
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.indexes import index_of
-from tamis.cli.join_changes import JoinChangesFile, join_changes
-from tamis.cli.match_on_spark import match_on_spark
 from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import (
     BatchRowsOption,
@@ -26,12 +20,17 @@ from tamis.cli.options import (
     SubscriptionsArgument,
 )
 from tamis.cli.paths import STREAM
-from tamis.cli.refusals import report
-from tamis.cli.results import ResultForm
-from tamis.cli.schemas import schema_for
-from tamis.cli.tables import TableWriter, require_tables, table_writer
 from tamis.cli.terminal import progress_bar, remark
-from tamis.engine import Index
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from tamis.cli.dead_letters import DeadLetters
+    from tamis.cli.events import EventFiles
+    from tamis.cli.join_changes import JoinChangesFile
+    from tamis.cli.results import ResultForm
+    from tamis.cli.tables import TableWriter
+    from tamis.engine import Index
 
 
 def match(
@@ -88,12 +87,23 @@ def match(
       1  done, but some events or subscriptions were refused
       2  not done
     """
+    from tamis.cli.dead_letters import dead_letters
+    from tamis.cli.events import EventFiles
+    from tamis.cli.indexes import index_of
+    from tamis.cli.join_changes import join_changes
+    from tamis.cli.refusals import report
+    from tamis.cli.results import ResultForm
+    from tamis.cli.schemas import schema_for
+    from tamis.cli.tables import require_tables, table_writer
+
     files = EventFiles(events, ignore_unknown=ignore_unknown)
     if spark:
         if changes_to is not None:
             raise CommandError("--changes is not written by Spark here: leave --spark out, or use pipeline.join")
         if numbers or output == STREAM:
             raise CommandError("--spark writes folders of rows without a position: use --output, and not --numbers")
+        from tamis.cli.match_on_spark import match_on_spark
+
         match_on_spark(
             subscriptions,
             files,

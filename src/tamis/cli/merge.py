@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.indexes import is_index
-from tamis.cli.options import RefusedOption, SubscriptionsArgument
-from tamis.cli.past_events import SAMPLE, statistics_of
-from tamis.cli.refusals import Refusal, report
-from tamis.cli.subscriptions import read_subscriptions
-from tamis.cli.tables import require_tables, write_table
+from tamis.cli.options import SAMPLE, RefusedOption, SubscriptionsArgument
 from tamis.cli.terminal import err, out
 from tamis.errors import TamisError
-from tamis.language import normalise, parse, print_filter
-from tamis.routing.merging import MergePolicy, MergingTable, Rules
-from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tamis.cli.refusals import Refusal
+    from tamis.routing.merging import MergingTable
+    from tamis.schema import Schema
 
 
 def merge(
@@ -93,6 +91,14 @@ def merge(
       1  done, but some subscriptions were refused
       2  not done
     """
+    from tamis.cli.indexes import is_index
+    from tamis.cli.past_events import statistics_of
+    from tamis.cli.refusals import report
+    from tamis.cli.tables import require_tables, write_table
+    from tamis.language import normalise, parse
+    from tamis.routing.merging import MergePolicy, MergingTable, Rules
+    from tamis.schema import Schema
+
     if schema is None:
         raise CommandError("there is no schema: give one with --schema")
     if is_index(subscriptions):
@@ -118,6 +124,10 @@ def merge(
 
 
 def _insert(table: MergingTable, path: Path, schema: Schema) -> list[Refusal]:
+    from tamis.cli.refusals import Refusal
+    from tamis.cli.subscriptions import read_subscriptions
+    from tamis.language import normalise, parse
+
     read = read_subscriptions(path)
     refused = list(read.refused)
     for row in read.table.to_pylist():
@@ -130,6 +140,10 @@ def _insert(table: MergingTable, path: Path, schema: Schema) -> list[Refusal]:
 
 
 def _forwarded(table: MergingTable) -> pa.Table:
+    import pyarrow as pa
+
+    from tamis.language import print_filter
+
     rows = [
         {
             "id": id,
@@ -144,6 +158,8 @@ def _forwarded(table: MergingTable) -> pa.Table:
 
 
 def _show(table: MergingTable, covered: int, refused: int, top: int, as_json: bool) -> None:
+    from tamis.language import print_filter
+
     vain = max((merger.vain for merger in table.mergers.values()), default=0.0)
     numbers = {
         "subscriptions": len(table), "not_covered": covered, "forwarded": table.forwarded_count,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
+from tamis.cli.options import SCHEDULES
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.terminal import out, remark
 from tamis.errors import OperatorError
-from tamis.operators import Operator, installed, installed_names
-from tamis.operators.naming import operators_named
-from tamis.operators.schedules import SCHEDULES
+
+if TYPE_CHECKING:
+    from tamis.operators import Operator
 
 OperatorsOption = Annotated[
     list[str] | None,
@@ -34,6 +36,8 @@ ScheduleOption = Annotated[
 
 def operators_of(named: list[str] | None) -> list[Operator] | None:
     """What `tamis.compile` takes; None where none is named."""
+    from tamis.operators.naming import operators_named
+
     names = separate(named)
     return operators_named(names) if names else None
 
@@ -67,6 +71,9 @@ def operators(
       0  listed
       2  there is no operator of a name that was given
     """
+    from tamis.operators import Operator, installed_names
+    from tamis.operators.naming import operators_named
+
     found: list[Operator | tuple[str, str]] = []
     if names:
         found += operators_named(names)
@@ -75,9 +82,8 @@ def operators(
     if not found:
         remark("no installed package offers operators; docs/operators.md says how one does")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "arguments", "cost", "version", ""):
-        table.add_column(heading, overflow="fold")
+    firm = (Column(heading, no_wrap=heading != "arguments") for heading in ("name", "arguments", "cost", "version"))
+    table = PartedTable(*firm, Column("what it does", min_width=40))
     for one in found:
         if isinstance(one, Operator):
             table.add_row(
@@ -94,6 +100,8 @@ def operators(
 
 def _offered(name: str) -> Operator | tuple[str, str]:
     """The operator; its name and why it cannot be had, where that is so."""
+    from tamis.operators import installed
+
     try:
         return installed(name)
     except OperatorError as error:

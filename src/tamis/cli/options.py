@@ -7,6 +7,14 @@ from typing import Annotated
 
 import typer
 
+# What help shows of rooms that take long to load; tests/cli/test_loading.py holds it to what the rooms have.
+MATCHERS = (
+    "columnar", "naive", "fair-predicate", "equality-preferred", "quarantine", "hanson", "neon", "gough", "scan",
+    "tree", "mbd",
+)  # fmt: skip
+SCHEDULES = ("naive", "sequential", "sequential-stopping", "sub-order", "adaptive")
+SAMPLE = 50_000  # of past events that a command looks at which is not about them
+
 SubscriptionsArgument = Annotated[
     Path,
     typer.Argument(

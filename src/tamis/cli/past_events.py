@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tamis.cli.events import EventFiles
+from tamis.cli.options import SAMPLE
 from tamis.cli.terminal import err
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
-
-SAMPLE = 50_000
 
 
 def statistics_of(events: list[Path] | None, schema: Schema) -> Statistics | None:

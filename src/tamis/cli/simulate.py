@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-from rich.table import Table
+from rich.table import Column
+from rich.text import Text
 
 from tamis.cli.bench.numbers import figures
 from tamis.cli.failures import CommandError
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.terminal import out, remark
-from tamis.joins.schemes.scheme import SCHEMES
-from tamis.simulation.joins import simulate as run
-from tamis.simulation.overlay import FAN_OUT, OVERLAY, overlay_of
-from tamis.simulation.simulation import NETWORKS, Star
-from tamis.simulation.topology import NODES
-from tamis.simulation.traffic import Traffic
-from tamis.workloads.select_joins import R_ROWS, S_ROWS, select_joins
+
+if TYPE_CHECKING:
+    from tamis.simulation.traffic import Traffic
 
 _SHOWN = {
     "bytes": "kB between nodes",
@@ -46,10 +43,10 @@ def simulate(
     subscriptions: Annotated[int, typer.Option("--subscriptions", min=1, help="Join subscriptions.")] = 100_000,
     events: Annotated[int, typer.Option("--events", min=1, help="Events that are counted.")] = 500,
     warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Events before those, to fill repositories.")] = 0,
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of the network.")] = OVERLAY,
-    topology: Annotated[int, typer.Option("--topology", min=1, help="Nodes of the Internet below it.")] = NODES,
-    r_rows: Annotated[int, typer.Option("--r-rows", min=1, help="Rows of the table whose rows come and go.")] = R_ROWS,
-    s_rows: Annotated[int, typer.Option("--s-rows", min=70, help="Rows of the table that they join.")] = S_ROWS,
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of the network.")] = 1_000,
+    topology: Annotated[int, typer.Option("--topology", min=1, help="Nodes of the Internet below it.")] = 20_000,
+    r_rows: Annotated[int, typer.Option("--r-rows", min=1, help="Rows of the table whose rows come and go.")] = 16_000,
+    s_rows: Annotated[int, typer.Option("--s-rows", min=70, help="Rows of the table that they join.")] = 5_100,
     payload: Annotated[int, typer.Option("--payload", min=0, help="Bytes of payload a row.")] = 100,
     repository: Annotated[
         int | None,
@@ -78,6 +75,14 @@ def simulate(
       0  all done
       2  not done
     """
+    import numpy as np
+
+    from tamis.joins.schemes.scheme import SCHEMES
+    from tamis.simulation.joins import simulate as run
+    from tamis.simulation.overlay import FAN_OUT, overlay_of
+    from tamis.simulation.simulation import NETWORKS, Star
+    from tamis.workloads.select_joins import select_joins
+
     names = list(dict.fromkeys(scheme or SCHEMES))
     for name in names:
         if name not in SCHEMES:
@@ -106,11 +111,11 @@ def simulate(
 
 
 def _show(found: dict[str, Traffic]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title="by event", title_justify="left")
-    table.add_column("scheme", no_wrap=True)
-    for heading in _SHOWN.values():
-        table.add_column(heading, justify="right")
+    table = PartedTable(
+        Column("scheme", no_wrap=True), *(Column(heading, justify="right") for heading in _SHOWN.values())
+    )
     for name, traffic in found.items():
         row = traffic.row
         table.add_row(name, *(figures(row[key] / (1000 if key in _KILOBYTES else 1)) for key in _SHOWN))
+    out.print(Text("by event", "italic"))
     out.print(table)

@@ -7,22 +7,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
 
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.operators import OperatorsOption, separate
 from tamis.cli.options import RefusedOption
-from tamis.cli.refusals import Refusal, report
-from tamis.cli.subscriptions import read_subscriptions
 from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
 from tamis.cli.subscriptions_tickets import TicketFile, ticket_file
-from tamis.cli.tables import require_tables
 from tamis.cli.terminal import err, progress_bar, remark
-from tamis.language import Signatures
-from tamis.schema import Schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tamis.language import Signatures
+    from tamis.schema import Schema
     from tamis.service.store import Imported, Store
 
 _LONGEST_DAYS = 36_500
@@ -95,6 +93,10 @@ def subscriptions_import(
       1  imported, but some were refused
       2  not done
     """
+    from tamis.cli.refusals import Refusal, report
+    from tamis.cli.subscriptions import read_subscriptions
+    from tamis.cli.tables import require_tables
+
     require_tables(refused_to, of="refused subscriptions")
     with opened_store(state, store) as opened:
         from tamis.service.offering import Offering
@@ -123,6 +125,7 @@ def subscriptions_import(
 
 def _schema(store: Store, path: Path | None) -> Schema:
     """The store's own, or the one that is given, which is the store's from then on."""
+    from tamis.schema import Schema
     from tamis.service.serving_schema import serving_schema
 
     given = None if path is None else Schema.load(path)

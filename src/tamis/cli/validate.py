@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import pyarrow as pa
 import typer
 
-from tamis.cli.dead_letters import dead_letters
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED
 from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.cli.options import BatchRowsOption, DeadLettersOption, IgnoreUnknownOption, RefusedOption
-from tamis.cli.refusals import Refusal, report
-from tamis.cli.subscriptions import read_subscriptions
-from tamis.cli.tables import require_tables
 from tamis.cli.terminal import err, progress_bar, remark
 from tamis.errors import FilterError
-from tamis.language import Signatures, bind
-from tamis.language.joins import are_joins, bind_joins
-from tamis.operators.calling_part import resolved_all
-from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from tamis.cli.events import EventFiles
+    from tamis.errors import FilterError
+    from tamis.language import Signatures
+    from tamis.schema import Schema
 
 
 def validate(
@@ -57,6 +52,12 @@ def validate(
       1  some events or subscriptions are not
       2  the schema or a file cannot be read
     """
+    from tamis.cli.events import EventFiles
+    from tamis.cli.tables import require_tables
+    from tamis.language import Signatures
+    from tamis.operators.calling_part import resolved_all
+    from tamis.schema import Schema
+
     require_tables(dead_letters_to, refused_to)
     shape = Schema.load(schema)
     remark(f"schema: {len(shape.event_types)} event types, {len(shape.attributes) - 1} attributes")
@@ -69,6 +70,14 @@ def validate(
 
 
 def _refused(path: Path, schema: Schema, refused_to: Path | None, operators: Signatures) -> int:
+    import numpy as np
+    import pyarrow as pa
+
+    from tamis.cli.refusals import Refusal, report
+    from tamis.cli.subscriptions import read_subscriptions
+    from tamis.language import bind
+    from tamis.language.joins import are_joins, bind_joins
+
     read = read_subscriptions(path)
     texts = read.table["filter"].combine_chunks()
     joins = are_joins(texts) if schema.tables else np.zeros(len(texts), np.bool_)
@@ -92,6 +101,8 @@ def _row(error: tuple[int, FilterError]) -> int:
 
 
 def _dead(files: EventFiles, schema: Schema, dead_letters_to: Path | None, batch_rows: int) -> int:
+    from tamis.cli.dead_letters import dead_letters
+
     events = 0
     with dead_letters(dead_letters_to) as dead, progress_bar() as bar:
         task = bar.add_task("checking events", total=files.size, note="")

@@ -16,7 +16,6 @@ from tamis.joins.showing import Showing
 from tamis.schema import Schema
 
 ADDED, REMOVED = "added", "removed"
-_CHANGES = pa.array([REMOVED, ADDED])
 
 
 class ResultChanges:
@@ -80,6 +79,6 @@ def table_of(changes: NetChanges, showing: Showing, roster: Roster, intake: Inta
             rows[name] = intake.rows(name, distinct, needed).take(pa.array(back))
     numbers, places = np.unique(changes.subscription, return_inverse=True)
     ids = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(roster.ids_of(numbers), pa.string()))
-    change = pa.DictionaryArray.from_arrays(pa.array(changes.added.astype(np.int8)), _CHANGES)
+    change = pa.DictionaryArray.from_arrays(pa.array(changes.added.astype(np.int8)), pa.array([REMOVED, ADDED]))
     columns = [ids, change, pa.array(changes.event), showing.structs(rows)]
     return pa.Table.from_arrays(columns, names=["subscription", "change", "event", "row"])

@@ -89,7 +89,13 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(cloudevents.router)
     app.include_router(console)
     limits = service.limits
-    app.add_middleware(BodyLimit, body_bytes=limits.body_bytes, concurrent_bytes=limits.concurrent_bytes)
+    app.add_middleware(
+        BodyLimit,
+        body_bytes=limits.body_bytes,
+        concurrent_bytes=limits.concurrent_bytes,
+        seconds=limits.body_seconds,
+        rate=limits.body_rate,
+    )
     app.add_middleware(Watching, metrics=service.metrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app

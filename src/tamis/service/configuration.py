@@ -59,6 +59,10 @@ class LimitSettings:
 
     body_bytes: Positive = 16 << 20
     """Bytes in the body of a request."""
+    body_seconds: Seconds = 30.0
+    """Seconds that a body may stand still, and take on the whole unless it comes at `body_rate`."""
+    body_rate: Positive = 500
+    """Bytes a second that make a body worth waiting for, however long it takes."""
     events: Positive = 20_000
     """Events in one publish."""
     event_bytes: Positive = 1 << 20

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 import uvicorn
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from tamis.service.api.head_limit import HeadLimit
@@ -24,11 +24,16 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def spoken(talk: Talk) -> bytes:
+async def answer_at_once(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def spoken(talk: Talk, app: ASGIApp = echo) -> bytes:
     """What a server said to somebody who talked to it so."""
 
     async def conversation() -> bytes:
-        config = uvicorn.Config(echo, log_config=None, access_log=False, lifespan="off", ws="none")
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", ws="none")
         config.load()
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: HeadLimit(config, ServerState(), {}), "127.0.0.1", 0)
@@ -87,6 +92,29 @@ def test_a_head_that_does_not_come_is_not_waited_for(begun: bytes, monkeypatch: 
         return await everything(reader)
 
     assert spoken(talk) == b""
+
+
+def test_the_rest_of_a_body_that_is_answered_already_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HeadLimit, "seconds", 0.05)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        said = await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"x")  # and no more: uvicorn alone would wait for the rest for ever
+        return said + await everything(reader)
+
+    assert spoken(talk, answer_at_once) == b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
+
+
+def test_a_body_that_comes_after_its_answer_leaves_the_connection_in_use() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        for _ in range(3):
+            writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 404")
+            writer.write(b"abc")
+        return b"done"
+
+    assert spoken(talk, answer_at_once) == b"done"
 
 
 def test_large_bodies_and_many_requests_on_a_connection_are_none_of_its_business() -> None:

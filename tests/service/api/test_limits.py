@@ -58,6 +58,77 @@ def test_a_body_that_stands_still_is_given_up() -> None:
     assert limit.held == 0
 
 
+class Pieces:
+    """A body of so many pieces, one every so many seconds of a clock that goes on only by them."""
+
+    def __init__(self, count: int, size: int, seconds: float) -> None:
+        self.now = 0.0
+        self._left = count
+        self._size, self._seconds = size, seconds
+
+    async def receive(self) -> Message:
+        self.now += self._seconds
+        self._left -= 1
+        return {"type": "http.request", "body": b"x" * self._size, "more_body": self._left > 0}
+
+
+def seconds_until_refused(pieces: Pieces, *, rate: float = 500) -> float | None:
+    """When a body that comes so is given up; None: it is not."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    async def nowhere(message: Message) -> None: ...
+
+    limit = BodyLimit(app, 10**9, 10**9, seconds=30, rate=rate, clock=lambda: pieces.now)
+    refused: Problem | None = None
+    try:
+        asyncio.run(limit({"type": "http", "headers": []}, pieces.receive, nowhere))
+    except Problem as problem:
+        refused = problem
+    assert limit.held == 0
+    if refused is None:
+        return None
+    assert (refused.status, refused.headers) == (408, {"Connection": "close"})
+    return pieces.now
+
+
+def test_a_body_of_a_byte_a_second_is_given_up_like_one_that_does_not_come() -> None:
+    assert seconds_until_refused(Pieces(10_000, size=1, seconds=1)) == 31
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        Pieces(29, size=1, seconds=1),  # slow, and soon over
+        Pieces(10_000, size=600, seconds=1),  # nearly three hours
+        Pieces(400, size=20_000, seconds=29),  # with a pause after each
+    ],
+)
+def test_a_body_that_goes_on_steadily_is_waited_for(pieces: Pieces) -> None:
+    assert seconds_until_refused(pieces) is None
+
+
+def test_what_came_fast_at_first_does_not_excuse_slowness_for_ever() -> None:
+    pieces = Pieces(10_000, size=1, seconds=1)
+    first = pieces.receive
+
+    async def receive() -> Message:
+        message = await first()
+        return {**message, "body": b"x" * 10_000} if pieces.now == 1 else message
+
+    pieces.receive = receive  # type: ignore[method-assign]
+    assert seconds_until_refused(pieces) == 51  # 30 s, and 20 for ten thousand bytes
+
+
+def test_the_patience_with_bodies_is_a_setting(start: Callable[..., Server]) -> None:
+    server = start(Settings(limits=LimitSettings(body_seconds=7, body_rate=11)))
+    app: Any = server.client.app
+    (limit,) = (each for each in app.user_middleware if each.cls is BodyLimit)
+    assert (limit.kwargs["seconds"], limit.kwargs["rate"]) == (7, 11)
+
+
 def test_bodies_share_one_allowance_and_give_it_back() -> None:
     limit: BodyLimit
     statuses: list[int] = []

@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 import tamis
 from tamis.cli.bench import numbers
-from tamis.cli.bench.plot import plot, require_plot
-from tamis.cli.bench.problems import files_problem, matchers_named, named_problems, quotes_problem
-from tamis.cli.bench.results import Results
-from tamis.cli.bench.tables import markdown, table
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.options import SchemaOption
 from tamis.cli.paths import require_writable
 from tamis.cli.terminal import out, progress_bar, remark
-from tamis.comparison import Cell, Problem, Terms, compare
-from tamis.comparison.measuring import BATCH_ROWS
-from tamis.comparison.occasion import occasion
+
+if TYPE_CHECKING:
+    from tamis.cli.bench.results import Results
+    from tamis.comparison import Cell, Problem, Terms
 
 _DEFAULT_WORKLOADS = ("le_subscribe",)
 _WIDTH = 120  # of the table where there is no terminal to say
@@ -102,7 +99,7 @@ def bench(
     ] = None,
     batch_rows: Annotated[
         int, typer.Option("--batch-rows", min=1, metavar="ROWS", help="How many events are matched at a time.")
-    ] = BATCH_ROWS,
+    ] = 2048,
     json_to: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Where all numbers go.", show_default=False)
     ] = None,
@@ -132,6 +129,12 @@ def bench(
       1  done, but some could not be measured
       2  not done
     """  # fmt: skip
+    from tamis.cli.bench.plot import plot, require_plot
+    from tamis.cli.bench.problems import matchers_named
+    from tamis.cli.bench.results import Results
+    from tamis.cli.bench.tables import markdown, table
+    from tamis.comparison import Terms
+
     for path in (json_to, plot_to, markdown_to):
         if path is not None:
             require_writable(path)
@@ -173,6 +176,8 @@ def _problems(
     event_count: int,
     seed: int,
 ) -> list[Problem]:
+    from tamis.cli.bench.problems import files_problem, named_problems, quotes_problem
+
     other: list[Problem] = []
     if stock_quotes is not None:
         other.append(quotes_problem(stock_quotes))
@@ -186,6 +191,8 @@ def _problems(
 
 def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms) -> list[Cell]:
     """All the cells; those found so far, where the user stops it."""
+    from tamis.comparison import compare
+
     cells: list[Cell] = []
     turns = [f"{problem.name}: {matcher}" for problem in problems for matcher in matchers]
     with progress_bar() as bar:
@@ -200,6 +207,8 @@ def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms
 
 
 def _content(results: Results, about: dict[str, Any]) -> dict[str, Any]:
+    from tamis.comparison.occasion import occasion
+
     return {
         **occasion(),
         "tamis": tamis.__version__,

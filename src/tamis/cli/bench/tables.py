@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from tamis.cli.bench.numbers import duration, figures, short
 from tamis.cli.bench.results import Results
+from tamis.cli.parted_table import PartedTable
 from tamis.comparison import Cell, Measurement
 
 _NUMBERS = ("time/event", "ratio", "matches")
@@ -15,14 +16,11 @@ _COSTS = ("MB", "build")
 WIDE = 100  # from so many columns on, a terminal has room for the work done
 
 
-def table(results: Results, width: int) -> Table:
+def table(results: Results, width: int) -> PartedTable:
     """One row a cell, under the name of its problem; the fastest of each stands out. Counts are per event."""
-    found = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    found.add_column("", no_wrap=True)
     headings = (*_NUMBERS, *(_WORK if width >= WIDE else ()), *_COSTS)
-    for heading in headings:
-        found.add_column(heading, no_wrap=True, justify="right")
-    found.add_column("", overflow="fold")
+    numbered = (Column(heading, no_wrap=True, justify="right") for heading in headings)
+    found = PartedTable(Column("", no_wrap=True), *numbered, Column("", overflow="fold"))
     for (workload, size), cells in results.problems.items():
         found.add_row(Text(f"{workload}, {short(size)}", "bold"))
         most = max((cell.measurement.events for cell in cells if cell.measurement is not None), default=0)
@@ -32,9 +30,9 @@ def table(results: Results, width: int) -> Table:
             if told is None:
                 numbers, remarks = [Text("–", "dim")] * len(headings), Text(cell.reason or "", "yellow")
             else:
-                numbers = [Text(text) for text in _numbers(told, results.ratio(cell), width >= WIDE)]
+                numbers = [Text(text, style) for text in _numbers(told, results.ratio(cell), width >= WIDE)]
                 remarks = Text(_remarks(cell, told, most), "dim")
-            found.add_row(Text(f"  {cell.matcher}"), *numbers, remarks, style=style)
+            found.add_row(Text(f"  {cell.matcher}", style), *numbers, remarks)
     return found
 
 

@@ -1,16 +1,24 @@
-"""The options by which commands reach a broker."""
+"""How commands reach a broker: the options, and a client that says what it waits for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tamis.cli.failures import CommandError
+from tamis.cli.terminal import remark
 
 if TYPE_CHECKING:
     from tamis.broker.access import Access
+    from tamis.broker.client import BrokerClient
+
+_PATIENCE = 30.0  # seconds: a broker that starts at the same time, or anew, is there by then
+_SILENCE = 1.0  # seconds in which most brokers have answered, and nothing need be said
 
 DEFAULT_ADDRESS = "127.0.0.1:7070"
 
@@ -52,3 +60,20 @@ def access_of(token: Path | None, certificate: Path | None, key: Path | None, au
             raise
         raise CommandError(f"brokers need {error.name}: pip install 'tamis[broker]'") from error
     return Access.read(token, certificate, key, authority)
+
+
+@contextmanager
+def attached_client(at: str, name: str, access: Access) -> Iterator[BrokerClient]:
+    """A client that the broker has answered. What it waits for is said meanwhile: silence looks like a fault."""
+    from tamis.broker.client import BrokerClient
+
+    with BrokerClient(at, name, access, timeout=_PATIENCE) as client:
+        waiting = f"waiting up to {_PATIENCE:g} s for the broker at {at} ... (Ctrl-C gives up)"
+        word = Timer(_SILENCE, remark, [waiting])
+        word.daemon = True
+        word.start()
+        try:
+            client.attached()
+        finally:
+            word.cancel()
+        yield client

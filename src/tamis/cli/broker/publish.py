@@ -16,13 +16,11 @@ from tamis.cli.broker.options import (
     NameOption,
     TokenOption,
     access_of,
+    attached_client,
 )
-from tamis.cli.dead_letters import dead_letters
-from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED
 from tamis.cli.options import DeadLettersOption, EventsArgument
 from tamis.cli.terminal import remark, warn
-from tamis.schema import Schema
 
 
 def publish(
@@ -59,10 +57,12 @@ def publish(
     """
     access = access_of(token, certificate, key, authority)
     from tamis.broker.calling import BrokerRefusal
-    from tamis.broker.client import BrokerClient
+    from tamis.cli.dead_letters import dead_letters
+    from tamis.cli.events import EventFiles
+    from tamis.schema import Schema
 
     under, taken, refused = Schema.load(schema), 0, 0
-    with BrokerClient(at, name, access) as client, dead_letters(dead_letters_to) as dead:
+    with attached_client(at, name, access) as client, dead_letters(dead_letters_to) as dead:
         held = client.attached().advertisements
         if held.get("cli") is not None:
             client.unadvertise(["cli"])

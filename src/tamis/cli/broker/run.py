@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import signal
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +20,9 @@ from tamis.cli.broker.options import (
 )
 from tamis.cli.failures import CommandError
 from tamis.cli.terminal import remark, warn
-from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from tamis.schema import Schema
 
 
 class PolicyName(StrEnum):
@@ -131,6 +131,8 @@ def run(
     access = access_of(token, certificate, key, authority)
     if schema is None:
         raise CommandError("a broker needs a schema, the same as its neighbours': --schema FILE")
+    import asyncio
+
     from tamis.broker.access import is_loopback
     from tamis.broker.broker import Broker, BrokerSettings, merging_of
     from tamis.broker.outbox import QueueBound
@@ -157,6 +159,8 @@ def run(
 
 
 def _schema(file: Path, for_services: bool) -> Schema:
+    from tamis.schema import Schema
+
     schema = Schema.load(file)
     if not for_services:
         return schema
@@ -167,6 +171,9 @@ def _schema(file: Path, for_services: bool) -> Schema:
 
 
 async def _serve(process: object, data: Path) -> None:
+    import asyncio
+    import signal
+
     from tamis.broker.process import BrokerProcess
 
     assert isinstance(process, BrokerProcess)

@@ -6,7 +6,7 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column
 
 from tamis.cli.broker.options import (
     DEFAULT_ADDRESS,
@@ -17,6 +17,7 @@ from tamis.cli.broker.options import (
     TokenOption,
     access_of,
 )
+from tamis.cli.parted_table import PartedTable
 from tamis.cli.terminal import out
 
 
@@ -43,12 +44,16 @@ def status(
         typer.echo(json.dumps(told))
         return
     out.print(f"[bold]{told['name']}[/bold], {told['policy']} routing, dead letters {told['dead_letters']:,}")
-    out.print(_links(told["links"]))
-    out.print(_clients(told["clients"]))
+    for table in (_links(told["links"]), _clients(told["clients"])):
+        out.print()
+        out.print(table)
 
 
-def _links(links: list[dict[str, Any]]) -> Table:
-    table = Table("link", "state", "in use", "filters in", "out", "events in", "out", "kB in", "out", "waiting")
+def _links(links: list[dict[str, Any]]) -> PartedTable:
+    table = PartedTable(
+        Column("link", no_wrap=True), "state", "in use",
+        *_headings("filters in", "filters out", "events in", "events out", "kB in", "kB out", "waiting"),
+    )  # fmt: skip
     for each in links:
         table.add_row(
             each["name"],
@@ -60,12 +65,17 @@ def _links(links: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _clients(clients: list[dict[str, Any]]) -> Table:
-    table = Table("client", "attached", "subscriptions", "advertisements", "published", "delivered", "waiting")
+def _clients(clients: list[dict[str, Any]]) -> PartedTable:
+    counted = _headings("subscriptions", "advertisements", "published", "delivered", "waiting")
+    table = PartedTable(Column("client", no_wrap=True), "attached", *counted)
     for each in clients:
         numbers = (each["subscriptions"], each["advertisements"], each["events_in"], each["events_out"])
         table.add_row(each["name"], "yes" if each["attached"] else "no", *_numbers(*numbers, each["queue_events"]))
     return table
+
+
+def _headings(*headings: str) -> list[Column]:
+    return [Column(heading, justify="right") for heading in headings]
 
 
 def _numbers(*numbers: int) -> list[str]:

@@ -16,8 +16,8 @@ from tamis.cli.broker.options import (
     NameOption,
     TokenOption,
     access_of,
+    attached_client,
 )
-from tamis.cli.tables import json_rows
 from tamis.cli.terminal import remark
 
 
@@ -47,11 +47,11 @@ def subscribe(
       tamis broker subscribe TRUE --name log --at broker:7070 --token-file token --tls-ca ca.pem --keep
     """
     access = access_of(token, certificate, key, authority)
-    from tamis.broker.client import BrokerClient
+    from tamis.cli.tables import json_rows
 
     wanted = {str(place): text for place, text in enumerate(filters, 1)}
     seen = 0
-    with BrokerClient(at, name, access) as client:
+    with attached_client(at, name, access) as client:
         held = client.attached().subscriptions
         client.unsubscribe([id for id in held if held[id] != wanted.get(id)])
         client.subscribe(wanted)

@@ -1,4 +1,4 @@
-"""How large and how slow the head of a request may be: its first line and its headers."""
+"""How large and how slow the head of a request may be: its first line and its headers; and what nobody reads of it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ class HeadLimit(HttpToolsProtocol):
 
     `_kept` counts what came since the last byte of a body was handed on, or a head was complete: the parser holds all
     of it. What follows a chunked body (trailers) counts like a head.
+
+    An answer may be given before the body is there: to a path that does not exist, without a key. What is left of the
+    body is then read by nobody, and has to come, with the head of the next request, in the time that a head has.
     """
 
     most_bytes: ClassVar[int] = 64 << 10
@@ -59,6 +62,12 @@ class HeadLimit(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._kept = 0
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body:
+            # The time that uvicorn gives an idle connection ends with its next byte, and would not begin again.
+            self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_wait()

@@ -48,12 +48,12 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        with self._explained(), self.engine.begin() as connection:
+        with self.explained(), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        with self._explained(), self._writing, self.engine.connect() as plain:
+        with self.explained(), self._writing, self.engine.connect() as plain:
             connection = plain.execution_options(tamis_writes=True)
             with connection.begin():
                 yield connection
@@ -67,7 +67,7 @@ class Database:
         return self.url.render_as_string(hide_password=True)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """The database's own complaint in one line, without the statement and its values, which may be secret."""
         try:
             yield

@@ -78,7 +78,7 @@ class SessionLock:
         with self._entered:
             try:
                 if self._connection is None:
-                    self._connection = self._connected()
+                    self._connection = own_session(self._database)
                 if self._held:
                     self._connection.execute(text("SELECT 1"))
                 else:
@@ -101,12 +101,14 @@ class SessionLock:
             with suppress(DBAPIError):
                 connection.close()
 
-    def _connected(self) -> Connection:
-        connection = self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        # Out of the pool: closed, it is closed in truth, and the lock with it.
-        connection.detach()
-        connection.execute(_ASK_OFTEN)
-        return connection
+
+def own_session(database: Database) -> Connection:
+    """A connection to PostgreSQL that holds locks."""
+    connection = database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+    # Out of the pool: closed, it is closed in truth, and its locks with it.
+    connection.detach()
+    connection.execute(_ASK_OFTEN)
+    return connection
 
 
 def store_lock(database: Database, name: Name) -> StoreLock:

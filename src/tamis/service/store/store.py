@@ -15,6 +15,7 @@ from tamis.service.store.notifications import Notifications
 from tamis.service.store.progress import Progress
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.subscriptions import Subscriptions
+from tamis.service.store.turns import turns_of
 
 
 class Store:
@@ -36,6 +37,7 @@ class Store:
         self.deliveries = Deliveries(database)
         self.progress = Progress(database)
         self.joins = Joins(database)
+        self.turns = turns_of(database)
         self._database = database
 
     @classmethod
@@ -54,4 +56,5 @@ class Store:
         return store_lock(self._database, name)
 
     def close(self) -> None:
+        self.turns.close()
         self._database.close()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import pyarrow as pa
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 
 from tamis.schema import Schema
 from tamis.service.api.access import Caller
@@ -27,6 +29,9 @@ _KEPT_BODY: Final = 64 << 10
 _SMALL_BODY: Final = 4 << 10
 # Checks use a core each; more at once would only hold each other up.
 _CHECKS: Final = 4
+# Seconds between two looks whether it is one's turn.
+_FIRST_LOOK: Final = 0.01
+_LATER_LOOKS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +97,33 @@ class Acceptance:
         return await to_thread.run_sync(read_and_judge, limiter=self._checks)
 
     async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None) -> Receipt:
+        log = self._service.log
         try:
-            receipt = await self._service.log.append(ids, bodies, key=key)
+            async with nullcontext() if key is None or log.shared is None else self._turn(key):
+                receipt = await log.append(ids, bodies, key=key)
         except NotAppended as error:
             self._service.log_failure = str(error)
             raise
         self._service.log_failure = None
         return receipt
+
+    @asynccontextmanager
+    async def _turn(self, key: str) -> AsyncIterator[None]:
+        """Under one key, of all services one at a time looks whether the log has it, and appends.
+
+        Else a publisher that gets no answer in time, and tries again at another service while the first still appends,
+        would publish twice. A service that dies has no turn any more: what it has not appended, the next one appends.
+        """
+        turns = self._service.store.turns
+        pause = _FIRST_LOOK
+        while not await to_thread.run_sync(turns.take, key):
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LATER_LOOKS)
+        try:
+            yield
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(turns.give_back, key)
 
     def _keep_refused(self, incoming: Incoming, judged: Judged, caller: Caller) -> None:
         now = datetime.now(UTC)

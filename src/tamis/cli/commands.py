@@ -1,0 +1,72 @@
+"""All commands of `tamis`, under one name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tamis.cli.analyze import analyze
+from tamis.cli.backtest import backtest
+from tamis.cli.bench import bench
+from tamis.cli.broker import broker
+from tamis.cli.compile import compile
+from tamis.cli.convert import convert
+from tamis.cli.covers import covers
+from tamis.cli.demo import demo
+from tamis.cli.experiments import experiments
+from tamis.cli.explain import explain
+from tamis.cli.failures import Commands
+from tamis.cli.join import join
+from tamis.cli.keys import keys
+from tamis.cli.match import match
+from tamis.cli.merge import merge
+from tamis.cli.operators import operators
+from tamis.cli.serve import serve
+from tamis.cli.simulate import simulate
+from tamis.cli.subscriptions_import import subscriptions_import
+from tamis.cli.validate import validate
+from tamis.cli.version import said, version
+
+app = typer.Typer(
+    cls=Commands,
+    name="tamis",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+@app.callback()
+def tamis(
+    _: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=said, help="Say the version of Tamis, and end.")
+    ] = False,
+) -> None:
+    """Sieve a stream of events through standing subscriptions, and learn which each event matches.
+
+    \b
+    [bold]Start here[/bold]
+      tamis demo
+      tamis match subscriptions.jsonl events.jsonl --schema auctions.yaml
+      tamis serve --schema auctions.yaml
+
+    \b
+    [bold]Exit codes[/bold]
+      0  all done
+      1  done, but some input was refused (it is kept, with the reason)
+      2  not done
+    """
+
+
+for command in (match, join, validate, explain, compile, backtest, analyze, covers, merge, bench, convert, serve, demo):
+    app.command()(command)
+app.command()(operators)
+app.command()(simulate)
+app.command()(version)
+app.command("import")(subscriptions_import)
+app.add_typer(keys)
+app.add_typer(broker)
+app.add_typer(experiments)

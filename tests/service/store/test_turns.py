@@ -1,0 +1,77 @@
+"""Turns under names: one at a time of all that have opened a store, whatever dies."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from tamis.service.store import Store, StoreError
+
+TAKING = """
+import sys
+from tamis.service.store import Store
+store = Store.open(sys.argv[1])
+print(store.turns.take("k"), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_turn_is_anothers_when_it_is_given_back(any_store: Store) -> None:
+    command = [sys.executable, "-c", TAKING, any_store.url]
+    assert any_store.turns.take("k")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "False\n"
+        other.kill()
+    any_store.turns.give_back("k")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        assert not any_store.turns.take("k")
+        assert any_store.turns.take("another")
+        other.kill()
+        other.wait()
+    # The server notices after a moment that a process is gone.
+    assert any(any_store.turns.take("k") for _ in range(1_000))
+
+
+def test_a_turn_is_had_once_within_a_process_too(any_store: Store) -> None:
+    assert any_store.turns.take("k")
+    assert not any_store.turns.take("k")
+    any_store.turns.give_back("k")
+    assert any_store.turns.take("k")
+    any_store.turns.close()
+    assert any_store.turns.take("k"), "what is closed holds nothing"
+
+
+def test_turns_that_cannot_be_had_are_a_fault_of_the_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_files(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", out_of_files)
+        with pytest.raises(StoreError, match="the lock cannot be taken: Too many open files"):
+            store.turns.take("k")
+    assert store.turns.take("k")
+
+
+@pytest.mark.parametrize("any_store_url", ["postgresql"], indirect=True)
+def test_after_a_connection_that_broke_turns_are_had_over_another(any_store: Store) -> None:
+    assert any_store.turns.take("k")
+    engine = create_engine(any_store.url)
+    with engine.connect() as connection:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' "
+                "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+        )
+    engine.dispose()
+    any_store.turns.give_back("k")
+    assert any_store.turns.take("k")
+    any_store.turns.give_back("k")
