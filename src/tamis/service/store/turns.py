@@ -78,9 +78,10 @@ class _InFile:
         try:
             if self._file is None:
                 self._file = self._path.open("a+b")
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
-        except (BlockingIOError, PermissionError):  # systems differ in which it is
-            return False
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+            except (BlockingIOError, PermissionError):  # systems differ in which it is
+                return False
         except OSError as error:
             raise StoreError(f"{self._path}: the lock cannot be taken: {error.strerror}") from error
         return True
