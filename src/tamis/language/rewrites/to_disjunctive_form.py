@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tamis.errors import FilterTooComplex
 from tamis.language.calls import Call, Constraint
 from tamis.language.limits import Limits
-from tamis.language.predicates import Literal, attributes_of, sort_key
+from tamis.language.predicates import Literal, Not, OneOf, attributes_of, sort_key
 from tamis.language.pushed import All, Conjunct, Pushed, Some, in_order
 from tamis.language.rewrites.absorb import absorb
 from tamis.language.rewrites.drop_implied import drop_implied
@@ -34,6 +34,7 @@ class _Distribution:
         self.limits = limits
         self.text = text
         self.merged: dict[Conjunct, Conjunct | None] = {}
+        self.steps = 0
 
     def conjuncts(self, pushed: Pushed) -> list[Conjunct]:
         match pushed:
@@ -49,7 +50,7 @@ class _Distribution:
         factors = [self.conjuncts(item) for item in items if isinstance(item, All | Some)]
         # Small factors first: contradictions among them keep the product small for longer.
         for factor in sorted(factors, key=len):
-            self.check(len(product) * len(factor), 10)
+            self.check(len(product) * len(factor), 3)
             product = self.simplified(self.multiplied(product, factor))
         return product
 
@@ -72,6 +73,7 @@ class _Distribution:
     def simplified(self, conjuncts: list[Conjunct]) -> list[Conjunct]:
         """The same disjunction in the form that no rewrite changes any more."""
         current = conjuncts
+        self.step(sum(map(len, conjuncts)))
         while True:
             possible = self.possible(current)
             joined = join_versus(join_alternatives(possible, self.schema), self.schema)
@@ -92,6 +94,7 @@ class _Distribution:
         possible = []
         for conjunct in conjuncts:
             if conjunct not in self.merged:
+                self.step(sum(map(_listed, conjunct)))
                 merged = drop_implied(merge_versus(merge_intervals(conjunct, self.schema), self.schema))
                 self.merged[conjunct] = None if find_contradictions(merged) else merged
             if (left := self.merged[conjunct]) is not None:
@@ -103,6 +106,13 @@ class _Distribution:
         if count > slack * self.limits.conjuncts:
             raise self.too_complex(f"{count:,} alternatives or more", f"{self.limits.conjuncts:,}")
 
+    def step(self, size: int) -> None:
+        """Counts what is looked at: a filter that comes to little may do so by very many steps."""
+        self.steps += size
+        if self.steps > self.limits.steps:
+            size_so_far = f"{self.steps:,} comparisons and listed values or more in all steps"
+            raise self.too_complex(size_so_far, f"{self.limits.steps:,}")
+
     def too_complex(self, size: str, limit: str) -> FilterTooComplex:
         size = f"the filter comes to {size} when its ORs are multiplied out, and at most {limit} are taken"
         message = f"{size}; split it at an OR into several subscriptions"
@@ -113,6 +123,11 @@ def _literal(pushed: Pushed) -> Literal:
     if isinstance(pushed, All | Some | Call | Constraint):
         raise TypeError(f"{pushed} is no plain literal; separate_calls takes the others away first")
     return pushed
+
+
+def _listed(literal: Literal) -> int:
+    leaf = literal.leaf if isinstance(literal, Not) else literal
+    return len(leaf.values) if isinstance(leaf, OneOf) else 1
 
 
 class _Factor:
