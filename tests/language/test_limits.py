@@ -53,9 +53,27 @@ def test_an_or_of_ten_thousand_equalities_is_one_list() -> None:
 
 def test_an_or_of_too_many_alternatives_is_refused_with_their_number() -> None:
     text = " OR ".join(f"title LIKE 'a{number}%'" for number in range(10_000))
-    with pytest.raises(FilterTooComplex, match=r"10,000 alternatives .* at most 500 .* split it at an OR") as caught:
+    with pytest.raises(FilterTooComplex, match=r"10,000 alternatives .* at most 2,000 .* split it at an OR") as caught:
         normalised(text)
     assert (caught.value.start, caught.value.end) == (0, len(text))
+
+
+def test_two_thousand_alternatives_work_whatever_they_say() -> None:
+    alternatives = [f"title LIKE 'a{number}%' AND bids > {number} AND price < {number}" for number in range(2_000)]
+    assert len(normalised(" OR ".join(alternatives)).conjuncts) == 2_000
+
+
+def test_a_filter_that_stays_small_by_very_many_steps_is_refused() -> None:
+    listed = ", ".join(str(3 * number) for number in range(5_000))
+    cut = " OR ".join(f"(title LIKE 'a{number}%' AND bids > {number})" for number in range(200))
+    with pytest.raises(FilterTooComplex, match=r"comparisons and listed values .* at most 250,000 are taken"):
+        normalised(f"bids IN ({listed}) AND ({cut})")
+
+
+def test_a_long_list_beside_many_alternatives_is_looked_at_once() -> None:
+    listed = ", ".join(str(3 * number) for number in range(5_000))
+    alternatives = " OR ".join(f"title LIKE 'a{number}%'" for number in range(200))
+    assert len(normalised(f"bids IN ({listed}) AND ({alternatives})").conjuncts) == 200
 
 
 def test_ors_that_multiply_are_refused_but_lists_do_not_multiply() -> None:

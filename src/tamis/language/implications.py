@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tamis.language.extents import Extent, includes, intersection
 from tamis.language.literals import known_extent
 from tamis.language.predicates import Literal, Not, Present, Versus, attributes_of
@@ -30,10 +32,7 @@ class Implications:
 
 
 class Summary:
-    """What one conjunct says of each attribute.
-
-    `values` holds, for single-valued attributes, the values that all its known literals leave.
-    """
+    """What one conjunct says of each attribute."""
 
     def __init__(self, conjunct: Conjunct, implications: Implications) -> None:
         self._implications = implications
@@ -54,6 +53,14 @@ class Summary:
             elif extent is not None:
                 known = self._values.get(names[0])
                 self._values[names[0]] = extent if known is None else intersection(known, extent)
+
+    def values(self, name: str) -> Extent | None:
+        """The values that all its known literals leave to a single-valued attribute; None where it has none."""
+        return self._values.get(name)
+
+    def several(self, name: str) -> Sequence[Literal]:
+        """What it says of an attribute with several values."""
+        return self._several.get(name, ())
 
     def implies(self, literal: Literal) -> bool:
         """Whether whatever satisfies the conjunct satisfies the literal; False where that is not seen."""

@@ -15,10 +15,12 @@ class Limits:
     """Parentheses, NOTs and minus signs within each other; the parser recurses on them."""
     terms: int = 20_000
     """Comparisons in the text."""
-    conjuncts: int = 500
+    conjuncts: int = 2_000
     """Alternatives in the normal form."""
     literals: int = 50_000
     """Comparisons in the normal form, over all its alternatives."""
+    steps: int = 250_000
+    """Comparisons and listed values that are looked at, over all the steps to the normal form."""
     bound: int = 50
     """Calls with variables, and comparisons of these, in one alternative; all of them look at each other."""
     bound_in_all: int = 2_000

@@ -124,6 +124,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     (rule("keywords", keywords=["evil"]), "has no field", "keywords=..."),
     (rule(sel={"Image|re": "(?=a)b"}), "egular expression", "lookaround"),
     (rule(sel={"Image|expand": "%admins%"}), "the placeholder %admins%", "write its values"),
+    (rule(sel={"Address|cidr|expand": "%offices%"}), "the placeholder %offices%", "write its values"),
     (rule(sel={"Nope": "a"}), "no attribute Nope", "extend the schema"),
     (rule("sel | count() > 5", sel={"Image": "a"}), "counts events", "correlation"),
     (rule("sel and nothing", sel={"Image": "a"}), "nothing", ""),

@@ -210,3 +210,12 @@ def test_more_unknowns_than_can_be_tried_are_undecided_and_not_covered() -> None
     a = normal("i < j")
     b = normal(" AND ".join(f"n != {k}" for k in range(60)) + " AND NOT n = i AND NOT n = j AND i != j AND f > n")
     assert not covers(a, b, SCHEMA)
+
+
+def test_filters_of_very_many_alternatives_are_compared_within_bounds() -> None:
+    one, other = (
+        normal(" OR ".join(f"(s LIKE '%a{k}z%' AND f > {k})" for k in range(first, first + 500))) for first in (0, 100)
+    )
+    assert not covers(one, other, SCHEMA)
+    assert covers(one, one, SCHEMA)
+    assert relate(one, one, SCHEMA) == Relation.EQUAL

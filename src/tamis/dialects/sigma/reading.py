@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv6Network
 from typing import Any
@@ -170,10 +171,7 @@ class _Reader:
         }
         for part in text.s:
             if isinstance(part, self.types.Placeholder):
-                remedy = "write its values in its place"
-                raise ConversionError(
-                    f"the placeholder %{part.name}% stands for values that are not in the rule", field, remedy
-                )
+                raise _placeholder(part.name, field)
         return tuple(part if isinstance(part, str) else wildcards[part] for part in text.s)
 
 
@@ -183,12 +181,23 @@ def _network(network: Any) -> Network:
     return Network((v4_range(int(network.network_address), int(network.broadcast_address)),))
 
 
+# pySigma takes a value for a network before it takes it for a placeholder.
+_NO_NETWORK = re.compile(r"CIDR expression: '%(.+?)%'")
+
+
 def _refusal(error: Any) -> ConversionError:
     reason = " ".join(str(error).split())
     if "pipe syntax" in reason:
         remedy = "write the counting as a Sigma correlation, outside Tamis"
         return ConversionError("the condition counts events, and a filter looks at one", "detection.condition", remedy)
+    if placeholder := _NO_NETWORK.search(reason):
+        return _placeholder(placeholder[1], "detection")
     if "egular expression" in reason and "invalid" in reason:
         remedy = "patterns are RE2's: no lookaround, no backreferences"
         return ConversionError(reason, "detection", remedy)
     return ConversionError(reason, "detection")
+
+
+def _placeholder(name: str, place: str) -> ConversionError:
+    reason = f"the placeholder %{name}% stands for values that are not in the rule"
+    return ConversionError(reason, place, "write its values in its place")

@@ -10,16 +10,23 @@ from tamis.language.pushed import Conjunct
 
 def find_tautologies(conjuncts: Sequence[Conjunct]) -> list[Conjunct]:
     """The same disjunction: of two conjuncts that differ in one literal's sign, the rest and presence are left."""
-    current = {frozenset(conjunct): None for conjunct in conjuncts}
-    for conjunct in list(current):
-        for literal in sorted(conjunct, key=sort_key):
-            if not isinstance(literal, Not) or conjunct not in current:
+    if len(conjuncts) < 2:
+        return list(conjuncts)
+    current = {frozenset(conjunct): conjunct for conjunct in conjuncts}
+    sums = {sum(map(hash, conjunct)) for conjunct in conjuncts}
+    for conjunct, literals in list(current.items()):
+        total = sum(map(hash, literals))
+        for literal in literals:
+            # Hashes that add up as the opposite's would are seen faster than the opposite is made.
+            if not isinstance(literal, Not) or total - hash(literal) + hash(literal.leaf) not in sums:
                 continue
             opposite = conjunct - {literal} | {literal.leaf}
-            if opposite in current and opposite != conjunct:
+            if conjunct in current and opposite in current and opposite != conjunct:
                 del current[conjunct], current[opposite]
-                current[conjunct - {literal} | _presence(literal)] = None
-    return [tuple(sorted(conjunct, key=sort_key)) for conjunct in current]
+                left = conjunct - {literal} | _presence(literal)
+                current[left] = tuple(sorted(left, key=sort_key))
+                sums.add(sum(map(hash, left)))
+    return list(current.values())
 
 
 def _presence(literal: Not) -> frozenset[Literal]:

@@ -8,8 +8,19 @@ from typing import TypeAlias
 
 from tamis.language.extents import NOTHING, Extent, everything, intersection, united, without
 from tamis.language.literals import alternatives_of, is_point, known_extent, leaf_of
-from tamis.language.predicates import Between, Literal, Not, OneOf, Present, Slot, Versus, equals, sort_key
-from tamis.language.pushed import Conjunct
+from tamis.language.predicates import (
+    Between,
+    Literal,
+    Not,
+    OneOf,
+    Present,
+    Slot,
+    Versus,
+    attributes_of,
+    equals,
+    sort_key,
+)
+from tamis.language.pushed import Conjunct, in_order
 from tamis.schema import Attribute, Schema
 
 Group: TypeAlias = tuple[Literal, ...]
@@ -17,29 +28,50 @@ Group: TypeAlias = tuple[Literal, ...]
 
 
 def join_alternatives(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:
-    """The same disjunction with fewer conjuncts, or the same conjuncts where none can be joined."""
+    """The same disjunction with fewer conjuncts, or the same conjuncts, which are sorted, where none can be joined."""
     current = list(conjuncts)
-    names = sorted({name for conjunct in conjuncts for literal in conjunct if (name := _name(literal)) is not None})
-    for name in names:
-        if len(current) < 2:
-            break
-        current = _joined_on(name, current, schema)
+    alike = _alike(current)
+    for name in sorted({attributes_of(literal)[0] for conjunct in conjuncts for literal in conjunct} if alike else ()):
+        if name in alike and (joined := _joined_on(name, current, schema)) is not current:
+            current = joined
+            alike = _alike(current)
     return current
 
 
-def _joined_on(name: str, conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:
+def _alike(conjuncts: Sequence[Conjunct]) -> set[str]:
+    """The attributes but for which some conjuncts may be alike: the hashes of the rest of their literals add up so."""
+    found: set[str] = set()
+    seen: set[tuple[str, int]] = set()
+    for conjunct in conjuncts if len(conjuncts) > 1 else ():
+        hashes = [hash(literal) for literal in conjunct]
+        rest = dict.fromkeys(names := [_name(literal) for literal in conjunct], sum(hashes))
+        for name, own in zip(names, hashes, strict=True):
+            rest[name] -= own
+        for name, others in rest.items():
+            if name is not None:
+                if (name, others) in seen:
+                    found.add(name)
+                seen.add((name, others))
+    return found
+
+
+def _joined_on(name: str, conjuncts: list[Conjunct], schema: Schema) -> list[Conjunct]:
     kept: list[Conjunct] = []
-    alike: dict[Conjunct, list[Group]] = defaultdict(list)
+    alike: dict[Conjunct, dict[Group, Conjunct]] = defaultdict(dict)
     for conjunct in conjuncts:
-        group = tuple(literal for literal in conjunct if _name(literal) == name)
+        group = tuple([literal for literal in conjunct if _name(literal) == name])
         if group:
-            alike[tuple(literal for literal in conjunct if _name(literal) != name)].append(group)
+            alike[tuple([literal for literal in conjunct if literal not in group])][group] = conjunct
         else:
             kept.append(conjunct)
-    for rest, groups in alike.items():
-        joined = _join(groups, schema.attributes[name]) if len(groups) > 1 else groups
-        kept += [tuple(sorted((*rest, *group), key=sort_key)) for group in joined]
-    return sorted(set(kept), key=lambda conjunct: [sort_key(literal) for literal in conjunct])
+    changed = False
+    for rest, before in alike.items():
+        joined = _join(list(before), schema.attributes[name]) if len(before) > 1 else list(before)
+        for group in joined:
+            changed |= group not in before
+            kept.append(before.get(group) or tuple(sorted((*rest, *group), key=sort_key)))
+        changed |= len(joined) < len(before)
+    return in_order(kept) if changed else conjuncts
 
 
 def _join(groups: list[Group], attribute: Attribute) -> list[Group]:

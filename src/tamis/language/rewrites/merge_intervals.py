@@ -58,7 +58,9 @@ def merge_intervals(conjunct: Conjunct, schema: Schema) -> Conjunct:
     for name, literals in groups.items():
         attribute = schema.attributes[name]
         merged += _of_many(literals, attribute) if attribute.multiple else _of_one(literals, attribute)
-    return tuple(sorted(set(merged), key=sort_key))
+    # Most conjuncts are merged already, and sorting costs more than seeing that.
+    left = set(merged)
+    return conjunct if left == set(conjunct) else tuple(sorted(left, key=sort_key))
 
 
 def _of_one(literals: Sequence[Literal], attribute: Attribute) -> list[Literal]:

@@ -19,6 +19,8 @@ def merge_versus(conjunct: Conjunct, schema: Schema) -> Conjunct:
         else:
             pair, relation = found
             relations[pair] = relations.get(pair, ANY) & relation
+    if not relations:
+        return conjunct
     for pair, relation in relations.items():
         merged += literals_of_relation(pair, relation)
     return tuple(sorted(set(merged), key=sort_key))

@@ -51,9 +51,12 @@ class _Separation:
 
     def cases(self, pushed: Pushed) -> list[Case]:
         guards: dict[Calls, tuple[Conjunct, ...]] = {}
+        count = 0
         for called, plain in self.alternatives(pushed).items():
             if not _contradicts(called):
                 guards[called] = tuple(to_disjunctive_form(fold_constants(plain), self.schema, self.limits, self.text))
+                count += len(guards[called])
+                self.check(count, 3)
         guards = self.absorbed(guards)
         self.check(sum(map(len, guards.values())), 1)
         cases = [Case(guard, tuple(sorted(called, key=called_key))) for called, guard in guards.items()]
@@ -70,7 +73,7 @@ class _Separation:
                 product: dict[Calls, Pushed] = {frozenset(): All()}
                 for item in sorted(items, key=has_calls):  # what is plain is one factor whatever it is
                     factor = self.alternatives(item)
-                    self.check(len(product) * len(factor), 10)
+                    self.check(len(product) * len(factor), 3)
                     product = self.united(
                         (left | right, fold_constants(All((plain, more))))
                         for left, plain in product.items()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import Literal, Never, Not, Present, attributes_of
@@ -15,6 +14,9 @@ from tamis.routing.covering.witness import Event, witness
 from tamis.schema import Schema
 
 MOST_STEPS = 2_000
+"""Ways that are tried for one conjunct."""
+MOST_LOOKED_AT = 500_000
+"""Literals and alternatives that are looked at for all conjuncts together."""
 
 
 def counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event | None:
@@ -23,15 +25,11 @@ def counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event |
     `UndecidedError` if that was not found out: where patterns stand in the way, or after many steps. Which attributes
     an event's types allow is not looked at, only which values its attributes can have.
     """
-    return _first(partial(_Search(schema).run, conjunct, weaker.conjuncts) for conjunct in stronger.conjuncts)
-
-
-def _first(searches: Iterable[Callable[[], Event | None]]) -> Event | None:
-    """The first event that one of the searches finds; undecided if none does, and one of them is."""
+    search = _Search(schema)
     undecided = False
-    for search in searches:
+    for conjunct in stronger.conjuncts:
         try:
-            found = search()
+            found = search.run(conjunct, weaker.conjuncts)
         except UndecidedError:
             undecided = True
         else:
@@ -51,35 +49,49 @@ def satisfies(event: Event, conjunct: Sequence[Literal], schema: Schema) -> bool
 
 
 class _Search:
-    """One conjunct against the alternatives of a filter: of each some literal must fail, and all ways are tried."""
+    """A conjunct against the alternatives of a filter: of each some literal must fail, and all ways are tried.
+
+    What is looked at is counted over all conjuncts, so that two filters of very many alternatives take no minutes.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._steps = 0
+        self._looked = 0
 
-    def run(self, literals: Conjunct, alternatives: Sequence[Conjunct]) -> Event | None:
-        """An event that satisfies the literals and none of the alternatives; None if there is none."""
-        self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise UndecidedError
+    def run(self, conjunct: Conjunct, alternatives: Sequence[Conjunct]) -> Event | None:
+        """An event that satisfies the conjunct and none of the alternatives; None if there is none."""
         undecided = False
-        event: Event | None = None
-        try:
-            event = witness(literals, self._schema)
-        except UndecidedError:
-            undecided = True
-        else:
-            if event is None:
-                return None
-        left = [a for a in alternatives if event is None or satisfies(event, a, self._schema)]
-        if not left:
-            if undecided:
+        steps = 0
+        # A list, not recursion: with many alternatives, Python's stack would not do.
+        open_ways: list[tuple[Conjunct, Sequence[Conjunct]]] = [(conjunct, alternatives)]
+        while open_ways:
+            literals, others = open_ways.pop()
+            steps += 1
+            self._looked += len(literals) + len(others)
+            if steps > MOST_STEPS or self._looked > MOST_LOOKED_AT:
                 raise UndecidedError
-            return event
-        first = min(left, key=len)
-        rest = [alternative for alternative in alternatives if alternative is not first]
-        ways = (opposite for literal in first for opposite in opposites(literal))
-        return _first(partial(self.run, (*literals, *opposite), rest) for opposite in ways)
+            event: Event | None = None
+            try:
+                event = witness(literals, self._schema)
+            except UndecidedError:
+                unknown = True
+            else:
+                unknown = False
+                if event is None:
+                    continue
+            left = [a for a in others if event is None or satisfies(event, a, self._schema)]
+            if left:
+                first = min(left, key=len)
+                rest = [alternative for alternative in others if alternative is not first]
+                ways = [opposite for literal in first for opposite in opposites(literal)]
+                open_ways += [((*literals, *opposite), rest) for opposite in reversed(ways)]
+            elif unknown:
+                undecided = True
+            else:
+                return event
+        if undecided:
+            raise UndecidedError
+        return None
 
 
 def opposites(literal: Literal) -> Iterator[tuple[Literal, ...]]:

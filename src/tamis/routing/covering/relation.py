@@ -29,6 +29,8 @@ def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
     A bit that is set is true. One that is not set is false if each filter is one conjunction of comparisons; else it
     may be that a cover was not seen, where patterns or many alternatives stand in the way.
     """
+    if a == b:
+        return Relation.EQUAL
     ours, theirs = _summaries(a, schema), _summaries(b, schema)
     table = [[_relate_conjuncts(one, other) for other in theirs] for one in ours]
     found = Relation.NEITHER
@@ -48,11 +50,17 @@ def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
 def covers(a: Filter, b: Filter, schema: Schema) -> bool:
     """Whether every event that matches `b` matches `a`; False also where that is so and was not seen (see `relate`)."""
     ours, theirs = _summaries(a, schema), _summaries(b, schema)
-    if all(any(all(map(other.implies, one.literals)) for one in ours) for other in theirs):
+    # What the two have in common needs no look at all pairs, which may be millions.
+    common = {one.literals for one in ours}
+    if all(other.literals in common or _covered(other, ours) for other in theirs):
         return True
     if len(ours) <= 1 and len(theirs) <= 1 and all(summary.plain for summary in (*ours, *theirs)):
         return False
     return _refuted(a, b, schema)
+
+
+def _covered(conjunct: Summary, others: list[Summary]) -> bool:
+    return any(all(map(conjunct.implies, other.literals)) for other in others)
 
 
 def _summaries(filter: Filter, schema: Schema) -> list[Summary]:
