@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 from typing import Any
 
 import pyarrow as pa
@@ -12,17 +11,10 @@ from typer.core import TyperGroup
 
 from tamis.cli.terminal import complain
 from tamis.errors import TamisError
+from tamis.spark_cause import is_spark_error, spark_cause
 
 PARTLY_REFUSED = 1
 FAILED = 2
-
-
-# Python's own lines first: where a worker failed, Java's around them say only that.
-_CAUSES = (
-    re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?:[\w.]+\.)?(\w+: .+)$", re.MULTILINE),
-    re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", re.MULTILINE),
-    re.compile(r"^(?:: |Caused by: )(?:[\w.$]+\.)?(\w+: .+)$", re.MULTILINE),
-)
 
 
 class CommandError(TamisError):
@@ -46,19 +38,10 @@ class Commands(TyperGroup):
         except pa.ArrowException as error:
             complain(f"cannot read or write the data: {error}")
         except Exception as error:
-            # PySpark may not be installed, so its errors are known by where they come from.
-            if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            if not is_spark_error(error):
                 raise
             complain(f"Spark failed: {spark_cause(error)}")
         raise typer.Exit(FAILED)
-
-
-def spark_cause(error: BaseException) -> str:
-    """The line that says what happened: it stands somewhere in a page of two languages' tracebacks."""
-    for pattern in _CAUSES:
-        if causes := pattern.findall(str(error)):
-            return str(causes[-1])
-    return str(error).partition("\n")[0]
 
 
 def _label(error: TamisError) -> str:

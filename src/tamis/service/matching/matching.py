@@ -21,6 +21,7 @@ from tamis.service.matching.joining import Joining
 from tamis.service.matching.messages import Batch
 from tamis.service.matching.recording import RANK_BITS, Recorder
 from tamis.service.store import Reached, Store
+from tamis.spark_cause import in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +83,8 @@ class Matching:
     def check(self) -> None:
         """Complains if the query has ended."""
         if not self._query.isActive:
-            raise PipelineError(f"the query ended: {self._query.exception() or 'it was stopped'}")
+            error = self._query.exception()
+            raise PipelineError(f"the query ended: {'it was stopped' if error is None else in_one_line(error)}")
 
     def stop(self) -> None:
         self._query.stop()

@@ -14,6 +14,7 @@ from tamis.errors import TamisError
 from tamis.service.configuration import Settings
 from tamis.service.matching.lifeline import Lock, end_group, watch
 from tamis.service.matching.messages import Alive, Message, Turn, written
+from tamis.spark_cause import in_one_line
 
 if TYPE_CHECKING:
     from tamis.service.store import StoreLock
@@ -119,5 +120,5 @@ def _first_line(file: int) -> str:
 
 
 def _shown(error: Exception) -> str:
-    told = str(error) if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
-    return told[:_SHOWN]
+    told = in_one_line(error)
+    return (told if isinstance(error, TamisError) else f"{type(error).__name__}: {told}")[:_SHOWN]
