@@ -18,7 +18,7 @@ from tamis.service.log.spool_log import SpoolLog
 from tamis.service.matching.checkpoint import Checkpoint
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.joining import Joining
-from tamis.service.matching.messages import Batch
+from tamis.service.matching.messages import Batch, Noticed
 from tamis.service.matching.recording import RANK_BITS, Recorder
 from tamis.service.store import Reached, Store
 from tamis.spark_cause import in_one_line
@@ -26,6 +26,10 @@ from tamis.spark_cause import in_one_line
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_AGAIN: Final = {
+    True: "events of the spool that it does not tell to be done are matched again, under the same ids",
+    False: "matching goes on from where the store says",
+}
 _COLUMNS: Final = ("offset", "partition", "id", "time", "body")
 
 
@@ -44,7 +48,7 @@ class Matching:
         store: Store,
         table: FollowingTable,
         checkpoint: Path,
-        told: Callable[[Batch], None],
+        told: Callable[[Batch | Noticed], None],
         *,
         ignore_unknown: bool = True,
         joining: Joining | None = None,
@@ -52,16 +56,18 @@ class Matching:
         self._log = log
         self._table = table
         self._told = told
-        begin = ""
+        begin, recorded = "", store.notifications.last_batch
         if log.shared is None:
-            self._checkpoint = Checkpoint(checkpoint, _next_batch(store))
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), recorded=recorded)
         else:
             # Where nobody has begun with this log, what is in the folder is about another one.
             reached = store.progress.of(log.shared) or Reached(log.shared, stream="", offsets="")
             begin = reached.offsets
-            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin)
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin, recorded)
             # Refused if the one before, cut off and not aware of it yet, has recorded a batch since `reached` was read.
             store.progress.take_over(reached, self._checkpoint.stream)
+        if self._checkpoint.damage is not None:
+            told(Noticed(f"the checkpoint is damaged: {self._checkpoint.damage}; {_AGAIN[log.shared is None]}"))
         if joining is not None:
             joining.take_over(None if log.shared is None else (log.shared, self._checkpoint.stream))
         self._recorder = Recorder(store, table.residuals, joining)

@@ -68,9 +68,16 @@ class Alive:
     alive: int
 
 
-Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something that went wrong and was dealt with, and that whoever runs the service should know of."""
 
-_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive)
+    noticed: str
+
+
+Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive | Noticed
+
+_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive, Noticed)
 
 
 def written(message: Message) -> bytes:

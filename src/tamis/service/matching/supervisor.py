@@ -14,7 +14,7 @@ from tamis.operators.health import Tally
 from tamis.service.configuration import Settings
 from tamis.service.matching.child import Child
 from tamis.service.matching.faring import Fared
-from tamis.service.matching.messages import Alive, Batch, Followed, Message, Operators, State, Turn
+from tamis.service.matching.messages import Alive, Batch, Followed, Message, Noticed, Operators, State, Turn
 
 _LOG: Final = logging.getLogger("tamis.matching")
 _COMMAND: Final = (sys.executable, "-m", "tamis.service.matching")
@@ -193,6 +193,8 @@ class Supervisor:
             told = {name: Fared.from_dict(form) for name, form in message.operators.items()}
             summed = {name: fared.after(self._counted.get(name, Tally())) for name, fared in told.items()}
             self._status = replace(now, operators={**now.operators, **summed})
+        elif isinstance(message, Noticed):
+            _LOG.warning("%s", message.noticed)
         else:
             self._status = replace(now, refused=now.refused + 1)
             _LOG.warning("subscription %s matches nothing: %s", message.subscription, message.reason)
