@@ -100,6 +100,7 @@ def assemble(settings: Settings) -> Service:
         KafkaAddress.parse(settings.delivery.kafka)  # complains now, not when the first notification is to go there
     # The events in it are as much its owner's business as the store, which is made so by itself.
     settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _require_whole(settings)
     store = Store.open(settings.store)
     try:
         version, schema = settle_schema(store, settings.schema_path)
@@ -114,6 +115,20 @@ def assemble(settings: Settings) -> Service:
     delivery = Delivery(store, settings, offering=offering)
     bridge = _bridge(settings, schema, store, log, offering)
     return Service(settings, store, log, delivery, Supervisor(settings), schema, version, offering, bridge)
+
+
+def _require_whole(settings: Settings) -> None:
+    """Refuses a folder that was in use and has lost its store: all subscriptions would be gone without a word."""
+    if settings.store_url:
+        return
+    file = settings.state / "store.sqlite"
+    used = [name for name in ("spool", "checkpoint") if (settings.state / name).exists()]
+    if used and (not file.exists() or not file.stat().st_size):
+        raise ConfigurationError(
+            f"{file} is {'empty' if file.exists() else 'missing'}, but there is {' and '.join(used)} of a service that "
+            "had one: restore the whole folder from a backup; to begin anew, without its subscriptions and events, "
+            "name an empty folder with --state"
+        )
 
 
 def _bridge(settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> Bridge | None:
@@ -147,7 +162,8 @@ def administrator_key(store: Store, state: Path) -> str:
     """The secret of this server's own key, made at the first start and kept where only its user can read."""
     file = state / "admin.key"
     try:
-        secret = file.read_text(encoding="ascii").strip()
+        # What is no text is no key, and is replaced by one.
+        secret = file.read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         secret = ""
     if store.keys.find(secret) is not None:

@@ -111,3 +111,22 @@ def test_writers_of_several_processes_take_turns(store: Store, store_url: str) -
         subscribed(store)
     assert [writer.wait() for writer in writers] == [0, 0]
     assert store.subscriptions.count(None) == store.subscriptions.revision == 150
+
+
+@pytest.mark.parametrize("what", ["header", "page", "end"])
+def test_a_damaged_file_is_refused_in_one_line_with_what_to_do(tmp_path: Path, what: str) -> None:
+    url, file = f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "store.sqlite"
+    Store.open(url).close()
+    content = bytearray(file.read_bytes())
+    if what == "header":
+        content[:100] = bytes(range(100))
+    elif what == "page":
+        content[4096:] = b"\xa5" * (len(content) - 4096)
+    else:
+        del content[5000:]
+    file.write_bytes(content)
+    with pytest.raises(
+        StoreError, match="the file is damaged: stop the service and restore its whole folder"
+    ) as raised:
+        Store.open(url)
+    assert "\n" not in str(raised.value)
