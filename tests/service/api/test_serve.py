@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,10 @@ def test_a_key_file_that_is_no_text_is_replaced(tmp_path: Path) -> None:
     secret = administrator_key(service.store, tmp_path)
     assert (tmp_path / "admin.key").read_text().strip() == secret
     end(service)
+
+
+def test_too_few_files_are_told_before_spark_fails_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 256))
+    with pytest.raises(ConfigurationError, match=r"only 256 files open here, and Spark needs 512.*ulimit -n"):
+        serve(Settings(state=tmp_path / "state", port=0), print)
+    assert not (tmp_path / "state").exists()
