@@ -28,6 +28,7 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/locked/out
     ("text", "cause"),
     [
         (WORKER, "ArrowInvalid: Could not convert 'GOOG'"),
+        (WORKER.replace("pyarrow.lib.ArrowInvalid: Could not convert 'GOOG'", "AssertionError"), "AssertionError"),
         (JVM, "IOException: Mkdirs failed to create file:/locked/out"),
         ("pyspark.errors.AnalysisException: no such column\n== plan ==", "AnalysisException: no such column"),
         (
@@ -40,8 +41,8 @@ def test_of_sparks_pages_the_line_is_told_that_says_what_happened(text: str, cau
     assert spark_cause(RuntimeError(text)) == cause
 
 
-QUERY = """[STREAM_FAILED] Query [id = 27876b72, runId = 004a8f2e] terminated with exception: An exception has occurred
-Traceback (most recent call last):
+QUERY = """[STREAM_FAILED] Query [id = 27876b72, runId = 004a8f2e] terminated with exception: An exception was \
+raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "/opt/tamis/recording.py", line 58, in record
     raise StoreError("the disk is full")
 tamis.service.store.errors.StoreError: the disk is full

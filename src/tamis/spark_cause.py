@@ -7,7 +7,7 @@ from typing import Final
 
 # Python's own lines first: where a worker failed, Java's around them say only that.
 _CAUSES: Final = (
-    re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?:[\w.]+\.)?(\w+: .+)$", re.MULTILINE),
+    re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?:[\w.]+\.)?(\w+(?:: .+)?)$", re.MULTILINE),
     re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", re.MULTILINE),
     re.compile(r"^(?:: |Caused by: )(?:[\w.$]+\.)?(\w+: .+)$", re.MULTILINE),
 )

@@ -97,10 +97,18 @@ def test_endpoints_that_fail_are_for_administrators(server: Server, monkeypatch:
 
 
 def test_the_pipelines_error_is_for_administrators(server: Server) -> None:
-    server.pipeline.become(state="failed", error="cannot open /secret/place")
+    words = ("java.net.SocketException: Too many open files", "in /secret/place")
+    server.pipeline.become(state="failed", error="cannot open /secret/place", stderr=words)
     assert "secret" not in server.client.get("/v1/status").text
     status = server.client.get("/v1/status", headers=server.key("administer")).json()
     assert status["pipeline"]["error"] == "cannot open /secret/place"
+    assert status["pipeline"]["last_words"] == list(words)
+
+
+def test_a_batch_that_does_not_end_is_seen(server: Server) -> None:
+    server.pipeline.become(state="running", busy=83.5)
+    assert server.client.get("/v1/status").json()["pipeline"]["busy_seconds"] == 83.5
+    assert "tamis_batch_busy_seconds 83.5" in server.client.get("/metrics").text
 
 
 @pytest.fixture

@@ -128,7 +128,8 @@ class Checkpoint:
         """
         metadata = self.folder / _METADATA
         begun = metadata.exists() and _whole(metadata)
-        for path in (*self.folder.glob(".*.tmp"), *(() if begun else (metadata,))):
+        # With its checksum, in whose place Spark would not put another.
+        for path in (*self.folder.glob(".*.tmp"), *(() if begun else (metadata, self.folder / f".{_METADATA}.crc"))):
             path.unlink(missing_ok=True)
         for name in _LOGS:
             for path in (self.folder / name).glob("*"):

@@ -74,6 +74,7 @@ class Matching:
         self._flusher = ThreadPoolExecutor(1, "checkpoint")
         self._secured: Future[None] | None = None
         self._began = 0.0
+        self._under_way = False
         self._query = sift(
             # Where Spark begins if the checkpoint is new; else it knows by itself.
             log.frame(spark, stream=True, start=begin or None),
@@ -92,6 +93,11 @@ class Matching:
             error = self._query.exception()
             raise PipelineError(f"the query ended: {'it was stopped' if error is None else in_one_line(error)}")
 
+    def busy(self) -> float:
+        """For how many seconds the batch under way has been running; 0 between batches. From any thread."""
+        began = self._began
+        return round(time.perf_counter() - began, 1) if self._under_way else 0.0
+
     def stop(self) -> None:
         self._query.stop()
         self._flusher.shutdown()
@@ -102,6 +108,7 @@ class Matching:
 
     def _snapshot(self, query: str, number: int) -> Snapshot:
         self._began = time.perf_counter()
+        self._under_way = True
         # Flushing takes about as long as everything before the workers begin: it is done beside it.
         self._secured = self._flusher.submit(self._checkpoint.secure, number)
         return self._table.for_batch(query, number)
@@ -126,6 +133,7 @@ class Matching:
                 ends=self._checkpoint.ends(number),
             )
         )
+        self._under_way = False
 
     def _reached(self, number: int) -> Reached | None:
         log, checkpoint = self._log.shared, self._checkpoint

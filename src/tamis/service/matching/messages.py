@@ -63,9 +63,13 @@ class Operators:
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """The process is there, and Spark's driver answered it a moment ago: for the `alive`th time."""
+    """The process is there, and Spark's driver answered it a moment ago: for the `alive`th time.
+
+    `busy`: for how many seconds the micro-batch under way has been running; 0 between batches.
+    """
 
     alive: int
+    busy: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from tamis.service.matching.messages import Alive, Message, Turn, written
 from tamis.spark_cause import in_one_line
 
 if TYPE_CHECKING:
+    from tamis.service.matching.running import Running
     from tamis.service.store import StoreLock
 
 _GRACE: Final = 8.0
@@ -79,7 +79,7 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
 
         running = Running(settings, lock, store, sole, mouth.say)
         # Looking after things may take long, where very many subscriptions change: signs of life do not wait for it.
-        threading.Thread(target=_pulse, args=(running.ask_spark, mouth, stopped), name="pulse", daemon=True).start()
+        threading.Thread(target=_pulse, args=(running, mouth, stopped), name="pulse", daemon=True).start()
         while not stopped.wait(_IDLE):
             running.look_after()
         running.stop()
@@ -87,13 +87,13 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
     store.close()
 
 
-def _pulse(ask_spark: Callable[[], None], mouth: Mouth, stopped: threading.Event) -> None:
+def _pulse(running: Running, mouth: Mouth, stopped: threading.Event) -> None:
     """Says that the process lives, until it is to stop, or Spark is gone, which the process finds out by itself."""
     for beat in count(1):
         if stopped.wait(_PULSE):
             return
-        ask_spark()
-        mouth.say(Alive(beat))
+        running.ask_spark()
+        mouth.say(Alive(beat, running.busy()))
 
 
 def _held(sole: StoreLock, mouth: Mouth, stopped: threading.Event) -> bool:
