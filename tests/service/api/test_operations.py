@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 
 import pyarrow as pa
 import pytest
@@ -239,3 +241,7 @@ def test_partitions_are_numbered_apart() -> None:
     assert meter.unmatched({0: 9, 1: 3}) == 2
     assert meter.matched({0: 9, 1: 4}) == [0.0]
     assert meter.unmatched({0: 12}) == 4
+
+
+def test_rates_and_latencies_go_by_a_clock_that_does_not_jump() -> None:
+    assert inspect.signature(Meter).parameters["clock"].default is monotonic

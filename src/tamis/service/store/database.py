@@ -80,10 +80,12 @@ class Database:
 
 
 def _remedy(error: Exception) -> str:
-    """What can be done about a file that SQLite cannot make sense of."""
+    """What can be done about a file that SQLite cannot make sense of, or not use."""
     code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) & 0xFF  # the rest says more, which varies
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return "; the file is damaged: stop the service and restore its whole folder from a backup"
+    if code == sqlite3.SQLITE_IOERR:
+        return "; the disk may be full, or fail"
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -94,10 +95,10 @@ class Acceptance:
     async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None) -> Receipt:
         try:
             receipt = await self._service.log.append(ids, bodies, key=key)
-        except NotAppended as error:
-            self._service.log_failure = str(error)
+        except NotAppended:
+            self._service.log_failed = time.monotonic()
             raise
-        self._service.log_failure = None
+        self._service.log_failed = None
         return receipt
 
     def _keep_refused(self, incoming: Incoming, judged: Judged, caller: Caller) -> None:
