@@ -54,6 +54,14 @@ def _numba() -> ModuleType:
     return numba
 
 
+_unkept: list[str] = []
+
+
+def kernels_are_kept() -> bool:
+    """Whether what is compiled is there for the next process too; else each compiles for itself, for minutes."""
+    return not _unkept
+
+
 @cache
 def _sources(room: str) -> str:
     """A hash of everything a kernel of this room may be made of; of any other, of everything."""
@@ -86,6 +94,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     try:
         dispatcher = nb.njit(cache=True, **options)(function)
     except RuntimeError:  # no place on this machine can be written to: compiled anew in every process
+        _unkept.append(function.__module__)
         return nb.njit(**options)(function)
     dispatcher._cache._cache_file._source_stamp = _sources(_room(function))
     # A cache that cannot be read or has no space left costs the time of compiling again, and is no reason to fail.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import struct
 from pathlib import Path
 from random import Random
@@ -245,3 +246,26 @@ def test_a_state_folder_belongs_to_one_broker_at_a_time(tmp_path: Path) -> None:
     again.close()
     with pytest.raises(BrokerStoreError, match="is no name"):
         BrokerStore.open(None, "a name")
+
+
+@pytest.mark.parametrize("what", ["garbage", "cut off"])
+def test_a_damaged_state_is_told_with_what_to_do(tmp_path: Path, what: str) -> None:
+    BrokerStore.open(tmp_path, "one").close()
+    file = tmp_path / "broker.sqlite"
+    file.write_bytes(b"\xa5" * 9_000 if what == "garbage" else file.read_bytes()[:5_000])
+    with pytest.raises(BrokerStoreError, match="the file is damaged: restore the folder from a copy"):
+        BrokerStore.open(tmp_path, "one")
+
+
+def test_a_state_that_may_not_be_written_is_told_with_what_to_look_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # as SQLite's extended codes are: of its shared memory
+
+    def fail(*_: object, **__: object) -> None:
+        raise failed
+
+    monkeypatch.setattr(sqlite3, "connect", fail)
+    with pytest.raises(BrokerStoreError, match=r"disk I/O error; may this user write there, and is there room\?"):
+        BrokerStore.open(tmp_path, "one")

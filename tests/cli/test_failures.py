@@ -8,43 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tamis.cli.failures import spark_cause
 from tamis.cli.paths import require_new_folder
 from tamis.cli.tables import table_writer
 from tests.cli.house import Tamis
-
-WORKER = """An exception was thrown from the Python worker:
-Traceback (most recent call last):
-  File "worker.py", line 3, in main
-    process()
-    ^^^^^^^^^
-pyarrow.lib.ArrowInvalid: Could not convert 'GOOG'
-
-\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:1)
-Caused by: java.lang.IllegalStateException: the worker is gone
-"""
-JVM = """An error occurred while calling o165.save.
-: org.apache.spark.SparkException: Job aborted.
-\tat org.apache.spark.sql.Writer.write(Writer.scala:1)
-Caused by: java.io.IOException: Mkdirs failed to create file:/locked/out
-\t... 60 more
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        (WORKER, "ArrowInvalid: Could not convert 'GOOG'"),
-        (JVM, "IOException: Mkdirs failed to create file:/locked/out"),
-        ("pyspark.errors.AnalysisException: no such column\n== plan ==", "AnalysisException: no such column"),
-        (
-            "[COLUMN_ALREADY_EXISTS] The column `a` already exists.\nmore",
-            "[COLUMN_ALREADY_EXISTS] The column `a` already exists.",
-        ),
-    ],
-)
-def test_of_sparks_pages_the_line_is_told_that_says_what_happened(text: str, cause: str) -> None:
-    assert spark_cause(RuntimeError(text)) == cause
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])

@@ -151,3 +151,18 @@ def test_what_cannot_be_is_refused_before_anything_runs(spark: SparkSession, tmp
 def test_the_texts_of_the_tests_are_all_accepted() -> None:
     assert not compiled().errors
     assert len(compiled()) == len(texts())
+
+
+@pytest.mark.parametrize("kind", ["INTERVAL '1' MONTH", "make_interval(1, 2)", "array(make_interval(1, 2))"])
+def test_a_column_that_spark_does_not_send_is_named(spark: SparkSession, kind: str) -> None:
+    events = frame(spark, LOTS).selectExpr("*", f"{kind} AS lasted")
+    with pytest.raises(PipelineError, match=r"the column 'lasted' is of type .*interval.*; leave it out"):
+        pipeline.match(events, compiled())
+    assert found_pairs(pipeline.match(events, compiled(), keep=["title"])) == pairs(expected(LOTS))
+
+
+@pytest.mark.parametrize("kind", ["named_struct('amount', 5)", "parse_json('5')"])
+def test_a_struct_in_an_attributes_place_is_not_taken_for_an_absent_value(spark: SparkSession, kind: str) -> None:
+    events = frame(spark, LOTS).drop("price").selectExpr("*", f"{kind} AS price")
+    with pytest.raises(PipelineError, match=r"the column 'price' is of type .*, and the attribute takes float: select"):
+        pipeline.match(events, compiled())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 from typing import Any
 
 import typer
@@ -11,17 +10,10 @@ from typer.core import TyperGroup
 
 from tamis.cli.terminal import complain
 from tamis.errors import TamisError
+from tamis.spark_cause import is_spark_error, spark_cause
 
 PARTLY_REFUSED = 1
 FAILED = 2
-
-
-# Python's own lines first: where a worker failed, Java's around them say only that.
-_CAUSES = (
-    re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?:[\w.]+\.)?(\w+: .+)$", re.MULTILINE),
-    re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", re.MULTILINE),
-    re.compile(r"^(?:: |Caused by: )(?:[\w.$]+\.)?(\w+: .+)$", re.MULTILINE),
-)
 
 
 class CommandError(TamisError):
@@ -43,23 +35,14 @@ class Commands(TyperGroup):
         except MemoryError:
             complain("out of memory; smaller batches (--batch-rows) need less")
         except Exception as error:
-            # Known by where they come from: Arrow takes long to load, and PySpark may not be installed.
-            origins = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
-            if "pyarrow" in origins:
+            # Known by where they come from: Arrow takes long to load.
+            if any(kind.__module__.partition(".")[0] == "pyarrow" for kind in type(error).__mro__):
                 complain(f"cannot read or write the data: {error}")
-            elif origins & {"pyspark", "py4j"}:
+            elif is_spark_error(error):
                 complain(f"Spark failed: {spark_cause(error)}")
             else:
                 raise
         raise typer.Exit(FAILED)
-
-
-def spark_cause(error: BaseException) -> str:
-    """The line that says what happened: it stands somewhere in a page of two languages' tracebacks."""
-    for pattern in _CAUSES:
-        if causes := pattern.findall(str(error)):
-            return str(causes[-1])
-    return str(error).partition("\n")[0]
 
 
 def _label(error: TamisError) -> str:

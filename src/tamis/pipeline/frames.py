@@ -12,7 +12,7 @@ from tamis.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructField
+    from pyspark.sql.types import DataType, StructField
 
 SUBSCRIPTION = "subscription"
 SUBSCRIPTIONS = "subscriptions"
@@ -32,8 +32,31 @@ def mapped(df: DataFrame, columns: Sequence[str], worker: Worker, fields: Sequen
     """
     from pyspark.sql.types import StructField, StructType
 
+    _require_arrow(df, columns)
     answer = StructType([StructField(field.name, field.dataType, True) for field in fields])
     return plainly(df).select(*places(df, columns)).mapInArrow(worker, answer)
+
+
+def _require_arrow(df: DataFrame, names: Sequence[str]) -> None:
+    """Refuses columns that Spark does not send to Python; its own complaint names no column."""
+    for name in names:
+        kind = df.schema[name].dataType
+        if _arrow_type(kind) is None:
+            raise PipelineError(
+                f"the column {name!r} is of type {kind.simpleString()}, which Spark does not send to Python; leave it "
+                "out (keep=[...], or drop it), or cast it to a string"
+            )
+
+
+def _arrow_type(kind: DataType) -> pa.DataType | None:
+    """What Python gets of a type of Spark's; None for what it does not get."""
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(kind, timezone="UTC")
+    except PySparkTypeError:
+        return None
 
 
 def plainly(df: DataFrame) -> DataFrame:
@@ -53,17 +76,21 @@ def chosen(df: DataFrame, names: Sequence[str]) -> DataFrame:
 
 def attribute_columns(df: DataFrame, schema: Schema) -> list[str]:
     """The columns that hold attributes: by their name, or structs whose members are attributes by dotted name."""
-    from pyspark.sql.types import StructType
-
-    found = [
-        field.name
-        for field in df.schema.fields
-        if field.name in schema.attributes
-        or (
-            isinstance(field.dataType, StructType)
-            and any(name.startswith(f"{field.name}.") for name in schema.attributes)
-        )
-    ]
+    found = []
+    for field in df.schema.fields:
+        has_members = any(name.startswith(f"{field.name}.") for name in schema.attributes)
+        # Python sees a struct in place of some types that Arrow has not, such as variants.
+        if pa.types.is_struct(_arrow_type(field.dataType) or pa.null()):
+            if field.name in schema.attributes and not has_members:
+                # Its members would be names that the schema does not have, and the attribute absent without a word.
+                raise PipelineError(
+                    f"the column {field.name!r} is of type {field.dataType.simpleString()}, and the attribute takes "
+                    f"{schema.attributes[field.name].domain.kind}: select a member in its place, cast it, or rename it"
+                )
+            if has_members:
+                found.append(field.name)
+        elif field.name in schema.attributes:
+            found.append(field.name)
     if not found:
         raise PipelineError(
             f"none of the columns ({', '.join(df.columns)}) is an attribute of the schema "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
+from tamis.compiled import kernels_are_kept
 from tamis.pipeline.session import require_spark
 from tamis.schema import Schema
 from tamis.service.api.head_limit import HeadLimit
@@ -34,12 +36,15 @@ from tamis.service.store import Store
 if TYPE_CHECKING:
     from tamis.service.brokering import Bridge
 
+_LOG: Final = logging.getLogger("tamis.serve")
+
 Announce = Callable[[str], None]
 
 _GRACE: Final = 20  # seconds that requests under way have when the server ends
 _POLL: Final = 0.2
 _BACKLOG: Final = 2048
 _FILES: Final = 65_536
+_FEWEST_FILES: Final = 512  # Java has more than three hundred open before Spark does anything
 LOCAL_NAMES: Final = ("localhost", "ip6-localhost")
 
 
@@ -47,6 +52,11 @@ def serve(settings: Settings, announce: Announce) -> None:
     """Serves until SIGINT or SIGTERM. `announce` is given the lines a person should read."""
     require_spark()
     _allow_many_files()
+    if not kernels_are_kept():
+        _LOG.warning(
+            "compiled code cannot be kept, neither beside the installed files nor in the cache folder of this user: "
+            "every start compiles for minutes; name a folder that the user may write to in XDG_CACHE_HOME"
+        )
     listening = _listen(settings.host, settings.port)
     try:
         service = assemble(settings)
@@ -90,6 +100,11 @@ def is_for_this_machine(settings: Settings) -> bool:
 def _allow_many_files() -> None:
     """A reader is an open file, and a process may often have no more than a thousand until it asks for more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < _FEWEST_FILES:
+        raise ConfigurationError(
+            f"a process may have only {hard} files open here, and Spark needs {_FEWEST_FILES}, with one more for every "
+            f"reader: raise the limit (ulimit -n {_FILES}; under systemd LimitNOFILE={_FILES})"
+        )
     if soft != resource.RLIM_INFINITY and soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY else _FILES, hard))
 
@@ -100,6 +115,7 @@ def assemble(settings: Settings) -> Service:
         KafkaAddress.parse(settings.delivery.kafka)  # complains now, not when the first notification is to go there
     # The events in it are as much its owner's business as the store, which is made so by itself.
     settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _require_whole(settings)
     store = Store.open(settings.store)
     try:
         version, schema = settle_schema(store, settings.schema_path)
@@ -114,6 +130,20 @@ def assemble(settings: Settings) -> Service:
     delivery = Delivery(store, settings, offering=offering)
     bridge = _bridge(settings, schema, store, log, offering)
     return Service(settings, store, log, delivery, Supervisor(settings), schema, version, offering, bridge)
+
+
+def _require_whole(settings: Settings) -> None:
+    """Refuses a folder that was in use and has lost its store: all subscriptions would be gone without a word."""
+    if settings.store_url:
+        return
+    file = settings.state / "store.sqlite"
+    used = [name for name in ("spool", "checkpoint") if (settings.state / name).exists()]
+    if used and (not file.exists() or not file.stat().st_size):
+        raise ConfigurationError(
+            f"{file} is {'empty' if file.exists() else 'missing'}, but there is {' and '.join(used)} of a service that "
+            "had one: restore the whole folder from a backup; to begin anew, without its subscriptions and events, "
+            "name an empty folder with --state"
+        )
 
 
 def _bridge(settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> Bridge | None:
@@ -147,7 +177,8 @@ def administrator_key(store: Store, state: Path) -> str:
     """The secret of this server's own key, made at the first start and kept where only its user can read."""
     file = state / "admin.key"
     try:
-        secret = file.read_text(encoding="ascii").strip()
+        # What is no text is no key, and is replaced by one.
+        secret = file.read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         secret = ""
     if store.keys.find(secret) is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 
 import pyarrow as pa
 import pytest
@@ -97,10 +99,18 @@ def test_endpoints_that_fail_are_for_administrators(server: Server, monkeypatch:
 
 
 def test_the_pipelines_error_is_for_administrators(server: Server) -> None:
-    server.pipeline.become(state="failed", error="cannot open /secret/place")
+    words = ("java.net.SocketException: Too many open files", "in /secret/place")
+    server.pipeline.become(state="failed", error="cannot open /secret/place", stderr=words)
     assert "secret" not in server.client.get("/v1/status").text
     status = server.client.get("/v1/status", headers=server.key("administer")).json()
     assert status["pipeline"]["error"] == "cannot open /secret/place"
+    assert status["pipeline"]["last_words"] == list(words)
+
+
+def test_a_batch_that_does_not_end_is_seen(server: Server) -> None:
+    server.pipeline.become(state="running", busy=83.5)
+    assert server.client.get("/v1/status").json()["pipeline"]["busy_seconds"] == 83.5
+    assert "tamis_batch_busy_seconds 83.5" in server.client.get("/metrics").text
 
 
 @pytest.fixture
@@ -231,3 +241,7 @@ def test_partitions_are_numbered_apart() -> None:
     assert meter.unmatched({0: 9, 1: 3}) == 2
     assert meter.matched({0: 9, 1: 4}) == [0.0]
     assert meter.unmatched({0: 12}) == 4
+
+
+def test_rates_and_latencies_go_by_a_clock_that_does_not_jump() -> None:
+    assert inspect.signature(Meter).parameters["clock"].default is monotonic

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +13,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
+from tamis.service.api import probes
 from tamis.service.configuration import LimitSettings, Settings
 from tests.service.api.server import CHEAP, Server
 
@@ -220,6 +222,13 @@ def test_a_log_that_takes_nothing_is_an_answer_of_503(server: Server, monkeypatc
     monkeypatch.undo()
     assert server.publish(CHEAP).status_code == 202
     assert server.client.get("/ready").json()["log"] == "ok"
+
+
+def test_a_log_that_took_nothing_is_asked_again_though_nobody_publishes(server: Server) -> None:
+    server.service.log_failed = time.monotonic()
+    assert server.client.get("/ready").json()["log"] == "took nothing when last asked to"
+    server.service.log_failed -= probes._LOG_SECONDS
+    assert server.client.get("/ready").json()["log"] == "ok", "else a balancer would never send anything again"
 
 
 def test_an_event_that_the_log_can_never_take_is_an_answer_of_413(

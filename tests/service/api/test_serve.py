@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from pathlib import Path
 from typing import Any
@@ -203,3 +204,33 @@ def test_the_command_ends_with_2_and_says_why(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["serve", *options])
         assert result.exit_code == 2, result.output
         assert words in result.output.replace("\n", "")
+
+
+@pytest.mark.parametrize("lost", ["missing", "empty"])
+def test_a_folder_that_has_lost_its_store_is_not_taken_for_a_new_one(tmp_path: Path, lost: str) -> None:
+    settings = Settings(state=tmp_path)
+    end(assemble(settings))
+    end(assemble(settings))
+    for file in tmp_path.glob("store.sqlite*"):
+        file.unlink()
+    if lost == "empty":
+        (tmp_path / "store.sqlite").touch()
+    with pytest.raises(ConfigurationError, match=f"store.sqlite is {lost}, but there is spool .* from a backup"):
+        assemble(settings)
+    (tmp_path / "spool").rename(tmp_path / "old")
+    end(assemble(settings))
+
+
+def test_a_key_file_that_is_no_text_is_replaced(tmp_path: Path) -> None:
+    service = assemble(Settings(state=tmp_path))
+    (tmp_path / "admin.key").write_bytes(b"\xff\xfe")
+    secret = administrator_key(service.store, tmp_path)
+    assert (tmp_path / "admin.key").read_text().strip() == secret
+    end(service)
+
+
+def test_too_few_files_are_told_before_spark_fails_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 256))
+    with pytest.raises(ConfigurationError, match=r"only 256 files open here, and Spark needs 512.*ulimit -n"):
+        serve(Settings(state=tmp_path / "state", port=0), print)
+    assert not (tmp_path / "state").exists()

@@ -107,3 +107,42 @@ def test_without_the_querys_own_note_everything_begins_anew(folder: Path) -> Non
     Checkpoint(folder, 1)
     assert names(folder / "offsets") == []
     assert not (folder / "metadata").exists()
+
+
+@pytest.mark.parametrize("torn", ["", '{"stream', "[]", "{}"])
+def test_a_note_that_cannot_be_read_is_written_anew_and_told(folder: Path, torn: str) -> None:
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    (folder / "stream.json").write_text(torn)
+    checkpoint = Checkpoint(folder, 99)
+    assert checkpoint.first == 99
+    assert checkpoint.range(0) == Range(0, 40)
+    assert "stream.json cannot be read" in str(checkpoint.damage)
+    assert Checkpoint(folder, 120).damage is None
+
+
+def test_a_batch_planned_anew_that_the_store_has_gets_another_name(folder: Path) -> None:
+    made = Checkpoint(folder, 7)
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    (folder / "offsets" / "1").write_text("")
+    known = {made.stream: 8}
+    again = Checkpoint(folder, 9, recorded=known.get)
+    assert again.stream != made.stream, "under its old name and number, what is planned now would be taken for done"
+    assert again.first + 1 > 8, "positions grow"
+    assert again.range(0) == Range(0, 40), "what was planned before is done"
+    assert "lacks batch 1, which the store has" in str(again.damage)
+
+
+def test_a_plan_that_the_store_does_not_have_yet_is_no_damage(folder: Path) -> None:
+    made = Checkpoint(folder, 7)
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    (folder / "offsets" / "1").write_text("")
+    again = Checkpoint(folder, 8, recorded={made.stream: 7}.get)
+    assert (again.stream, again.damage) == (made.stream, None)
+
+
+def test_a_damaged_checkpoint_of_a_shared_log_is_left_for_what_the_store_says(folder: Path) -> None:
+    made = Checkpoint(folder, 7)
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    again = Checkpoint(folder, 9, made.stream, recorded={made.stream: 8}.get)
+    assert again.stream != made.stream
+    assert names(folder) == ["stream.json"]

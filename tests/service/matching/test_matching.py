@@ -13,7 +13,7 @@ import pytest
 from tamis.service.log import open_log
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.matching import Matching
-from tamis.service.matching.messages import Batch, Refusal
+from tamis.service.matching.messages import Batch, Noticed, Refusal
 from tamis.service.matching.recording import Recorded, Recorder
 from tamis.service.store import Reached
 from tamis.testing import reference_matches
@@ -37,6 +37,8 @@ class Open(AuctionHouse):
         super().__init__(folder, subscriptions=200)
         self.spark = spark
         self.told: list[Batch] = []
+        self.noticed: list[str] = []
+        self.busy: list[float] = []
         self.matching: Matching | None = None
 
     def start(self) -> Matching:
@@ -44,8 +46,16 @@ class Open(AuctionHouse):
         state = self.settings.state
         table = FollowingTable(state / "table", self.store, none_is_refused)
         log = open_log(self.settings.log)
-        self.matching = Matching(self.spark, log, self.store, table, state / "checkpoint", self.told.append)
+        self.matching = Matching(self.spark, log, self.store, table, state / "checkpoint", self.hear)
         return self.matching
+
+    def hear(self, message: Batch | Noticed) -> None:
+        if isinstance(message, Noticed):
+            self.noticed.append(message.noticed)
+            return
+        self.told.append(message)
+        if self.matching is not None:
+            self.busy.append(self.matching.busy())
 
     def run(self) -> None:
         """Until everything published is matched, and then no longer."""
@@ -83,6 +93,32 @@ def test_the_store_has_the_oracles_matches_and_the_dead_letters(house: Open) -> 
     assert house.told[-1].head == house.store.notifications.head()
     assert house.told[-1].lag_events == 0
     assert house.told[-1].revision == house.store.subscriptions.revision
+
+
+def test_how_long_a_batch_has_been_running_can_be_asked(house: Open) -> None:
+    matching = house.start()
+    house.publish(20)
+    matching.wait_for_all()
+    assert any(seconds > 0 for seconds in house.busy), "asked while it ran"
+    assert matching.busy() == 0
+
+
+@pytest.mark.parametrize("damaged", ["offsets", "metadata", "stream.json"])
+def test_a_damaged_checkpoint_loses_no_event(house: Open, damaged: str) -> None:
+    house.publish(30)
+    house.run()
+    checkpoint = house.settings.state / "checkpoint"
+    if damaged == "offsets":
+        newest = max(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
+        for folder in ("offsets", "commits"):
+            (checkpoint / folder / str(newest)).write_text("")
+    else:
+        (checkpoint / damaged).write_text('{"x')
+    house.publish(20)
+    house.run()
+    assert set(house.notified) == set(house.due)
+    assert len(house.noticed) == 1
+    assert house.noticed[0].startswith("the checkpoint is damaged: ")
 
 
 def test_an_event_meets_exactly_the_subscriptions_acknowledged_before_it(house: Open) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.service.matching.messages import Batch, Followed, Message, Refusal, Turn, read, written
+from tamis.service.matching.messages import Batch, Followed, Message, Noticed, Refusal, Turn, read, written
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,7 @@ from tamis.service.matching.messages import Batch, Followed, Message, Refusal, T
         Turn("failed", error="line one\nline two: “é”"),
         Refusal(5, "no such attribute"),
         Followed(12),
+        Noticed("the checkpoint is damaged"),
     ],
 )
 def test_a_message_comes_back_as_it_was(message: Message) -> None:

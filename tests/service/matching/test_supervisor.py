@@ -274,3 +274,27 @@ def test_the_process_has_a_group_of_its_own(tmp_path: Path) -> None:
         await supervising.stop()
 
     asyncio.run(run())
+
+
+def test_a_batch_that_takes_long_is_told_now_and_then(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        supervising = supervised(
+            tmp_path,
+            """
+            say(state="running", head=5)
+            for beat, busy in enumerate((0, 59, 61, 63, 121, 124, 0, 60, 62, 3.5)):
+                say(alive=beat, busy=busy)
+            say(noticed="the checkpoint is damaged")
+            say(followed=12)
+            sys.stdin.read()
+            """,
+        )
+        await supervising.start()
+        await until(lambda: supervising.status().revision == 12)
+        assert supervising.status().busy == 3.5
+        await supervising.stop()
+
+    asyncio.run(run())
+    told = [record.getMessage() for record in caplog.records]
+    assert [line.split()[6] for line in told[:-1]] == ["61", "124", "60"]
+    assert told[-1] == "the checkpoint is damaged"

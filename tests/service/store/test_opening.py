@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from sqlalchemy import create_engine, text
 
 from tamis.errors import TamisError
 from tamis.service.store import Store, StoreError
+from tamis.service.store.database import Database
 from tamis.service.store.tables import METADATA
 from tests.service.store.made import subscribed
 
@@ -111,3 +113,32 @@ def test_writers_of_several_processes_take_turns(store: Store, store_url: str) -
         subscribed(store)
     assert [writer.wait() for writer in writers] == [0, 0]
     assert store.subscriptions.count(None) == store.subscriptions.revision == 150
+
+
+@pytest.mark.parametrize("what", ["header", "page", "end"])
+def test_a_damaged_file_is_refused_in_one_line_with_what_to_do(tmp_path: Path, what: str) -> None:
+    url, file = f"sqlite:///{tmp_path}/store.sqlite", tmp_path / "store.sqlite"
+    Store.open(url).close()
+    content = bytearray(file.read_bytes())
+    if what == "header":
+        content[:100] = bytes(range(100))
+    elif what == "page":
+        content[4096:] = b"\xa5" * (len(content) - 4096)
+    else:
+        del content[5000:]
+    file.write_bytes(content)
+    with pytest.raises(
+        StoreError, match="the file is damaged: stop the service and restore its whole folder"
+    ) as raised:
+        Store.open(url)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_disk_that_cannot_be_written_is_told_as_such(tmp_path: Path) -> None:
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # as SQLite's extended codes are: of its shared memory
+
+    database = Database(f"sqlite:///{tmp_path}/store.sqlite")
+    with pytest.raises(StoreError, match="disk I/O error; the disk may be full, or fail"), database.read():
+        raise failed
+    database.close()

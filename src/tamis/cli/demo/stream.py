@@ -17,8 +17,8 @@ from tamis.cli.demo.auction_house import WRITTEN
 from tamis.cli.demo.folder import ResultsFolder
 from tamis.cli.demo.measurements import RECENT, BatchRecord, Measurements
 from tamis.cli.demo.screen import Sample, View
-from tamis.cli.failures import spark_cause
 from tamis.errors import PipelineError
+from tamis.spark_cause import spark_cause
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -79,7 +79,9 @@ class Sieve:
                 try:
                     matches = index.match(read.events)
                 except EventError as error:
-                    error.add_note("pipeline.validate sets such events aside, with the reason")
+                    error.add_note(
+                        "cast a column of another type; pipeline.validate sets single events aside, with the reason"
+                    )
                     raise
                 told = [number_lists(matches, first) if self.numbers else id_lists(matches)]
                 if self.bindings is not None:

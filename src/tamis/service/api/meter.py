@@ -23,7 +23,7 @@ class Meter:
     event, and when it was accepted. Used by the event loop's thread only.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._started = clock()
         self._seconds: deque[tuple[int, dict[Counted, int]]] = deque(maxlen=_KEPT)

@@ -71,6 +71,9 @@ class Metrics:
             name: _of_operators(name, about, registry) for name, about in _COUNTED_OF_OPERATORS.items()
         }
         self.pipeline_up = Gauge("tamis_pipeline_up", "1 while the pipeline runs", registry=registry)
+        self.batch_busy = Gauge(
+            "tamis_batch_busy_seconds", "How long the micro-batch under way has been running", registry=registry
+        )
         self.pipeline_restarts = Gauge("tamis_pipeline_restarts", "Restarts of the pipeline", registry=registry)
 
     def operator(self, name: str, fared: Fared) -> None:

@@ -33,6 +33,7 @@ def observe(service: Service) -> None:
     metrics, pipeline = service.metrics, service.supervisor.status()
     metrics.pipeline_up.set(pipeline.state == "running")
     metrics.pipeline_restarts.set(pipeline.restarts)
+    metrics.batch_busy.set(pipeline.busy)
     metrics.lag.set(lag(service) or 0)
     metrics.subscriptions.set(service.store.subscriptions.count(None, "active"))
     metrics.dead_letters.set(service.store.dead_letters.count())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import time
+from typing import Final, Literal
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
@@ -16,6 +17,8 @@ from tamis.service.api.observing import observe
 from tamis.service.api.service import Service, Serving
 
 router = APIRouter(tags=["operations"])
+
+_LOG_SECONDS: Final = 10.0  # for which the log is taken to be as it was when it took nothing
 
 
 class Alive(BaseModel):
@@ -88,7 +91,9 @@ def _store_state(service: Service) -> str:
 
 
 def _log_state(service: Service) -> str:
-    if service.log_failure is not None:
+    failed = service.log_failed
+    # Not for longer: a balancer sends nothing to whoever is not ready, and it would never be asked again.
+    if failed is not None and time.monotonic() - failed < _LOG_SECONDS:
         return "took nothing when last asked to"
     try:
         service.log.size()

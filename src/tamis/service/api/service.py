@@ -63,7 +63,7 @@ class Service:
         self.meter = Meter()
         self.rates = RateLimit(settings.limits.requests_per_second, settings.limits.request_burst)
         self._examiners = CapacityLimiter(_EXAMINERS)
-        self.log_failure: str | None = None  # why the log took nothing when it was last asked to
+        self.log_failed: float | None = None  # when (monotonic) the log took nothing; None since it took something
         self.serving: tuple[int, Schema] = (schema_version, schema)
 
     async def examine(self, work: Callable[[], T]) -> T:

@@ -67,7 +67,8 @@ class PipelineForm(BaseModel):
     state: str
     since: float = Field(description="Seconds since 1970")
     restarts: int
-    error: str | None = Field(description="Why it last failed")
+    error: str | None = Field(description="Why it last failed; for administrators")
+    last_words: list[str] = Field(description="What it, or Java, wrote before it last failed; for administrators")
     batches: int
     events: int
     matches: int
@@ -75,6 +76,7 @@ class PipelineForm(BaseModel):
     revision: int = Field(description="The store's revision that it matches against")
     refused_subscriptions: int
     last_batch: LastBatch | None
+    busy_seconds: float = Field(description="How long the micro-batch under way has been running; 0 between batches")
 
 
 class StatusForm(BaseModel):
@@ -112,6 +114,7 @@ class StatusForm(BaseModel):
                         "since": 1767225600.0,
                         "restarts": 0,
                         "error": None,
+                        "last_words": [],
                         "batches": 60,
                         "events": 30000,
                         "matches": 7200,
@@ -119,6 +122,7 @@ class StatusForm(BaseModel):
                         "revision": 100000,
                         "refused_subscriptions": 0,
                         "last_batch": {"events": 500, "matches": 120, "dead": 0, "milliseconds": 310.0},
+                        "busy_seconds": 0.0,
                     },
                 }
             ]
@@ -200,6 +204,7 @@ def _pipeline(found: PipelineStatus, administers: bool) -> PipelineForm:
         restarts=found.restarts,
         # An error may name folders and hosts, which are the administrator's business.
         error=found.error if administers else None,
+        last_words=list(found.stderr) if administers else [],
         batches=found.batches,
         events=found.events,
         matches=found.matches,
@@ -209,4 +214,5 @@ def _pipeline(found: PipelineStatus, administers: bool) -> PipelineForm:
         last_batch=None
         if last is None
         else LastBatch(events=last.events, matches=last.matches, dead=last.dead, milliseconds=last.ms),
+        busy_seconds=found.busy,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -34,26 +35,37 @@ class Checkpoint:
     if the checkpoint was deleted and everything is read again.
 
     A batch is written to the store only after its plan in `offsets`, and the query's `metadata`, were flushed. So where
-    one of these is lost or cut off, the store has nothing of the batch, and it may be planned anew.
+    a crash has lost one of these or cut it off, the store has nothing of the batch, and it may be planned anew. Where a
+    bad disk has, the store may have the batch, and would take another plan under its number for what it has: then the
+    batches get a new name, `damage` says so, and what the store has of events after the last whole plan comes again.
     """
 
-    def __init__(self, folder: Path, head_batch: int, last: str | None = None, begin: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        head_batch: int,
+        last: str | None = None,
+        begin: str = "",
+        recorded: Callable[[str], int | None] = lambda _: None,
+    ) -> None:
         """`head_batch` is one more than the last batch that the store may have.
 
         `last` is the stream that recorded events of this log last, if the store knows: where it is another one, what is
         in the folder is the past, and a new stream begins. `begin` is where, in Spark's words; empty: at the beginning.
+        `recorded` tells the newest batch that the store has of a stream.
         """
         self.folder = folder
         self._offsets = folder / "offsets"
         self._secured = False
         self._begin = _sum(json.loads(begin)) if begin else 0
+        self.damage: str | None = None
         note = folder / _STREAM
+        self._mend()
+        left = self._left(recorded)
         # Without its note, the folder may be one whose removal a crash cut short.
-        left = json.loads(note.read_bytes())["stream"] if note.exists() else None
         if last is not None and left != last and folder.exists():
             shutil.rmtree(folder)
-        self._mend()
-        if not note.exists():
+        if left is None or not note.exists():
             folder.mkdir(parents=True, exist_ok=True)
             told = {"stream": uuid.uuid4().hex, "first": head_batch}
             replace_durably(note, json.dumps(told).encode())
@@ -85,6 +97,24 @@ class Checkpoint:
         number = noted.get("event")
         return {"0": number} if isinstance(number, int) else next(iter(noted.values()), {})
 
+    def _left(self, recorded: Callable[[str], int | None]) -> str | None:
+        """The stream that the folder is about, if it can be gone on with under its name."""
+        note = self.folder / _STREAM
+        if not note.exists():
+            return None
+        try:
+            noted = json.loads(note.read_bytes())
+            stream, first = str(noted["stream"]), int(noted["first"])
+        except (ValueError, KeyError, TypeError):
+            self.damage = f"{note} cannot be read"
+            return None
+        newest = max((int(path.name) for path in self._offsets.glob("*")), default=-1)
+        known = recorded(stream)
+        if known is not None and known > first + newest:
+            self.damage = f"{self._offsets} lacks batch {known - first}, which the store has"
+            return None
+        return stream
+
     def _end(self, batch: int) -> int:
         try:
             return _sum(json.loads(_last_line(self._offsets / str(batch))))
@@ -98,7 +128,8 @@ class Checkpoint:
         """
         metadata = self.folder / _METADATA
         begun = metadata.exists() and _whole(metadata)
-        for path in (*self.folder.glob(".*.tmp"), *(() if begun else (metadata,))):
+        # With its checksum, in whose place Spark would not put another.
+        for path in (*self.folder.glob(".*.tmp"), *(() if begun else (metadata, self.folder / f".{_METADATA}.crc"))):
             path.unlink(missing_ok=True)
         for name in _LOGS:
             for path in (self.folder / name).glob("*"):

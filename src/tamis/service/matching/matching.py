@@ -18,13 +18,18 @@ from tamis.service.log.spool_log import SpoolLog
 from tamis.service.matching.checkpoint import Checkpoint
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.joining import Joining
-from tamis.service.matching.messages import Batch
+from tamis.service.matching.messages import Batch, Noticed
 from tamis.service.matching.recording import RANK_BITS, Recorder
 from tamis.service.store import Reached, Store
+from tamis.spark_cause import in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_AGAIN: Final = {
+    True: "events of the spool that it does not tell to be done are matched again, under the same ids",
+    False: "matching goes on from where the store says",
+}
 _COLUMNS: Final = ("offset", "partition", "id", "time", "body")
 
 
@@ -43,7 +48,7 @@ class Matching:
         store: Store,
         table: FollowingTable,
         checkpoint: Path,
-        told: Callable[[Batch], None],
+        told: Callable[[Batch | Noticed], None],
         *,
         ignore_unknown: bool = True,
         joining: Joining | None = None,
@@ -51,22 +56,25 @@ class Matching:
         self._log = log
         self._table = table
         self._told = told
-        begin = ""
+        begin, recorded = "", store.notifications.last_batch
         if log.shared is None:
-            self._checkpoint = Checkpoint(checkpoint, _next_batch(store))
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), recorded=recorded)
         else:
             # Where nobody has begun with this log, what is in the folder is about another one.
             reached = store.progress.of(log.shared) or Reached(log.shared, stream="", offsets="")
             begin = reached.offsets
-            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin)
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin, recorded)
             # Refused if the one before, cut off and not aware of it yet, has recorded a batch since `reached` was read.
             store.progress.take_over(reached, self._checkpoint.stream)
+        if self._checkpoint.damage is not None:
+            told(Noticed(f"the checkpoint is damaged: {self._checkpoint.damage}; {_AGAIN[log.shared is None]}"))
         if joining is not None:
             joining.take_over(None if log.shared is None else (log.shared, self._checkpoint.stream))
         self._recorder = Recorder(store, table.residuals, joining)
         self._flusher = ThreadPoolExecutor(1, "checkpoint")
         self._secured: Future[None] | None = None
         self._began = 0.0
+        self._under_way = False
         self._query = sift(
             # Where Spark begins if the checkpoint is new; else it knows by itself.
             log.frame(spark, stream=True, start=begin or None),
@@ -82,7 +90,13 @@ class Matching:
     def check(self) -> None:
         """Complains if the query has ended."""
         if not self._query.isActive:
-            raise PipelineError(f"the query ended: {self._query.exception() or 'it was stopped'}")
+            error = self._query.exception()
+            raise PipelineError(f"the query ended: {'it was stopped' if error is None else in_one_line(error)}")
+
+    def busy(self) -> float:
+        """For how many seconds the batch under way has been running; 0 between batches. From any thread."""
+        began = self._began
+        return round(time.perf_counter() - began, 1) if self._under_way else 0.0
 
     def stop(self) -> None:
         self._query.stop()
@@ -94,6 +108,7 @@ class Matching:
 
     def _snapshot(self, query: str, number: int) -> Snapshot:
         self._began = time.perf_counter()
+        self._under_way = True
         # Flushing takes about as long as everything before the workers begin: it is done beside it.
         self._secured = self._flusher.submit(self._checkpoint.secure, number)
         return self._table.for_batch(query, number)
@@ -118,6 +133,7 @@ class Matching:
                 ends=self._checkpoint.ends(number),
             )
         )
+        self._under_way = False
 
     def _reached(self, number: int) -> Reached | None:
         log, checkpoint = self._log.shared, self._checkpoint

@@ -63,14 +63,25 @@ class Operators:
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """The process is there, and Spark's driver answered it a moment ago: for the `alive`th time."""
+    """The process is there, and Spark's driver answered it a moment ago: for the `alive`th time.
+
+    `busy`: for how many seconds the micro-batch under way has been running; 0 between batches.
+    """
 
     alive: int
+    busy: float = 0.0
 
 
-Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something that went wrong and was dealt with, and that whoever runs the service should know of."""
 
-_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive)
+    noticed: str
+
+
+Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive | Noticed
+
+_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive, Noticed)
 
 
 def written(message: Message) -> bytes:

@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +13,10 @@ from tamis.errors import TamisError
 from tamis.service.configuration import Settings
 from tamis.service.matching.lifeline import Lock, end_group, watch
 from tamis.service.matching.messages import Alive, Message, Turn, written
+from tamis.spark_cause import in_one_line
 
 if TYPE_CHECKING:
+    from tamis.service.matching.running import Running
     from tamis.service.store import StoreLock
 
 _GRACE: Final = 8.0
@@ -78,7 +79,7 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
 
         running = Running(settings, lock, store, sole, mouth.say)
         # Looking after things may take long, where very many subscriptions change: signs of life do not wait for it.
-        threading.Thread(target=_pulse, args=(running.ask_spark, mouth, stopped), name="pulse", daemon=True).start()
+        threading.Thread(target=_pulse, args=(running, mouth, stopped), name="pulse", daemon=True).start()
         while not stopped.wait(_IDLE):
             running.look_after()
         running.stop()
@@ -86,13 +87,13 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
     store.close()
 
 
-def _pulse(ask_spark: Callable[[], None], mouth: Mouth, stopped: threading.Event) -> None:
+def _pulse(running: Running, mouth: Mouth, stopped: threading.Event) -> None:
     """Says that the process lives, until it is to stop, or Spark is gone, which the process finds out by itself."""
     for beat in count(1):
         if stopped.wait(_PULSE):
             return
-        ask_spark()
-        mouth.say(Alive(beat))
+        running.ask_spark()
+        mouth.say(Alive(beat, running.busy()))
 
 
 def _held(sole: StoreLock, mouth: Mouth, stopped: threading.Event) -> bool:
@@ -119,5 +120,5 @@ def _first_line(file: int) -> str:
 
 
 def _shown(error: Exception) -> str:
-    told = str(error) if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
-    return told[:_SHOWN]
+    told = in_one_line(error)
+    return (told if isinstance(error, TamisError) else f"{type(error).__name__}: {told}")[:_SHOWN]

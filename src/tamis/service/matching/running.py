@@ -91,6 +91,10 @@ class Running:
         """Returns when Spark's driver has answered; from any thread."""
         self._spark.sparkContext._jvm.System.nanoTime()  # type: ignore[union-attr]
 
+    def busy(self) -> float:
+        """For how many seconds the micro-batch under way has been running; 0 between batches. From any thread."""
+        return self._matching.busy()
+
     def _tell_operators(self) -> None:
         fared = noticed(self._table.fared(), self._fared)
         if {name: one.tally for name, one in fared.items()} != {n: one.tally for n, one in self._fared.items()}:

@@ -14,7 +14,7 @@ from tamis.operators.health import Tally
 from tamis.service.configuration import Settings
 from tamis.service.matching.child import Child
 from tamis.service.matching.faring import Fared
-from tamis.service.matching.messages import Alive, Batch, Followed, Message, Operators, State, Turn
+from tamis.service.matching.messages import Alive, Batch, Followed, Message, Noticed, Operators, State, Turn
 
 _LOG: Final = logging.getLogger("tamis.matching")
 _COMMAND: Final = (sys.executable, "-m", "tamis.service.matching")
@@ -23,6 +23,7 @@ _LONGEST_DELAY: Final = 30.0
 _HEALTHY_SECONDS: Final = 60.0
 _SILENCE: Final = 120.0  # seconds: a large table is built in less, and other threads may have to wait for that
 _LOOKS: Final = 10
+_LONG: Final = 60.0  # seconds of one micro-batch; some tenths are usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class PipelineStatus:
     words then; both stay until it fails again. `last` is the last batch heard of; the sums are over all processes since
     the service started. The table of subscriptions is at the store's `revision`; `refused` counts those of the store's
     subscriptions that it did not take. `operators` have their counts summed in the same way; an operator that nothing
-    was heard of is not there.
+    was heard of is not there. `busy` is for how many seconds the micro-batch under way had been running when it
+    last gave a sign of life; 0 between batches.
     """
 
     state: State
@@ -49,6 +51,7 @@ class PipelineStatus:
     dead: int = 0
     revision: int = 0
     refused: int = 0
+    busy: float = 0.0
     operators: Mapping[str, Fared] = field(default_factory=dict)
 
 
@@ -74,6 +77,7 @@ class Supervisor:
         self._grace = grace
         self._silence = silence
         self._signs = 0  # of life, from the process that runs now
+        self._patience = _LONG  # with the batch under way
         self._status = PipelineStatus("stopped", time.time())
         self._callbacks: list[Callable[[Batch], None]] = []
         self._counted: dict[str, Tally] = {}  # of operators, by processes that have ended
@@ -133,6 +137,7 @@ class Supervisor:
             return
         self._status = replace(self._status, pid=child.pid)
         self._signs = 0
+        self._keeps_busy(0.0)
         listening = asyncio.create_task(self._listen(child))
         ended = asyncio.create_task(child.ended())
         silent = asyncio.create_task(self._fallen_silent())
@@ -189,13 +194,30 @@ class Supervisor:
             self._status = replace(now, revision=message.followed)
         elif isinstance(message, Alive):
             self._signs += 1
+            self._keeps_busy(message.busy)
         elif isinstance(message, Operators):
             told = {name: Fared.from_dict(form) for name, form in message.operators.items()}
             summed = {name: fared.after(self._counted.get(name, Tally())) for name, fared in told.items()}
             self._status = replace(now, operators={**now.operators, **summed})
+        elif isinstance(message, Noticed):
+            _LOG.warning("%s", message.noticed)
         else:
             self._status = replace(now, refused=now.refused + 1)
             _LOG.warning("subscription %s matches nothing: %s", message.subscription, message.reason)
+
+    def _keeps_busy(self, seconds: float) -> None:
+        """Takes note of how long the batch under way has been running, and says so when that is long."""
+        # A worker that hangs gives no other sign: Spark waits for it, and so does everything after.
+        if seconds < self._status.busy:
+            self._patience = _LONG
+        self._status = replace(self._status, busy=seconds)
+        if seconds >= self._patience:
+            self._patience = 2 * seconds
+            _LOG.warning(
+                "a micro-batch has been running for %.0f seconds, and events behind it wait: it is large, or an "
+                "operator that it calls hangs or is slow",
+                seconds,
+            )
 
     def _tell(self, batch: Batch) -> None:
         for callback in self._callbacks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -73,9 +74,19 @@ class Database:
             yield
         except (DBAPIError, self._driver_error) as error:
             reason = " ".join(str(getattr(error, "orig", error)).split())
-            raise StoreError(f"the store {self.name} failed: {reason}") from error
+            raise StoreError(f"the store {self.name} failed: {reason}{_remedy(error)}") from error
         except PoolTimeoutError as error:
             raise StoreError(f"the store {self.name} is too busy") from error
+
+
+def _remedy(error: Exception) -> str:
+    """What can be done about a file that SQLite cannot make sense of, or not use."""
+    code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) & 0xFF  # the rest says more, which varies
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return "; the file is damaged: stop the service and restore its whole folder from a backup"
+    if code == sqlite3.SQLITE_IOERR:
+        return "; the disk may be full, or fail"
+    return ""
 
 
 def _understood(url: str) -> URL:

@@ -97,6 +97,13 @@ class Notifications:
         with self._database.read() as connection:
             return connection.execute(its).first() is not None
 
+    def last_batch(self, stream: str) -> int | None:
+        """The newest batch of a stream that is there."""
+        newest = select(func.max(BATCHES.c.batch)).where(BATCHES.c.stream == stream)
+        with self._database.read() as connection:
+            found: int | None = connection.execute(newest).scalar_one()
+            return found
+
     def head(self) -> int:
         """The newest position; 0 at first."""
         with self._database.read() as connection:

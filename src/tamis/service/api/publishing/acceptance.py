@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -101,10 +102,10 @@ class Acceptance:
         try:
             async with nullcontext() if key is None or log.shared is None else self._turn(key):
                 receipt = await log.append(ids, bodies, key=key)
-        except NotAppended as error:
-            self._service.log_failure = str(error)
+        except NotAppended:
+            self._service.log_failed = time.monotonic()
             raise
-        self._service.log_failure = None
+        self._service.log_failed = None
         return receipt
 
     @asynccontextmanager

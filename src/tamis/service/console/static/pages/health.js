@@ -40,6 +40,7 @@ function pipelineOf({ pipeline, lag, p50, p99, log, uptime, version }) {
       ["Restarts", count(pipeline.restarts)],
       ["Batches", count(pipeline.batches)],
       ["Newest batch", last ? `${count(last.events)} events, ${duration(last.milliseconds)}` : "none yet"],
+      ["Batch under way", pipeline.busy_seconds ? `for ${duration(pipeline.busy_seconds * 1000)}` : "none"],
       ["Events waiting", count(lag ?? NaN)],
       ["Latency p50", duration(p50 ?? NaN)],
       ["Latency p99", duration(p99 ?? NaN)],

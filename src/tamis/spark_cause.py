@@ -1,0 +1,32 @@
+"""What Spark's errors come down to."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# Python's own lines first: where a worker failed, Java's around them say only that.
+_CAUSES: Final = (
+    re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?:[\w.]+\.)?(\w+(?:: .+)?)$", re.MULTILINE),
+    re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", re.MULTILINE),
+    re.compile(r"^(?:: |Caused by: )(?:[\w.$]+\.)?(\w+: .+)$", re.MULTILINE),
+)
+
+
+def is_spark_error(error: BaseException) -> bool:
+    """PySpark may not be installed, so its errors are known by where they come from."""
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def spark_cause(error: BaseException) -> str:
+    """The line that says what happened: it stands somewhere in a page of two languages' tracebacks."""
+    for pattern in _CAUSES:
+        if causes := pattern.findall(str(error)):
+            return str(causes[-1])
+    return str(error).partition("\n")[0]
+
+
+def in_one_line(error: BaseException) -> str:
+    """What happened, for a log: Spark's own errors have pages, and those of others may have lines."""
+    told = spark_cause(error) if is_spark_error(error) else str(error)
+    return " ".join(told.split())
