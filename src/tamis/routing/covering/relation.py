@@ -24,7 +24,7 @@ class Relation(IntFlag):
 
 
 def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
-    """Whether `a` covers `b`, and whether `b` covers `a`, in one pass over both.
+    """Whether `a` covers `b`, and whether `b` covers `a`; of two conjunctions, in one pass over both.
 
     A bit that is set is true. One that is not set is false if each filter is one conjunction of comparisons; else it
     may be that a cover was not seen, where patterns or many alternatives stand in the way.
@@ -32,13 +32,12 @@ def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
     if a == b:
         return Relation.EQUAL
     ours, theirs = _summaries(a, schema), _summaries(b, schema)
-    table = [[_relate_conjuncts(one, other) for other in theirs] for one in ours]
-    found = Relation.NEITHER
-    if all(any(row[k] & Relation.COVERS for row in table) for k in range(len(theirs))):
-        found |= Relation.COVERS
-    if all(any(bits & Relation.COVERED for bits in row) for row in table):
-        found |= Relation.COVERED
-    if found == Relation.EQUAL or (len(ours) <= 1 and len(theirs) <= 1 and all(s.plain for s in (*ours, *theirs))):
+    if len(ours) == len(theirs) == 1:
+        found = _relate_conjuncts(ours[0], theirs[0])
+    else:
+        found = Relation.COVERS if _all_covered(theirs, ours) else Relation.NEITHER
+        found |= Relation.COVERED if _all_covered(ours, theirs) else Relation.NEITHER
+    if found == Relation.EQUAL or _is_exact(ours, theirs):
         return found
     if not found & Relation.COVERS and _refuted(a, b, schema):
         found |= Relation.COVERS
@@ -50,17 +49,24 @@ def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
 def covers(a: Filter, b: Filter, schema: Schema) -> bool:
     """Whether every event that matches `b` matches `a`; False also where that is so and was not seen (see `relate`)."""
     ours, theirs = _summaries(a, schema), _summaries(b, schema)
-    # What the two have in common needs no look at all pairs, which may be millions.
-    common = {one.literals for one in ours}
-    if all(other.literals in common or _covered(other, ours) for other in theirs):
+    if _all_covered(theirs, ours):
         return True
-    if len(ours) <= 1 and len(theirs) <= 1 and all(summary.plain for summary in (*ours, *theirs)):
-        return False
-    return _refuted(a, b, schema)
+    return not _is_exact(ours, theirs) and _refuted(a, b, schema)
 
 
-def _covered(conjunct: Summary, others: list[Summary]) -> bool:
-    return any(all(map(conjunct.implies, other.literals)) for other in others)
+def _all_covered(conjuncts: list[Summary], others: list[Summary]) -> bool:
+    """Whether each of the conjuncts implies one of the others."""
+    # What both have needs no look at all pairs, which may be millions.
+    common = {other.literals for other in others}
+    return all(
+        conjunct.literals in common or any(all(map(conjunct.implies, other.literals)) for other in others)
+        for conjunct in conjuncts
+    )
+
+
+def _is_exact(a: list[Summary], b: list[Summary]) -> bool:
+    """Whether what was not seen to be implied is not."""
+    return len(a) <= 1 and len(b) <= 1 and all(summary.plain for summary in (*a, *b))
 
 
 def _summaries(filter: Filter, schema: Schema) -> list[Summary]:
