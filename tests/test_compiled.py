@@ -38,6 +38,6 @@ def test_whether_compiled_code_is_kept_can_be_asked(monkeypatch: pytest.MonkeyPa
         return lambda function: function
 
     assert compiled.kernels_are_kept()
-    monkeypatch.setattr(compiled.nb, "njit", nowhere)
+    monkeypatch.setattr(nb, "njit", nowhere)
     kernel(abs)
     assert not compiled.kernels_are_kept()
