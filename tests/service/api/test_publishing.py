@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.service.api import probes
+from tamis.service.api.publishing.ids import repeatable_ids
 from tamis.service.configuration import LimitSettings, Settings
 from tests.service.api.server import CHEAP, Server
 
@@ -136,6 +137,12 @@ def test_the_same_idempotency_key_publishes_once(server: Server) -> None:
     assert len(set(ids)) == 2
     other = server.publish([{**CHEAP, "price": 6}], **{"Idempotency-Key": "order-1"})
     assert (other.status_code, other.json()["type"]) == (409, "urn:tamis:problem:idempotency")
+
+
+def test_ids_under_a_key_are_those_of_what_was_published_under_it() -> None:
+    ids = repeatable_ids(2, "nightly", b'{"price":1}')
+    assert ids == repeatable_ids(2, "nightly", b'{"price":1}')
+    assert len({*ids, *repeatable_ids(2, "nightly", b'{"price":2}'), *repeatable_ids(2, "daily", b'{"price":1}')}) == 6
 
 
 def test_an_idempotency_key_is_its_owners(server: Server) -> None:

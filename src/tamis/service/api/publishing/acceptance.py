@@ -18,7 +18,7 @@ from tamis.service.api.access import Caller
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.publishing import formats
 from tamis.service.api.publishing.door import Judged, judge
-from tamis.service.api.publishing.ids import event_ids
+from tamis.service.api.publishing.ids import event_ids, repeatable_ids
 from tamis.service.api.publishing.incoming import Incoming
 from tamis.service.api.service import Service
 from tamis.service.log import NotAppended, Receipt
@@ -70,7 +70,8 @@ class Acceptance:
         service.meter.count("refused", len(judged.reasons))
         if not len(judged.rows):
             raise _nothing_left(judged)
-        ids = incoming.ids if incoming.ids is not None else event_ids(count, scoped)
+        if (ids := incoming.ids) is None:
+            ids = event_ids(count) if scoped is None else repeatable_ids(count, scoped, body)
         bodies = incoming.texts
         if judged.reasons:
             ids, bodies = ids.take(judged.rows), bodies.take(judged.rows)

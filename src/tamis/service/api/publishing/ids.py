@@ -13,10 +13,21 @@ _PREFIX: Final = b"evt_"
 _BYTES: Final = 16
 
 
-def event_ids(count: int, key: str | None = None) -> pa.Array:
-    """`evt_` and 32 hexadecimal digits each: random, or a function of an idempotency key and the event's place."""
-    # One long digest cut into pieces: piece i does not depend on how many follow.
-    drawn = os.urandom(_BYTES * count) if key is None else hashlib.shake_256(key.encode()).digest(_BYTES * count)
+def event_ids(count: int) -> pa.Array:
+    """`evt_` and 32 random hexadecimal digits each."""
+    return _written(count, os.urandom(_BYTES * count))
+
+
+def repeatable_ids(count: int, key: str, body: bytes) -> pa.Array:
+    """The same in form; a function of an idempotency key, what was published under it, and the event's place in that.
+
+    The key alone would not do: it is forgotten after a while, and may then stand for other events.
+    """
+    drawn = hashlib.shake_256(key.encode() + b"\0" + hashlib.blake2b(body).digest())
+    return _written(count, drawn.digest(_BYTES * count))
+
+
+def _written(count: int, drawn: bytes) -> pa.Array:
     width = len(_PREFIX) + 2 * _BYTES
     letters = np.empty((count, width), np.uint8)
     letters[:, : len(_PREFIX)] = np.frombuffer(_PREFIX, np.uint8)
