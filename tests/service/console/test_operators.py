@@ -119,7 +119,7 @@ def test_a_filter_that_calls_operators_is_tried_when_asked_explained_and_switche
     city.get_by_role("button", name="Switch on").click()
     expect(city.get_by_label("Ticket")).to_contain_text("tkt_")
     city.get_by_role("link", name="See it work").click()
-    city.get_by_label("Event as JSON").fill('{"lat": 40.79, "lon": -73.93, "image": "cHBwcA=="}')
+    city.get_by_role("textbox", name="Event as JSON").fill('{"lat": 40.79, "lon": -73.93, "image": "cHBwcA=="}')
     city.get_by_role("button", name="Test", exact=True).click()
     expect(city.locator(".course .bindings")).to_have_text("?people = 4")
 
