@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+from sqlalchemy import create_engine, text
 
 from tamis.service.store import NewSubscription, Store, Subscription
 
@@ -42,3 +43,16 @@ def recorded(store: Store, batch: int, *these: tuple[int, int], start: datetime 
     """A batch in which exactly these pairs matched."""
     positions = sorted({position for position, _ in these})
     return store.notifications.record("stream", batch, events(positions, start), pairs(*these))
+
+
+def break_connections_with_locks(url: str) -> None:
+    """Has PostgreSQL end every connection to this database that holds an advisory lock."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' "
+                "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+        )
+    engine.dispose()

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from tamis.service.store import Store, StoreError
+from tests.service.store.made import break_connections_with_locks
 
 HOLDING = """
 import sys
@@ -68,15 +68,7 @@ def test_a_lock_that_cannot_be_asked_for_is_told_of_like_any_fault_of_the_store(
 def test_a_lock_whose_connection_breaks_is_lost_and_can_be_taken_again(any_store: Store) -> None:
     lock, other = any_store.lock("pushing"), any_store.lock("pushing")
     assert lock.hold()
-    engine = create_engine(any_store.url)
-    with engine.connect() as connection:
-        connection.execute(
-            text(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' "
-                "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-            )
-        )
-    engine.dispose()
+    break_connections_with_locks(any_store.url)
     assert other.hold()
     assert not lock.hold(), "it is noticed"
     other.release()

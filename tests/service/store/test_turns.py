@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from tamis.service.store import Store, StoreError
+from tests.service.store.made import break_connections_with_locks
 
 TAKING = """
 import sys
@@ -70,15 +70,7 @@ def test_turns_that_cannot_be_had_are_a_fault_of_the_store(
 @pytest.mark.parametrize("any_store_url", ["postgresql"], indirect=True)
 def test_after_a_connection_that_broke_turns_are_had_over_another(any_store: Store) -> None:
     assert any_store.turns.take("k")
-    engine = create_engine(any_store.url)
-    with engine.connect() as connection:
-        connection.execute(
-            text(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' "
-                "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-            )
-        )
-    engine.dispose()
+    break_connections_with_locks(any_store.url)
     any_store.turns.give_back("k")
     assert any_store.turns.take("k")
     any_store.turns.give_back("k")
