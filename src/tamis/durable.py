@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,23 @@ from typing import BinaryIO, Final
 
 UNFINISHED: Final = ".new"
 """How the names of files end that a crash kept from getting their own: whoever owns the folder may remove them."""
+
+_DAMAGED: Final = "the file is damaged: stop what uses it and restore its whole folder from a backup, or begin anew"
+_UNUSABLE: Final = "may this user write there, is there room, and is the disk well?"
+_SQLITE_REMEDIES: Final = {
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_IOERR: _UNUSABLE,
+    sqlite3.SQLITE_READONLY: _UNUSABLE,
+    sqlite3.SQLITE_CANTOPEN: _UNUSABLE,
+    sqlite3.SQLITE_FULL: _UNUSABLE,
+}
+
+
+def sqlite_remedy(error: BaseException) -> str:
+    """What can be done about a file that SQLite cannot use or make sense of, to follow its own words; else nothing."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more, which varies
+    return f"; {_SQLITE_REMEDIES[code]}" if code in _SQLITE_REMEDIES else ""
 
 
 def replace_durably(path: Path, content: bytes) -> None:

@@ -253,7 +253,9 @@ def test_a_damaged_state_is_told_with_what_to_do(tmp_path: Path, what: str) -> N
     BrokerStore.open(tmp_path, "one").close()
     file = tmp_path / "broker.sqlite"
     file.write_bytes(b"\xa5" * 9_000 if what == "garbage" else file.read_bytes()[:5_000])
-    with pytest.raises(BrokerStoreError, match="the file is damaged: restore the folder from a copy"):
+    with pytest.raises(
+        BrokerStoreError, match="the file is damaged: stop what uses it and restore its whole folder from a backup"
+    ):
         BrokerStore.open(tmp_path, "one")
 
 
@@ -267,5 +269,7 @@ def test_a_state_that_may_not_be_written_is_told_with_what_to_look_at(
         raise failed
 
     monkeypatch.setattr(sqlite3, "connect", fail)
-    with pytest.raises(BrokerStoreError, match=r"disk I/O error; may this user write there, and is there room\?"):
+    with pytest.raises(
+        BrokerStoreError, match=r"I/O error; may this user write there, is there room, and is the disk well\?"
+    ):
         BrokerStore.open(tmp_path, "one")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tamis.broker.topology import LinkRecord
+from tamis.durable import sqlite_remedy
 from tamis.errors import TamisError
 
 FORMAT: Final = 1
@@ -27,17 +28,6 @@ CREATE TABLE received (hop TEXT PRIMARY KEY, epoch TEXT, position INTEGER) WITHO
 CREATE TABLE seen (origin TEXT PRIMARY KEY, epoch TEXT, highest INTEGER, below TEXT) WITHOUT ROWID;
 CREATE TABLE dead (number INTEGER PRIMARY KEY, hop TEXT, position INTEGER, events INTEGER, reason TEXT, body BLOB);
 """
-_DAMAGED: Final = "; the file is damaged: restore the folder from a copy, or begin anew in an empty one"
-_UNWRITABLE: Final = "; may this user write there, and is there room?"
-_REMEDIES: Final = {
-    sqlite3.SQLITE_BUSY: "; is another broker using it?",
-    sqlite3.SQLITE_CORRUPT: _DAMAGED,
-    sqlite3.SQLITE_NOTADB: _DAMAGED,
-    sqlite3.SQLITE_IOERR: _UNWRITABLE,
-    sqlite3.SQLITE_READONLY: _UNWRITABLE,
-    sqlite3.SQLITE_CANTOPEN: _UNWRITABLE,
-    sqlite3.SQLITE_FULL: _UNWRITABLE,
-}
 
 
 class BrokerStoreError(TamisError):
@@ -90,7 +80,7 @@ class BrokerStore:
             store = cls(connection)
         except (sqlite3.Error, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            remedy = _REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "")  # the rest says more, which varies
+            remedy = "; is another broker using it?" if "locked" in str(error) else sqlite_remedy(error)
             raise BrokerStoreError(f"the broker's state in {folder} cannot be opened: {reason}{remedy}") from error
         if name is not None and store.name != name:
             store.close()

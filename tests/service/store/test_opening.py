@@ -128,7 +128,7 @@ def test_a_damaged_file_is_refused_in_one_line_with_what_to_do(tmp_path: Path, w
         del content[5000:]
     file.write_bytes(content)
     with pytest.raises(
-        StoreError, match="the file is damaged: stop the service and restore its whole folder"
+        StoreError, match="the file is damaged: stop what uses it and restore its whole folder"
     ) as raised:
         Store.open(url)
     assert "\n" not in str(raised.value)
@@ -139,6 +139,11 @@ def test_a_disk_that_cannot_be_written_is_told_as_such(tmp_path: Path) -> None:
     failed.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # as SQLite's extended codes are: of its shared memory
 
     database = Database(f"sqlite:///{tmp_path}/store.sqlite")
-    with pytest.raises(StoreError, match="disk I/O error; the disk may be full, or fail"), database.read():
+    with (
+        pytest.raises(
+            StoreError, match=r"disk I/O error; may this user write there, is there room, and is the disk well\?"
+        ),
+        database.read(),
+    ):
         raise failed
     database.close()

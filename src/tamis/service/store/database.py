@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from tamis.durable import sqlite_remedy
 from tamis.service.store.errors import StoreError
 
 _BUSY_MILLISECONDS = 30_000
@@ -73,20 +73,11 @@ class Database:
         try:
             yield
         except (DBAPIError, self._driver_error) as error:
-            reason = " ".join(str(getattr(error, "orig", error)).split())
-            raise StoreError(f"the store {self.name} failed: {reason}{_remedy(error)}") from error
+            own = getattr(error, "orig", error)
+            reason = " ".join(str(own).split())
+            raise StoreError(f"the store {self.name} failed: {reason}{sqlite_remedy(own)}") from error
         except PoolTimeoutError as error:
             raise StoreError(f"the store {self.name} is too busy") from error
-
-
-def _remedy(error: Exception) -> str:
-    """What can be done about a file that SQLite cannot make sense of, or not use."""
-    code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) & 0xFF  # the rest says more, which varies
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return "; the file is damaged: stop the service and restore its whole folder from a backup"
-    if code == sqlite3.SQLITE_IOERR:
-        return "; the disk may be full, or fail"
-    return ""
 
 
 def _understood(url: str) -> URL:
