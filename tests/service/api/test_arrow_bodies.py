@@ -47,6 +47,65 @@ def test_what_unpacks_to_too_much_is_413_before_it_is_unpacked(columns: dict[str
     assert pa.total_allocated_bytes() - before < ROOM
 
 
+def within_a_struct(name: str, column: pa.Array) -> pa.Array:
+    return pa.StructArray.from_arrays([column], [name])
+
+
+def in_a_list(column: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array([0, len(column)], pa.int32()), column)
+
+
+LONG, FLAGS = "n" * 1_000, pa.array([True] * 2_000)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {LONG: FLAGS},
+        {LONG: FLAGS.dictionary_encode()},
+        {"a": within_a_struct(LONG, FLAGS)},
+        {"a": within_a_struct(LONG, pa.nulls(2_000))},  # a member is said even where it is null
+        {"a": within_a_struct("b", within_a_struct(LONG, FLAGS))},
+        {"a": in_a_list(within_a_struct(LONG, FLAGS))},
+        {"a": in_a_list(within_a_struct("b", in_a_list(within_a_struct(LONG, FLAGS))))},
+        {"\0" * 200: FLAGS},  # six bytes each, as JSON
+    ],
+)
+def test_a_name_weighs_as_often_as_it_will_be_said(columns: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr("tamis.service.api.publishing.arrow_rows.row_text", made.append)
+    with pytest.raises(Problem) as refused:
+        read_arrow(written(columns), 20_000, ROOM)
+    assert (refused.value.status, made) == (413, [])
+
+
+def test_the_name_of_what_is_absent_weighs_nothing() -> None:
+    sparse = pa.array([True] + [None] * 1_999)
+    assert read_arrow(written({LONG: sparse}), 20_000, ROOM).to_pylist()[1:] == ["{}"] * 1_999
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_name_that_no_attribute_can_have_is_refused_before_any_row_is_made(
+    inside: bool, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    monkeypatch.setattr("tamis.service.api.publishing.arrow_rows.row_text", made.append)
+    flags, name = pa.array([True] * 1_000), "n" * 3_000_000
+    body = written({"a": within_a_struct(name, flags)} if inside else {name: flags})
+    headers = {"Content-Type": "application/vnd.apache.arrow.stream"}
+    answer = server.client.post("/v1/events", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["type"]) == (413, "urn:tamis:problem:too-large")
+    assert len(answer.content) < 1_000
+    assert made == []
+    assert server.publish({"event_type": "antiques", "price": 3}).status_code == 202
+
+
+def test_rows_read_in_several_pieces_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.service.api.publishing.arrow_rows._VALUES_AT_ONCE", 7)
+    rows = read_arrow(written({"n": range(20), "m": range(20)}), 20, ROOM).to_pylist()
+    assert rows == [f'{{"n":{number},"m":{number}}}' for number in range(20)]
+
+
 @pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
 def test_what_is_compressed_or_in_a_dictionary_is_read_all_the_same(compression: str | None) -> None:
     titles = pa.array(["oak desk", None, "oak desk"]).dictionary_encode()

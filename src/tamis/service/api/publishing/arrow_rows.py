@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
 
 from tamis.schema.binary import write_base64
 from tamis.service.api.problems import Problem
-from tamis.service.api.publishing.arrow_weight import unpacked_bytes, weight
+from tamis.service.api.publishing.arrow_weight import long_name, unpacked_bytes, weight
 from tamis.service.api.publishing.incoming import malformed
+
+
+_VALUES_AT_ONCE: Final = 1 << 16  # that are Python objects at a time: each takes many times what it weighs
 
 
 def read_arrow(body: bytes, most_rows: int, most_bytes: int) -> pa.Array:
@@ -27,14 +30,20 @@ def read_arrow(body: bytes, most_rows: int, most_bytes: int) -> pa.Array:
             raise _too_much(most_bytes)
         room = most_bytes
         with pa.ipc.open_stream(pa.BufferReader(body)) as stream:
+            if (name := long_name(stream.schema)) is not None:
+                raise Problem(
+                    413, "too-large", f"a column's name has {len(name):,} characters, and may have 1,024 bytes"
+                )
             for batch in stream:
                 # Lengths and offsets in the bytes are the sender's word, and wrong ones would be followed anywhere.
                 batch.validate(full=True)
                 rows = batch.slice(0, most_rows + 1 - len(texts))
-                room -= sum(map(weight, rows.columns))
+                room -= weight(rows)
                 if room < 0:
                     raise _too_much(most_bytes)
-                texts += [row_text(row) for row in rows.to_pylist()]
+                step = max(1, _VALUES_AT_ONCE // max(1, rows.num_columns))
+                for start in range(0, rows.num_rows, step):
+                    texts += [row_text(row) for row in rows.slice(start, step).to_pylist()]
                 if len(texts) > most_rows:
                     break
     except (pa.ArrowException, OSError, ValueError, OverflowError, UnicodeDecodeError, TypeError) as error:

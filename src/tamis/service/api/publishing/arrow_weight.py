@@ -6,14 +6,16 @@ Buffers may be compressed, rows may share one value of a dictionary, and a list 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 _VALUE_BYTES: Final = 4  # that any value is counted as, for the memory it takes on its way
+_LONGEST_NAME: Final = 1 << 10
 
 # Names of Arrow's format: the kinds of messages, and the places of fields in its tables (Message.fbs).
 _DICTIONARY, _BATCH = 2, 3
@@ -23,13 +25,34 @@ _DATA = 1
 _BUFFERS, _COMPRESSION = 2, 3
 
 
-def weight(column: pa.Array) -> int:
-    """About how many bytes the values of a column come to as text; TypeError for a type that no event needs."""
+def long_name(fields: Iterable[pa.Field]) -> str | None:
+    """The first name among columns and their members that is longer than an attribute's may be; None if none is."""
+    for field in fields:
+        if len(field.name.encode()) > _LONGEST_NAME:
+            return str(field.name)
+        within = [field.type.field(index) for index in range(field.type.num_fields)]
+        if (found := long_name(within)) is not None:
+            return found
+    return None
+
+
+def weight(rows: pa.RecordBatch) -> int:
+    """About how many bytes the rows come to as JSON text; TypeError for a type that no event needs.
+
+    Every row that has a value says its column's name, and every struct the names of all its members.
+    """
+    named = zip(rows.schema.names, rows.columns, strict=True)
+    return sum(_name_bytes(name) * (len(column) - column.null_count) + _weight(column) for name, column in named)
+
+
+def _weight(column: pa.Array) -> int:
     kind = column.type
     if pa.types.is_struct(kind):
-        return len(column) + sum(map(weight, column.flatten()))
+        names = sum(_name_bytes(kind.field(index).name) for index in range(kind.num_fields))
+        present = len(column) - column.null_count
+        return len(column) + names * present + sum(map(_weight, column.flatten()))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _VALUE_BYTES * len(column) + weight(column.flatten())
+        return _VALUE_BYTES * len(column) + _weight(column.flatten())
     if pa.types.is_dictionary(kind):
         return _VALUE_BYTES * len(column) + _looked_up(column)
     if _is_bytes(kind):
@@ -37,6 +60,10 @@ def weight(column: pa.Array) -> int:
     if pa.types.is_primitive(kind) or pa.types.is_null(kind) or pa.types.is_decimal(kind):
         return _VALUE_BYTES * len(column)
     raise TypeError(f"a column of type {kind} is not taken; cast it")
+
+
+def _name_bytes(name: str) -> int:
+    return len(orjson.dumps(name))
 
 
 def _looked_up(column: pa.DictionaryArray) -> int:
