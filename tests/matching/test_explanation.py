@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tamis.errors import FilterTooComplex
 from tamis.language import Limits
+from tamis.language.tree import Tree
 from tamis.matching.explanation import explain
+from tamis.matching.naive import holds
 from tests.matching.columnar.subject import SCHEMA
 
 
@@ -62,3 +66,32 @@ def test_a_filter_is_explained_under_the_limits_it_was_accepted_under() -> None:
     with pytest.raises(FilterTooComplex):
         explain(text, {"n": 1}, SCHEMA, Limits(conjuncts=10))
     assert not explain(text, {"n": 1}, SCHEMA).matched
+
+
+def test_each_distinct_condition_is_evaluated_once_however_many_alternatives_it_is_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Tree] = []
+
+    def counting(tree: Tree, *rest: Any) -> bool:
+        asked.append(tree)
+        return holds(tree, *rest)
+
+    monkeypatch.setattr("tamis.matching.explanation.holds", counting)
+    clauses = [f"(s LIKE '%a_{k}%' OR s LIKE '%b_{k}%')" for k in range(8)]
+    explanation = explain(" AND ".join(clauses), {"s": "a" * 1_000 + "b"}, SCHEMA)
+    assert (len(explanation.alternatives), {len(each) for each in explanation.alternatives}) == (256, {8})
+    assert len(asked) == len(set(asked)) == 16
+
+
+def test_verdicts_on_one_attribute_share_its_values() -> None:
+    explanation = explain("n = 1 AND m = 1 OR n = 2 AND s = 'x' OR n > 7 AND f < 1", {"n": 2}, SCHEMA)
+    seen = [verdict.values["n"] for each in explanation.alternatives for verdict in each if "n" in verdict.values]
+    assert len(seen) == 3
+    assert all(one is seen[0] for one in seen)
+
+
+def test_an_explanation_in_words_quotes_the_beginning_of_a_long_value() -> None:
+    text = str(explain("s LIKE '%b' AND n = 1", {"s": "a" * 100_000, "n": 1}, SCHEMA))
+    assert "100,000" in text
+    assert len(text) < 1_000

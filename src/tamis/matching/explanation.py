@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from tamis.language import DEFAULT_LIMITS, Filter, Limits, normalise, parse, print_filter
 from tamis.language.predicates import Literal as Condition
@@ -18,6 +18,10 @@ State = Literal["held", "failed", "absent", "unknown", "not asked"]
 """The last two are an operator's: it could not tell, or nobody had to ask it."""
 
 
+LONGEST: Final = 200  # characters of one value that are quoted
+MOST: Final = 20  # values of one attribute that are quoted
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One condition: `absent` is a failure because the event lacks an attribute. `values` are what the event has."""
@@ -27,7 +31,7 @@ class Verdict:
     values: Mapping[str, list[Any]]
 
     def __str__(self) -> str:
-        seen = ", ".join(f"{name} = {', '.join(map(repr, v)) if v else 'absent'}" for name, v in self.values.items())
+        seen = ", ".join(f"{name} = {_listed(v) if v else 'absent'}" for name, v in self.values.items())
         return f"{self.state + ' ':<7}{self.condition}" + (f"   ({seen})" if seen else "")
 
 
@@ -56,24 +60,66 @@ class Explanation:
         return ("match" if self.matched else "no match") + "\n" + "\n or\n".join(blocks) + ending
 
 
+def brief(values: Sequence[Any]) -> list[Any]:
+    """Values of one attribute as they are quoted: the beginning of long texts, and the first of many values.
+
+    >>> brief([1.5, "oak", "x" * 1_000])[:2], brief(["x" * 1_000])[0][-21:], brief(range(30))[-1]
+    ([1.5, 'oak'], 'x… (1,000 characters)', '… and 10 more')
+    """
+    shown = [
+        f"{value[:LONGEST]}… ({len(value):,} characters)" if isinstance(value, str) and len(value) > LONGEST else value
+        for value in values[:MOST]
+    ]
+    return [*shown, f"… and {len(values) - MOST:,} more"] if len(values) > MOST else shown
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(repr, brief(values)))
+
+
 def explain(text: str, event: Mapping[str, object], schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Explanation:
     """Evaluates the normal form of a filter condition by condition."""
     values = event_values(schema.to_arrow([event]), schema)[0]
     filter = normalise(parse(text, schema, limits), schema, limits, text)
-    alternatives = tuple(tuple(verdict(c, values, schema) for c in conjunct) for conjunct in filter.conjuncts)
+    verdicts = Verdicts(values, schema)
+    alternatives = tuple(verdicts.of(conjunct) for conjunct in filter.conjuncts)
     matched = any(all(v.state == "held" for v in verdicts) for verdicts in alternatives)
     return Explanation(matched, alternatives)
 
 
-def verdict(condition: Condition, values: Mapping[str, list[Any]], schema: Schema) -> Verdict:
-    """What became of one plain condition."""
-    leaf = condition.leaf if isinstance(condition, Not) else condition
-    tree = Negation(leaf) if isinstance(condition, Not) else leaf
-    about = {name: _shown(values.get(name, [])) for name in attributes_of(condition)}
-    held = holds(tree, values, schema)
-    state: State = "held" if held else "failed" if all(about.values()) else "absent"
-    return Verdict(print_filter(Filter(((condition,),)), schema), state, about)
+class Verdicts:
+    """Verdicts on the plain conditions of one event: each distinct condition is evaluated once.
 
+    A normal form multiplies its clauses out: a condition may stand in hundreds of alternatives, and a few kilobytes of
+    filter would be minutes of evaluation. Verdicts on one attribute share the list of its values.
+    """
 
-def _shown(values: list[Any]) -> list[Any]:
-    return [shown_bytes(value) if isinstance(value, bytes) else value for value in values]
+    def __init__(self, values: Mapping[str, list[Any]], schema: Schema) -> None:
+        self._values = values
+        self._schema = schema
+        self._known: dict[Condition, Verdict] = {}
+        self._shown: dict[str, list[Any]] = {}
+
+    def of(self, conjunct: Iterable[Condition]) -> tuple[Verdict, ...]:
+        """The verdicts on the conditions of one alternative."""
+        return tuple(self._verdict(condition) for condition in conjunct)
+
+    def _verdict(self, condition: Condition) -> Verdict:
+        found = self._known.get(condition)
+        if found is None:
+            found = self._known[condition] = self._judged(condition)
+        return found
+
+    def _judged(self, condition: Condition) -> Verdict:
+        leaf = condition.leaf if isinstance(condition, Not) else condition
+        tree = Negation(leaf) if isinstance(condition, Not) else leaf
+        about = {name: self._seen(name) for name in attributes_of(condition)}
+        held = holds(tree, self._values, self._schema)
+        state: State = "held" if held else "failed" if all(about.values()) else "absent"
+        return Verdict(print_filter(Filter(((condition,),)), self._schema), state, about)
+
+    def _seen(self, name: str) -> list[Any]:
+        if name not in self._shown:
+            given = self._values.get(name, [])
+            self._shown[name] = [shown_bytes(value) if isinstance(value, bytes) else value for value in given]
+        return self._shown[name]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tamis.language.calls import Call, Called, Constraint, Variable, variables_of, with_parts
 from tamis.language.filling import fill_called, fill_conjunct
 from tamis.language.printing import print_called
-from tamis.matching.explanation import Explanation, State, Verdict, verdict
+from tamis.matching.explanation import Explanation, State, Verdict, Verdicts
 from tamis.operators.answers import Answer
 from tamis.operators.caller import Job
 from tamis.operators.cases import Cases, Entry
@@ -147,14 +147,14 @@ class Course:
 
     def explained(self, own: Sequence[int], values: Mapping[str, list[Any]]) -> CourseExplanation:
         """The course as it concerns one subscription, whose cases these are, on an event with these values."""
-        judging = Judging(self._evaluation, self.answers, self._cases, self._schema)
+        judging = Judging(self._evaluation, self.answers, self._cases, Verdicts(values, self._schema))
         entries = {case: self._cases.entry(case) for case in own}
         live = set(self._live.tolist())
         concerned = {predicate for entry in entries.values() for predicate in entry.wanted}
         alternatives: list[tuple[Verdict, ...]] = []
         found: Substitutions | None = None
         for case, entry in entries.items():
-            alternatives += judging.alternatives(entry, values)
+            alternatives += judging.alternatives(entry)
             if found is None and case in live:
                 found = judging.substitutions(entry)
         return CourseExplanation(
@@ -178,20 +178,21 @@ def _step(job: Job, eliminated: int, concerned: bool) -> Step:
 class Judging:
     """What became of the conditions of a case, given the event and what operators said of it."""
 
-    def __init__(self, evaluation: Evaluation, answers: Mapping[int, Answer], cases: Cases, schema: Schema) -> None:
+    def __init__(self, evaluation: Evaluation, answers: Mapping[int, Answer], cases: Cases, plain: Verdicts) -> None:
         self._evaluation = evaluation
         self._answers = answers
         self._cases = cases
-        self._schema = schema
+        self._plain = plain
+        self._shown: dict[str, list[Any]] = {}
 
-    def alternatives(self, entry: Entry, values: Mapping[str, list[Any]]) -> list[tuple[Verdict, ...]]:
+    def alternatives(self, entry: Entry) -> list[tuple[Verdict, ...]]:
         """The verdicts on each conjunct of the guard, with those on what is called."""
         calls = [fill_called(call, entry.values) for call in entry.shape.calls]
         called = [self._called(call, wanted) for call, wanted in zip(calls, entry.wanted, strict=True)]
         constrained = self._constraints(entry, calls)
         found = []
         for conjunct in entry.shape.guard.conjuncts:
-            plain = [verdict(literal, values, self._schema) for literal in fill_conjunct(conjunct, entry.values)]
+            plain = self._plain.of(fill_conjunct(conjunct, entry.values))
             found.append((*plain, *called, *constrained))
         return found
 
@@ -201,11 +202,15 @@ class Judging:
 
     def _called(self, call: Call, number: int) -> Verdict:
         answer, predicate = self._answers.get(number), self._cases.predicates[number]
-        seen = {name: list(self._evaluation.inputs.shown(0, name)) for name in predicate.resolved.attributes}
         if answer is None:
             return Verdict(_written(call), "not asked", {})
-        seen |= _bound(call, answer)
+        seen = {name: self._seen(name) for name in predicate.resolved.attributes} | _bound(call, answer)
         return Verdict(_written(call), self._state(call, predicate, answer), seen)
+
+    def _seen(self, name: str) -> list[Any]:
+        if name not in self._shown:
+            self._shown[name] = self._evaluation.inputs.shown(0, name)
+        return self._shown[name]
 
     def _state(self, call: Call, predicate: Predicate, answer: Answer) -> State:
         if answer.truth == UNKNOWN:
