@@ -77,9 +77,9 @@ def published(services: list[Service], log: SharedLog, times: int) -> list[Outco
         for service in services:
             service.log = cast("EventLog", log)
         answers = [asyncio.create_task(publish(services[number % 2])) for number in range(times)]
-        asked = [service.store.turns for service in services]
+        asked = [service.store.lock("publishing \0k") for service in services]
         await log.sending.wait()
-        assert not any([await asyncio.to_thread(turns.take, "\0k") for turns in asked]), "it is somebody's turn"
+        assert not any([await asyncio.to_thread(lock.hold) for lock in asked]), "it is somebody's turn"
         log.go_on.set()
         return await asyncio.gather(*answers, return_exceptions=True)
 

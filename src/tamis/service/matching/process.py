@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -102,9 +103,11 @@ def _held(sole: StoreLock, mouth: Mouth, stopped: threading.Event) -> bool:
         return True
     mouth.say(Turn("waiting"))
     while not stopped.wait(_IDLE):
-        if sole.hold():
-            mouth.say(Turn("starting"))
-            return True
+        # A store that is away for a while is no reason to give up waiting.
+        with suppress(TamisError):
+            if sole.hold():
+                mouth.say(Turn("starting"))
+                return True
     return False
 
 

@@ -1,118 +1,193 @@
-"""Locks on the store as a whole: what only one process may do at a time, on whichever host."""
+"""Named locks of a store: of all threads and processes that have opened it, one at a time holds the lock of a name."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import hashlib
+import os
+import struct
 import threading
 from contextlib import suppress
-from io import BufferedWriter
+from io import BufferedRandom
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from tamis.service.store.database import Database
 from tamis.service.store.errors import StoreError
 
-Name = Literal["pipeline", "pushing"]
-
-# Any numbers will do, as long as every Tamis uses the same.
-_NUMBERS: Final[dict[Name, int]] = {"pipeline": 1, "pushing": 2}
-_ASK: Final = text("SELECT pg_try_advisory_lock(hashtext('tamis ' || current_schema()), :number)")
-# A host that is gone says nothing: the server finds out by asking, and frees the lock.
+# The schema is part of the number: several stores may be in one database.
+_NUMBER: Final = "hashtextextended('tamis ' || current_schema(), :number)"
+_TAKE: Final = text(f"SELECT pg_try_advisory_lock({_NUMBER})")
+_GIVE_BACK: Final = text(f"SELECT pg_advisory_unlock({_NUMBER})")
+_ALIVE: Final = text("SELECT 1")
+# A host that is gone says nothing: the server finds out by asking, and frees its locks.
 _ASK_OFTEN: Final = text("SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3")
+_FLOCK: Final = struct.Struct("hhqqi0q")  # type, whence, start, length, process
+_TAKEN: Final = (errno.EAGAIN, errno.EACCES)  # systems differ in which it is
 
 
-class StoreLock(Protocol):
-    """A lock that is free again when its holder lets go of it or dies. Any thread may ask."""
+class _Marks(Protocol):
+    """Marks by number, seen by all processes on the store. Whoever dies leaves none behind."""
 
-    def hold(self) -> bool:
-        """Takes the lock if it is free; whether it is held now. One that was held may have been lost."""
+    def alive(self) -> bool:
+        """Returns False if the marks that were set are gone; then none is set any more."""
 
-    def release(self) -> None: ...
+    def set(self, number: int) -> bool:
+        """Sets a mark; returns False if somebody else has set it."""
+
+    def clear(self, number: int) -> None: ...
+
+    def close(self) -> None:
+        """Clears all marks; may be used again."""
 
 
-class FileLock:
-    """A lock beside the file of an SQLite store: the system frees it. It is not lost while its process lives."""
+class Locks:
+    """Holders of an opened store's locks: which object of this process holds which number.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    A number that has a holder here is marked in the store's file or PostgreSQL session, which would give it to this
+    process a second time: so the holders are asked first, then the marks.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._marks: _Marks = _FileMarks(database) if database.is_sqlite else _SessionMarks(database)
         self._entered = threading.Lock()
-        self._file: BufferedWriter | None = None
+        self._holders: dict[int, StoreLock] = {}
+
+    def hold(self, lock: StoreLock) -> bool:
+        with self._entered:
+            if not self._marks.alive():
+                self._holders.clear()
+            holder = self._holders.get(lock.number)
+            if lock.taken:
+                lock.taken = holder is lock
+            elif holder is None and self._marks.set(lock.number):
+                self._holders[lock.number] = lock
+                lock.taken = True
+            return lock.taken
+
+    def release(self, lock: StoreLock) -> None:
+        with self._entered:
+            lock.taken = False
+            if self._holders.get(lock.number) is lock:
+                del self._holders[lock.number]
+                self._marks.clear(lock.number)
+
+    def close(self) -> None:
+        """Frees all of them."""
+        with self._entered:
+            self._holders.clear()
+            self._marks.close()
+
+
+class StoreLock:
+    """Lock of a name: of all objects of this class that have this name and store, in whichever process, one holds it.
+
+    There is nothing to clean up after a crash: a lock is free when its process has died or its store was closed. On
+    PostgreSQL, the connection that holds all locks of a store may break, and they are lost. Any thread may ask. Two
+    names may have one number, and then wait for each other for nothing.
+    """
+
+    def __init__(self, locks: Locks, name: str) -> None:
+        self._locks = locks
+        # Not negative, as the place of a byte.
+        self.number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) >> 2
+        self.taken = False  # as far as was seen when it was asked for last; belongs to `Locks`
 
     def hold(self) -> bool:
-        with self._entered:
+        """Takes the lock if it is free; returns whether it is held now.
+
+        Returns False once if the lock was held and has been lost since, even if nobody else has it.
+        """
+        return self._locks.hold(self)
+
+    def release(self) -> None:
+        """Frees the lock if it is held."""
+        self._locks.release(self)
+
+
+class _FileMarks:
+    """Marks beside an SQLite file: locks on one byte each of a file that stays empty, far behind its end.
+
+    They are the kind that belongs to the opened file (OFD), not to the process: another opening of the file within this
+    process is refused like any other process, and closes without freeing these.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._path = Path(f"{database.url.database}.locks")
+        self._file: BufferedRandom | None = None
+
+    def alive(self) -> bool:
+        return True
+
+    def set(self, number: int) -> bool:
+        try:
             if self._file is None:
-                try:
-                    file = self._path.open("ab")
-                except OSError as error:
-                    raise StoreError(f"{self._path}: the lock cannot be opened: {error.strerror}") from error
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    file.close()
-                    return False
-                self._file = file
-            return True
+                self._file = self._path.open("a+b")
+            self._lock(self._file, fcntl.F_WRLCK, number)
+        except OSError as error:
+            if self._file is not None and error.errno in _TAKEN:
+                return False
+            raise StoreError(f"{self._path}: the lock cannot be taken: {error.strerror}") from error
+        return True
 
-    def release(self) -> None:
-        with self._entered:
-            file, self._file = self._file, None
-            if file is not None:
-                file.close()
+    def clear(self, number: int) -> None:
+        if self._file is not None:
+            self._lock(self._file, fcntl.F_UNLCK, number)
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _lock(self, file: BufferedRandom, kind: int, number: int) -> None:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, number, 1, 0))
 
 
-class SessionLock:
-    """An advisory lock of PostgreSQL, held by a connection of its own: lost with it, if the network or server fails."""
+class _SessionMarks:
+    """Marks in PostgreSQL: advisory locks, all of one connection, and lost with it if the network or server fails."""
 
-    def __init__(self, database: Database, number: int) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._number = number
-        self._entered = threading.Lock()
         self._connection: Connection | None = None
-        self._held = False
 
-    def hold(self) -> bool:
-        with self._entered:
+    def alive(self) -> bool:
+        if self._connection is not None:
             try:
+                self._connection.execute(_ALIVE)
+            except DBAPIError:
+                self.close()
+        return self._connection is not None
+
+    def set(self, number: int) -> bool:
+        try:
+            with self._database.explained():
                 if self._connection is None:
-                    self._connection = own_session(self._database)
-                if self._held:
-                    self._connection.execute(text("SELECT 1"))
-                else:
-                    self._held = bool(self._connection.execute(_ASK, {"number": self._number}).scalar_one())
-            except (DBAPIError, PoolTimeoutError):
-                self._let_go()
-            return self._held
+                    self._connection = self._connected()
+                return bool(self._connection.execute(_TAKE, {"number": number}).scalar_one())
+        except StoreError:
+            self.close()
+            raise
 
-    def release(self) -> None:
-        with self._entered:
-            if self._connection is not None and self._held:
-                # The server would notice by itself that the connection is closed, but a moment later.
-                with suppress(DBAPIError):
-                    self._connection.execute(text("SELECT pg_advisory_unlock_all()"))
-            self._let_go()
+    def clear(self, number: int) -> None:
+        if self._connection is not None:
+            try:
+                self._connection.execute(_GIVE_BACK, {"number": number})
+            except DBAPIError:
+                self.close()
 
-    def _let_go(self) -> None:
-        connection, self._connection, self._held = self._connection, None, False
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(DBAPIError):
                 connection.close()
 
-
-def own_session(database: Database) -> Connection:
-    """A connection to PostgreSQL that holds locks."""
-    connection = database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    # Out of the pool: closed, it is closed in truth, and its locks with it.
-    connection.detach()
-    connection.execute(_ASK_OFTEN)
-    return connection
-
-
-def store_lock(database: Database, name: Name) -> StoreLock:
-    """The lock of this name, which nobody holds yet."""
-    if database.is_sqlite:
-        return FileLock(Path(f"{database.url.database}.{name}"))
-    return SessionLock(database, _NUMBERS[name])
+    def _connected(self) -> Connection:
+        connection = self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        # Out of the pool: closed, it is closed in truth, and its locks with it.
+        connection.detach()
+        connection.execute(_ASK_OFTEN)
+        return connection

@@ -9,13 +9,12 @@ from tamis.service.store.dead_letters import DeadLetters
 from tamis.service.store.deliveries import Deliveries
 from tamis.service.store.joins import Joins
 from tamis.service.store.keys import Keys
-from tamis.service.store.locks import Name, StoreLock, store_lock
+from tamis.service.store.locks import Locks, StoreLock
 from tamis.service.store.migrating import migrate
 from tamis.service.store.notifications import Notifications
 from tamis.service.store.progress import Progress
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.subscriptions import Subscriptions
-from tamis.service.store.turns import turns_of
 
 
 class Store:
@@ -37,7 +36,7 @@ class Store:
         self.deliveries = Deliveries(database)
         self.progress = Progress(database)
         self.joins = Joins(database)
-        self.turns = turns_of(database)
+        self._locks = Locks(database)
         self._database = database
 
     @classmethod
@@ -51,10 +50,10 @@ class Store:
             raise
         return cls(database, url)
 
-    def lock(self, name: Name) -> StoreLock:
-        """A lock that one process at a time can hold, of all that have opened this store."""
-        return store_lock(self._database, name)
+    def lock(self, name: str) -> StoreLock:
+        """The lock of this name, which nobody holds yet: of all threads and processes on this store, one can."""
+        return StoreLock(self._locks, name)
 
     def close(self) -> None:
-        self.turns.close()
+        self._locks.close()
         self._database.close()

@@ -116,16 +116,16 @@ class Acceptance:
         Else a publisher that gets no answer in time, and tries again at another service while the first still appends,
         would publish twice. A service that dies has no turn any more: what it has not appended, the next one appends.
         """
-        turns = self._service.store.turns
+        lock = self._service.store.lock(f"publishing {key}")
         pause = _FIRST_LOOK
-        while not await to_thread.run_sync(turns.take, key):
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LATER_LOOKS)
         try:
+            while not await to_thread.run_sync(lock.hold):
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LATER_LOOKS)
             yield
         finally:
             with CancelScope(shield=True):
-                await to_thread.run_sync(turns.give_back, key)
+                await to_thread.run_sync(lock.release)
 
     def _keep_refused(self, incoming: Incoming, judged: Judged, caller: Caller) -> None:
         now = datetime.now(UTC)
