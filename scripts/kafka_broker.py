@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -41,6 +42,7 @@ class Broker:
         self.servers = ""
         self._password = password
         self._folder = Path()
+        self._java: list[str] = []
         self._process: ServerProcess | None = None
 
     def __enter__(self) -> Self:
@@ -50,18 +52,28 @@ class Broker:
         self.servers = f"127.0.0.1:{port}"
         settings = self._folder / "server.properties"
         settings.write_text(_settings(port, controller, self._folder / "data", self._password))
-        java = ["java", "-Xmx512m", "-Dlog4j2.level=INFO", "-cp", _classpath(jars)]
-        formatted = [*java, "kafka.tools.StorageTool", "format", "-t", uuid.uuid4().hex[:22], "-c", str(settings)]
+        self._java = ["java", "-Xmx512m", "-Dlog4j2.level=INFO", "-cp", _classpath(jars)]
+        formatted = [*self._java, "kafka.tools.StorageTool", "format", "-t", uuid.uuid4().hex[:22], "-c", str(settings)]
         told = subprocess.run(formatted, capture_output=True, text=True, check=False)
         if told.returncode:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise BrokerUnavailableError(f"the broker's storage could not be prepared: {told.stderr.strip()[-300:]}")
         try:
-            self._process = ServerProcess([*java, "kafka.Kafka", str(settings)], "Kafka Server started")
+            self.start()
         except NotStartedError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise BrokerUnavailableError(f"the broker did not start: {error}") from error
         return self
+
+    def start(self) -> None:
+        """Starts it, also again after `kill`, over the same topics; NotStartedError if it does not come up."""
+        settings = str(self._folder / "server.properties")
+        self._process = ServerProcess([*self._java, "kafka.Kafka", settings], "Kafka Server started")
+
+    def kill(self) -> None:
+        """Ends it at once, as a power cut would."""
+        assert self._process is not None
+        self._process.stop(signal.SIGKILL)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -94,6 +106,25 @@ def fetched(name: str, *artifacts: str, transitive: bool = True) -> Path:
             raise BrokerUnavailableError(f"Maven Central does not give {artifact} here")
     unfinished.rename(folder)
     return folder
+
+
+def spark_connector() -> str:
+    """The jars of Spark's connector, as `spark.jars` wants them: this Spark's own, or the newest that there is."""
+    own = version("pyspark")
+    spark, kafka, commons = "org.apache.spark", "org.apache.kafka", "org.apache.commons"
+    kafka_parts = (f"{kafka}:kafka-clients:3.9.1", f"{commons}:commons-pool2:2.12.1")
+    for connector, tokens in ((own, own), ("4.2.0", "4.1.0-preview1")):
+        spark_parts = (
+            f"{spark}:spark-sql-kafka-0-10_2.13:{connector}",
+            f"{spark}:spark-token-provider-kafka-0-10_2.13:{tokens}",
+        )
+        try:
+            jars = fetched(f"kafka-connector-{connector}", *spark_parts, *kafka_parts, transitive=False)
+        except BrokerUnavailableError as error:
+            missing = error
+        else:
+            return ",".join(map(str, jars.glob("*.jar")))
+    raise missing
 
 
 def _classpath(jars: Path) -> str:

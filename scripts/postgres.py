@@ -48,9 +48,19 @@ class Postgres:
         user = _other_user()
         if user is not None:
             os.chown(self._folder, user.pw_uid, user.pw_gid)
-        data = self._folder / "data"
         prepared = subprocess.run(
-            [f"{self._programs}/initdb", "-D", f"{data}", "-U", "tamis", "-A", "trust", "-E", "UTF8", "--no-sync"],
+            [
+                f"{self._programs}/initdb",
+                "-D",
+                f"{self._folder}/data",
+                "-U",
+                "tamis",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--no-sync",
+            ],
             **_as(user),
             cwd=self._folder,
             capture_output=True,
@@ -61,16 +71,28 @@ class Postgres:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise PostgresUnavailableError(f"initdb failed: {prepared.stderr.strip()[-300:]}")
         (self._port,) = free_ports(1)
-        settings = ["-c", f"fsync={'on' if self.fsync else 'off'}", "-c", "listen_addresses=127.0.0.1"]
-        command = [f"{self._programs}/postgres", "-D", f"{data}", "-p", f"{self._port}", "-k", f"{self._folder}"]
         try:
-            self._process = ServerProcess(
-                [*command, *settings], "ready to accept connections", **_as(user), cwd=self._folder
-            )
+            self.start()
         except NotStartedError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise PostgresUnavailableError(f"PostgreSQL did not start: {error}") from error
         return self
+
+    def start(self) -> None:
+        """Starts it, also again after `kill`, over the same databases; NotStartedError if it does not come up."""
+        settings = ["-c", f"fsync={'on' if self.fsync else 'off'}", "-c", "listen_addresses=127.0.0.1"]
+        where = ["-D", f"{self._folder}/data", "-p", f"{self._port}", "-k", f"{self._folder}"]
+        self._process = ServerProcess(
+            [f"{self._programs}/postgres", *where, *settings],
+            "ready to accept connections",
+            **_as(_other_user()),
+            cwd=self._folder,
+        )
+
+    def kill(self) -> None:
+        """Ends it at once, as a power cut would."""
+        assert self._process is not None
+        self._process.stop(signal.SIGKILL)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -7,13 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from scripts.kafka_broker import Broker, BrokerUnavailableError, fetched
+from scripts.kafka_broker import Broker, BrokerUnavailableError, spark_connector
 from tamis import pipeline
 from tamis.errors import PipelineError
 from tests.pipeline.auction_day import expected, pairs
@@ -39,22 +38,11 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def connector() -> str:
-    """The jars of Spark's connector: this Spark's own, or where Maven Central lacks it the newest there is."""
-    own = version("pyspark")
-    spark, kafka, commons = "org.apache.spark", "org.apache.kafka", "org.apache.commons"
-    kafka_parts = (f"{kafka}:kafka-clients:3.9.1", f"{commons}:commons-pool2:2.12.1")
-    for connector, tokens in ((own, own), ("4.2.0", "4.1.0-preview1")):
-        spark_parts = (
-            f"{spark}:spark-sql-kafka-0-10_2.13:{connector}",
-            f"{spark}:spark-token-provider-kafka-0-10_2.13:{tokens}",
-        )
-        try:
-            jars = fetched(f"kafka-connector-{connector}", *spark_parts, *kafka_parts, transitive=False)
-        except BrokerUnavailableError as error:
-            missing = error
-        else:
-            return ",".join(map(str, jars.glob("*.jar")))
-    pytest.skip(str(missing))
+    """The jars of Spark's connector."""
+    try:
+        return spark_connector()
+    except BrokerUnavailableError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.mark.slow

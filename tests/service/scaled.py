@@ -31,14 +31,19 @@ _STARTED = "Spark is running"
 
 @dataclass
 class Host:
-    """One service with a folder and a port of its own; the store, the log and the topics are shared with others."""
+    """One service with a folder and a port of its own; the store, the log and the topics are shared with others.
+
+    `said` are the lines since it was last started, `log` are all of them with their moments.
+    """
 
     folder: Path
     store: str
     servers: str
     topic: str
     jars: str
+    more: dict[str, Any] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    log: list[tuple[float, str]] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
 
     def __post_init__(self) -> None:
@@ -54,6 +59,7 @@ class Host:
             "spark_master": "local[1]",
             "spark_config": {"spark.jars": self.jars},
             "delivery": {"kafka": self.servers},
+            **self.more,
         }
         (self.folder / "settings.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
 
@@ -102,6 +108,7 @@ class Host:
         assert process.stderr is not None
         for line in process.stderr:
             self.said.append(line.rstrip())
+            self.log.append((time.monotonic(), line.rstrip()))
 
 
 def read_stream(host: Host, subscription: Any, count: int) -> list[dict[str, Any]]:
