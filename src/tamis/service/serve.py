@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
+from fastapi import FastAPI
 
 from tamis.compiled import kernels_are_kept
 from tamis.pipeline.session import require_spark
@@ -24,6 +25,7 @@ from tamis.service.api.head_limit import HeadLimit
 from tamis.service.api.known_host import KnownHost
 from tamis.service.api.schema_file import settle_schema
 from tamis.service.api.service import Service
+from tamis.service.api.socket_protocol import SocketProtocol
 from tamis.service.application import create_app
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.delivery import Delivery
@@ -43,6 +45,7 @@ Announce = Callable[[str], None]
 _GRACE: Final = 20  # seconds that requests under way have when the server ends
 _POLL: Final = 0.2
 _BACKLOG: Final = 2048
+_LONGEST_MESSAGE: Final = 4 << 10  # bytes that a WebSocket's client may say at once
 _FILES: Final = 65_536
 _FEWEST_FILES: Final = 512  # Java has more than three hundred open before Spark does anything
 LOCAL_NAMES: Final = ("localhost", "ip6-localhost")
@@ -66,26 +69,35 @@ def serve(settings: Settings, announce: Announce) -> None:
         announce(f"API      http://{_in_url(host)}:{port}/v1   (described at /openapi.json)")
         announce(f"state    {settings.state.absolute()}")
         app = create_app(service)
-        if is_for_this_machine(settings):
-            app.add_middleware(KnownHost)
-        config = uvicorn.Config(
-            app,
-            http=HeadLimit,
-            ws="websockets-sansio",
-            lifespan="on",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            proxy_headers=bool(settings.trusted_proxies),
-            forwarded_allow_ips=list(settings.trusted_proxies),
-            timeout_graceful_shutdown=_GRACE,
-            backlog=_BACKLOG,
-        )
+        config = server_config(app, settings)
         server = _Server(config, app.state.running.finish)
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
             runner.run(_run(server, service, listening, announce))
     finally:
         listening.close()
+
+
+def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """Configuration of the HTTP server: protocols with their limits, proxies that are believed, how it ends."""
+    if is_for_this_machine(settings):
+        app.add_middleware(KnownHost)
+    return uvicorn.Config(
+        app,
+        http=HeadLimit,
+        ws=SocketProtocol,
+        # Sockets are for reading: all that may be said to one is a first message. Nothing is unpacked before it is
+        # measured, so what is sent deflated is refused as it was not agreed on.
+        ws_max_size=_LONGEST_MESSAGE,
+        ws_per_message_deflate=False,
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        timeout_graceful_shutdown=_GRACE,
+        backlog=_BACKLOG,
+    )
 
 
 def is_for_this_machine(settings: Settings) -> bool:

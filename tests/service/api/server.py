@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import httpx
+import uvicorn
 from fastapi.testclient import TestClient
 
 from tamis.schema import Schema
 from tamis.service.api.service import Service
+from tamis.service.application import create_app
 from tamis.service.configuration import Settings
 from tamis.service.delivery import Delivery
 from tamis.service.log import open_log
 from tamis.service.matching import Batch, PipelineStatus, Supervisor
 from tamis.service.offering import Offering
+from tamis.service.serve import server_config
 from tamis.service.serving_schema import serving_schema
 from tamis.service.store import Role, Store
 
@@ -109,3 +114,27 @@ def make_service(
         version,
         offering,
     )
+
+
+@contextmanager
+def over_http(service: Service) -> Iterator[int]:
+    """The service behind the HTTP server that it has for users, on a port of this machine, which is given."""
+    config = server_config(create_app(service), service.settings)
+    config.port = 0
+    server = uvicorn.Server(config)
+    started = threading.Event()
+    startup = server.startup
+
+    async def tell(*arguments: Any, **more: Any) -> None:
+        await startup(*arguments, **more)
+        started.set()
+
+    server.startup = tell  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert started.wait(30)
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(30)

@@ -162,11 +162,13 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ClientDisconnect, _answer)
 
 
-async def _answer(connection: HTTPConnection, error: Exception) -> Response:
+async def _answer(connection: HTTPConnection, error: Exception) -> Response | None:
+    """The answer to a request; None for a WebSocket, whose refusal is sent here: what is returned is sent again."""
     problem = _problem(error, connection)
     response = problem.response()
     if isinstance(connection, WebSocket):
         await _refuse(connection, problem, response)
+        return None
     return response
 
 

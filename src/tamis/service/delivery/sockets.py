@@ -20,19 +20,23 @@ _NORMAL, _GOING, _REFUSED, _LATER = 1000, 1001, 1008, 1013
 Listen = Callable[[str | None], AbstractAsyncContextManager[Feed]]
 
 
+class _SaidMore(Exception):  # noqa: N818 - reads as what happened
+    """The other side said something that nobody asked for."""
+
+
 async def serve_socket(socket: WebSocket, cursor: str | None, listen: Listen, delivered: Callable[[int], None]) -> None:
     """Sends what a feed has to say until either side ends.
 
     Without a cursor in the address, the first message may be `{"cursor": "…"}`; if none comes soon, the feed begins
-    where it does by itself. What else the other side says is not listened to.
+    where it does by itself. Whoever says anything else is hung up on: there is no rate for what comes over a socket.
     """
     await socket.accept()
     try:
         if cursor is None:
             cursor = await _hello(socket)
         async with listen(cursor) as feed:
-            await _until_either_ends(_send(socket, feed, delivered), _drain(socket))
-    except CursorError as error:
+            await _until_either_ends(_send(socket, feed, delivered), _until_gone(socket))
+    except (CursorError, _SaidMore) as error:
         await _close(socket, _REFUSED, str(error))
     except FeedEnded as ended:
         code = _GOING if ended.standing == "stopping" else _NORMAL
@@ -87,9 +91,9 @@ async def _send(socket: WebSocket, feed: Feed, delivered: Callable[[int], None])
         delivered(len(found))
 
 
-async def _drain(socket: WebSocket) -> None:
-    while (await socket.receive())["type"] != "websocket.disconnect":
-        pass
+async def _until_gone(socket: WebSocket) -> None:
+    if (await socket.receive())["type"] != "websocket.disconnect":
+        raise _SaidMore("a socket is read; all that may be said is where to begin, first, or in ?cursor=")
 
 
 async def _close(socket: WebSocket, code: int, reason: str) -> None:

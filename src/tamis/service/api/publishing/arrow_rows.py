@@ -14,7 +14,6 @@ from tamis.service.api.problems import Problem
 from tamis.service.api.publishing.arrow_weight import long_name, unpacked_bytes, weight
 from tamis.service.api.publishing.incoming import malformed
 
-
 _VALUES_AT_ONCE: Final = 1 << 16  # that are Python objects at a time: each takes many times what it weighs
 
 
