@@ -8,12 +8,17 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import re2
 
 from tamis.language.limits import Limits
 
 _AMPLE = 1 << 28
 """Memory for patterns that were accepted already, under whatever limits."""
+_NEAR = 1 << 14
+"""Characters compared one by one, which suits short values and near finds, before places are taken in blocks."""
+_BLOCK = 1 << 15
+_PLACES_A_STEP = 30
 
 
 class Wildcard(Enum):
@@ -62,36 +67,104 @@ def write_like(parts: list[str | Wildcard]) -> str:
     return "".join(written)
 
 
-@lru_cache(maxsize=1_000)
-def like_expression(pattern: str, ignore_case: bool) -> re.Pattern[str]:
-    """A regular expression that a value (in lower case, where case is ignored) must match in full."""
-    parts = read_like(pattern.lower() if ignore_case else pattern) or []
-    found = {Wildcard.ONE: ".", Wildcard.ANY: None}
-    written = [found[part] if isinstance(part, Wildcard) else re.escape(part) for part in parts]
-    return re.compile(without_backtracking(written), re.DOTALL)
+class LikePattern:
+    """A LIKE pattern as stretches between its `%`, matched in time linear in the value for a pattern of bounded length.
 
-
-def without_backtracking(parts: Sequence[str | None]) -> str:
-    """The expression of a LIKE pattern whose parts are expressions of one character each, or None for any run of them.
-
-    Each piece between two runs is looked for once, leftmost, which leaves the most for those after it. Trying other
-    places too would take time beyond all measure: `%a%a%a%b` on a long run of `a`.
+    The first stretch stands where the value begins and the last where it ends. Each of the others is looked for once,
+    leftmost, which leaves the most for those after it: trying other places too would take time beyond all measure.
     """
-    pieces = [""]
-    for part in parts:
-        if part is None:
-            pieces.append("")
-        else:
-            pieces[-1] += part
-    if len(pieces) == 1:
-        return pieces[0]
-    first, *inner, last = pieces
-    return first + "".join(f"(?>.*?{piece})" for piece in inner if piece) + ".*" + last
+
+    def __init__(self, parts: Sequence[str | Wildcard]) -> None:
+        stretches: list[list[str | None]] = [[]]
+        for part in parts:
+            if part is Wildcard.ANY:
+                stretches.append([])
+            else:
+                stretches[-1].append(None if isinstance(part, Wildcard) else part)
+        self._first, *others = [_Stretch(tuple(characters)) for characters in stretches]
+        self._last = others.pop() if others else None
+        self._inner = [stretch for stretch in others if stretch.width]
+
+    def matches(self, value: str) -> bool:
+        return self.match(value)[0]
+
+    def match(self, value: str) -> tuple[bool, int]:
+        """Whether the whole value matches, and the steps it took: characters compared, or machine words of them."""
+        first, last, steps = self._first, self._last, self._first.width
+        if last is None:
+            return len(value) == first.width and first.is_at(value, 0), steps
+        end = len(value) - last.width
+        if end < first.width or not first.is_at(value, 0) or not last.is_at(value, end):
+            return False, steps + last.width
+        at = first.width
+        for stretch in self._inner:
+            found, taken = stretch.find(value, at, end)
+            steps += taken
+            if found < 0:
+                return False, steps
+            at = found + stretch.width
+        return True, steps
+
+
+class _Stretch:
+    """Characters of a LIKE pattern without `%` among them; None stands for `_`."""
+
+    def __init__(self, characters: tuple[str | None, ...]) -> None:
+        self.width = len(characters)
+        self._expression = re.compile("".join("." if c is None else re.escape(c) for c in characters), re.DOTALL)
+        places = [place for place, character in enumerate(characters) if character is not None]
+        self._before = places[0] if places else self.width
+        core = characters[self._before : places[-1] + 1] if places else ()
+        self._literal = None if None in core else "".join(map(str, core))
+        self._places: dict[str, list[int]] = {}
+        for place in places:
+            self._places.setdefault(str(characters[place]), []).append(place)
+
+    def is_at(self, value: str, at: int) -> bool:
+        return self._expression.match(value, at) is not None
+
+    def find(self, value: str, start: int, end: int) -> tuple[int, int]:
+        """The leftmost place within `value[start:end]`, or -1; and the steps taken."""
+        if self._literal is not None:
+            after = self.width - self._before - len(self._literal)
+            found = value.find(self._literal, start + self._before, end - after)
+            return max(found - self._before, -1), end - start
+        near = start + _NEAR // self.width + self.width
+        if found := self._expression.search(value, start, min(near, end)):
+            return found.start(), (found.start() - start + 1) * self.width
+        steps = (near - start) * self.width
+        for base in range(near - self.width + 1, end - self.width + 1, _BLOCK):
+            place, taken = self._find_in_block(value[base : min(base + _BLOCK + self.width - 1, end)])
+            steps += taken
+            if place >= 0:
+                return base + place, steps
+        return -1, steps
+
+    def _find_in_block(self, block: str) -> tuple[int, int]:
+        """The leftmost place, in numbers whose bit i stands for place i: dozens of places in an operation."""
+        codes = np.frombuffer(block.encode("utf-32-le", "surrogatepass"), np.uint32)
+        left = (1 << (len(block) - self.width + 1)) - 1
+        steps = 0
+        for character, places in self._places.items():
+            found = np.packbits(codes == ord(character), bitorder="little")
+            having = int.from_bytes(found.tobytes(), "little")
+            for place in places:
+                left &= having >> place
+            steps += len(block) // _PLACES_A_STEP * (1 + len(places))
+            if not left:
+                return -1, steps
+        return (left & -left).bit_length() - 1, steps
+
+
+@lru_cache(maxsize=1_000)
+def like_pattern(pattern: str, ignore_case: bool) -> LikePattern:
+    """The pattern that a value (in lower case, where case is ignored) must match as a whole."""
+    return LikePattern(read_like(pattern.lower() if ignore_case else pattern) or [])
 
 
 def like_matches(pattern: str, ignore_case: bool, value: str) -> bool:
     """Whether a value matches a LIKE or ILIKE pattern."""
-    return like_expression(pattern, ignore_case).fullmatch(value.lower() if ignore_case else value) is not None
+    return like_pattern(pattern, ignore_case).matches(value.lower() if ignore_case else value)
 
 
 def rlike_matches(pattern: str, value: str) -> bool:

@@ -19,7 +19,7 @@ import re2
 from tamis.errors import EventError, IndexFileError, Violation
 from tamis.language import parse
 from tamis.language.calls import Call, Constraint
-from tamis.language.patterns import without_backtracking
+from tamis.language.patterns import LikePattern, Wildcard
 from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.matcher import Subscriptions
@@ -74,7 +74,7 @@ def _satisfies(value: Any, leaf: Leaf, schema: Schema) -> bool:
         case Order(attribute, operator, bound):
             return _compares(value, operator, bound, schema.attributes[attribute].domain)
         case Like(_, pattern, ignore_case):
-            return _like(str(pattern), ignore_case).fullmatch(value.lower() if ignore_case else value) is not None
+            return _like(str(pattern), ignore_case).matches(value.lower() if ignore_case else value)
         case RLike(_, pattern):
             return _rlike(str(pattern)).search(value) is not None
         case Never():
@@ -92,10 +92,9 @@ def _compares(a: Any, operator: str, b: Any, domain: Domain) -> bool:
 
 
 @lru_cache(maxsize=10_000)
-def _like(pattern: str, ignore_case: bool) -> re.Pattern[str]:
-    parts = re.findall(r"\\(.)|(%)|(_)|([^\\])", pattern.lower() if ignore_case else pattern, re.DOTALL)
-    body = [None if run else "." if one else re.escape(escaped or plain) for escaped, run, one, plain in parts]
-    return re.compile(without_backtracking(body), re.DOTALL)
+def _like(pattern: str, ignore_case: bool) -> LikePattern:
+    parts = re.findall(r"\\(.)|([%_])|([^\\])", pattern.lower() if ignore_case else pattern, re.DOTALL)
+    return LikePattern([Wildcard(wildcard) if wildcard else escaped or plain for escaped, wildcard, plain in parts])
 
 
 @lru_cache(maxsize=10_000)
