@@ -9,6 +9,8 @@ import pytest
 
 import tamis
 from tamis.broker.broker import Broker, BrokerSettings
+from tamis.broker.encoding import decode, encode
+from tamis.broker.messages import Applied, Holds, Message, Supply, Want
 from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore
 from tamis.routing.merging import MergePolicy, Rules
@@ -366,3 +368,58 @@ def test_nonsense_ends_a_connection_and_nothing_else(data: bytes) -> None:
     network.publish("pub", [{"serial": 1}])
     network.run()
     assert _serials(network.clients["sub"]) == [1]
+
+
+def test_a_value_that_a_neighbour_does_not_send_in_time_is_asked_for_anew_and_nothing_is_lost() -> None:
+    network = _chain(2, BrokerSettings(repository=1))
+    network.ask("sub", subscribe={"all": "TRUE"})
+    network.run()
+    network.tick(0.0)
+    for serial, letter in enumerate("xyx"):
+        network.publish("pub", [{"serial": serial, "note": letter * 2_000}])
+        if serial < 2:
+            network.run()
+    wire = next(wire for number, wire in network._wires.items() if number == network.links["a", "b"])
+    while not any(isinstance(decode(data), Supply) for data in wire.under_way[1]):
+        assert network.step()
+    wire.under_way[1].clear()  # lost on its way to b
+    network.run()
+    assert _serials(network.clients["sub"]) == [0, 1]
+    network.tick(5.0)
+    assert _is_up(network)
+    network.tick(11.0)
+    assert not _is_up(network)
+    assert _links(network, "b")["a"]["resets"] == 1
+    network.settle()
+    assert _serials(network.clients["sub"]) == [0, 1, 2]
+
+
+def test_a_link_that_opens_before_the_first_tick_is_given_its_time() -> None:
+    network = BrokerNetwork(SCHEMA, ["a", "b"])
+    network.link("a", "b")
+    wire = next(wire for number, wire in network._wires.items() if number == network.links["a", "b"])
+    for _ in range(100):
+        for end in (0, 1):
+            held = [data for data in wire.under_way[end] if isinstance(decode(data), Applied)]
+            for data in held:
+                wire.under_way[end].remove(data)  # on its way for longer than all else
+        network.step()
+    assert [link["state"] for name in "ab" for link in _links(network, name).values()] == ["open", "open"]
+    for now in (50_000.0, 50_001.0, 50_010.0):  # what a clock shows that began long ago
+        network.tick(now)
+        assert _is_up(network)
+    network.tick(50_011.0)
+    assert not _is_up(network)
+
+
+@pytest.mark.parametrize(
+    "message", [Want("zz"), Supply("zz", b""), Holds(("zz",))], ids=lambda each: type(each).__name__
+)
+def test_a_neighbour_that_names_no_value_is_connected_to_anew(message: Message) -> None:
+    network = _chain(2)
+    wire = next(wire for number, wire in network._wires.items() if number == network.links["a", "b"])
+    wire.under_way[0].append(encode(message))
+    network.run()
+    assert not _is_up(network)
+    network.settle()
+    assert _is_up(network)

@@ -103,11 +103,11 @@ class ByHand:
                 self._send(node, whom, NAME)
                 content = published[action.id] if whom == self.network.home else self.nodes[whom].asked(action.id)
                 if content is None:
-                    todo.extend((node, one) for one in self.nodes[node].refused(action.id))
+                    todo.extend((node, one) for one in self.nodes[node].refused(action.id, action.address))
                 else:
                     self.asks += 1
                     self._send(whom, node, len(content))
-                    todo.extend((node, one) for one in self.nodes[node].supplied(action.id, content))
+                    todo.extend((node, one) for one in self.nodes[node].supplied(action.id, content, action.address))
             else:
                 assert isinstance(action, Deliver)
                 assert action.parcel.whole

@@ -47,7 +47,8 @@ class BrokerSettings:
     link_bound: QueueBound = field(default_factory=QueueBound)
     client_bound: QueueBound = field(default_factory=lambda: QueueBound(overflow="drop"))
     answer_seconds: float = 10.0
-    """A neighbour that has not applied a change by then is connected to anew, and told everything again."""
+    """A neighbour that has not answered by then is connected to anew: it owes that it has applied a change, or a value
+    that it sent the name of."""
     table_part: int = 1 << 20
     """Characters of filters in one message."""
     kept_letters: int = 1_000
@@ -90,7 +91,7 @@ class Broker:
         self.store = store
         self.settings = settings
         self.name = store.name
-        self.now = 0.0
+        self._ticked: float | None = None
         self.filters = Filters(schema, policy(settings.policy, settings.merging), store)
         bounds = {LINK: settings.link_bound, CLIENT: settings.client_bound}
         bulky = (settings.payload_bytes, settings.payload_most)
@@ -131,9 +132,9 @@ class Broker:
 
     def tick(self, now: float) -> None:
         """So late it is: whoever owes an answer for too long is connected to anew."""
-        self.now = now
         self.traffic.eased = True  # somebody may have stopped wanting what does not fit
-        self.links.check_answers(now)
+        self.links.check_answers(now if self._ticked is None else self._ticked, now)
+        self._ticked = now
 
     def commit(self) -> dict[int, Output]:
         """Makes everything up to now durable; returns what connections are sent after that."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from tamis.broker.messages import Active, Table
+
+Owed: TypeAlias = tuple[Literal["change", "value"], int]
+"""What a neighbour has to answer: the change after so many, or the question of this number."""
 
 
 @dataclass(slots=True)
@@ -22,7 +26,7 @@ class Link:
     open: bool = False
     number: int = 0
     applied: int = 0  # of ours, by the neighbour
-    unapplied_since: float | None = None
+    owed: dict[Owed, float] = field(default_factory=dict)  # and since when
     received: int = 0  # position of the last events that came
     epoch: str = ""
     heard: int | None = None  # number of the last change that came; None until the table did
@@ -36,9 +40,10 @@ class Link:
         return f"link:{self.name}"
 
     def disconnect(self) -> None:
-        self.connection = self.told = self.active = self.heard = self.unapplied_since = None
+        self.connection = self.told = self.active = self.heard = None
         self.open = False
         self.parts.clear()
+        self.owed.clear()
 
 
 def neighbour(hop: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tamis.broker.encoding import MessageError
 from tamis.broker.filters import Changes
-from tamis.broker.link import Link, neighbour
+from tamis.broker.link import Link, Owed, neighbour
 from tamis.broker.link_events import LinkEvents
 from tamis.broker.messages import (
     PROTOCOL,
@@ -135,7 +135,6 @@ class LinkDesk:
                 self._take_alter(link, message)
             case Applied():
                 link.applied = max(link.applied, message.number)
-                link.unapplied_since = None if link.applied >= link.number else broker.now
             case Settled():
                 broker.tell_settled(broker.settling.settled(link.hop, message.number, message.upto))
 
@@ -150,7 +149,7 @@ class LinkDesk:
                 assert link.connection is not None
                 broker.send(link.connection, broker.payloads.wanted(link.hop, message))
             case Supply():
-                self.events.follow(broker.payloads.supplied(message))
+                self.events.follow(broker.payloads.supplied(link.hop, message))
             case Received():
                 broker.payloads.acknowledged(link.hop, message.position)
                 broker.traffic.acknowledge(link.hop, message.position)
@@ -213,6 +212,7 @@ class LinkDesk:
         if link.connection is None or link.told == view:
             return
         link.told, link.open, link.heard = view, False, None
+        link.owed.clear()
         self.events.let_go(link)
         filters = self._broker.filters
         active = Active(
@@ -234,7 +234,6 @@ class LinkDesk:
         if not self.is_in_use(link):
             return
         link.number += 1
-        link.unapplied_since = broker.now
         ads, subs = broker.filters.advertisements, broker.filters.subscriptions
         known = active.advertisements, active.subscriptions
         if known == (ads.forwarded_digest(link.hop), subs.forwarded_digest(link.hop)):
@@ -297,8 +296,6 @@ class LinkDesk:
             link.number += 1
             sent.append((hop, link.number))
             if link.open and link.connection is not None:
-                if link.unapplied_since is None:
-                    link.unapplied_since = self._broker.now
                 told = alter_message(link.number, change)
                 if length(told) > self._broker.settings.table_part:
                     self._tell_table(link)
@@ -311,15 +308,22 @@ class LinkDesk:
         if link.open and link.connection is not None:
             self._broker.send(link.connection, Settled(asked.number, asked.upto))
 
-    def check_answers(self, now: float) -> None:
-        """Connects anew to neighbours that have owed an answer for too long."""
+    def check_answers(self, before: float, now: float) -> None:
+        """Connects anew to neighbours that have owed an answer for too long; `before` was the time at the last check.
+
+        What a neighbour owes since then is counted from then on: an answer that came in between begins a new count.
+        """
         for link in self.links.values():
-            late = (
-                link.unapplied_since is not None and now - link.unapplied_since > self._broker.settings.answer_seconds
-            )
-            if link.open and late and link.connection is not None:
+            owed: list[Owed] = [("value", number) for number in self._broker.payloads.unanswered(link.hop)]
+            if link.open and self.is_in_use(link) and link.applied < link.number:
+                owed.append(("change", link.applied))
+            link.owed = {each: link.owed.get(each, before) for each in owed}
+            late = [
+                what for (what, _), since in link.owed.items() if now - since > self._broker.settings.answer_seconds
+            ]
+            if late and link.connection is not None:
                 link.resets += 1
-                self._broker.close(link.connection, "a change was not answered in time")
+                self._broker.close(link.connection, f"a {late[0]} was not answered in time")
 
     def disconnected(self, connection: Connection) -> None:
         assert connection.hop is not None

@@ -39,14 +39,11 @@ class LinkEvents:
         self.follow(broker.payloads.arrived(link.hop, batch, size))
 
     def follow(self, answers: Answers) -> None:
-        """Does what follows from values that came, or did not."""
+        """Does what follows from values that came, or are lacking."""
         for hop, message in answers.messages:
             connection = self._links[neighbour(hop)].connection
             if connection is not None:
                 self._broker.send(connection, message)
-        for hop in answers.broken:
-            if (connection := self._links[neighbour(hop)].connection) is not None:
-                self._broker.close(connection, "a value was lost on its way")
         for whole in answers.whole:
             self._send_on(self._links[neighbour(whole.link)], whole)
 
@@ -75,5 +72,5 @@ class LinkEvents:
 
     def let_go(self, link: Link) -> None:
         """What came and could not go on yet comes again."""
-        self.follow(self._broker.payloads.end(link.hop))
+        self._broker.payloads.end(link.hop)
         self._broker.traffic.forget(link.hop)

@@ -46,15 +46,17 @@ class Answers:
 
     messages: list[tuple[str, Holds | Want]] = field(default_factory=list)
     whole: list[Whole] = field(default_factory=list)
-    broken: dict[str, None] = field(default_factory=dict)
-    """Links whose sessions cannot go on."""
 
 
 class LinkPayloads:
-    """The payload node of a broker, and what is under way over its links."""
+    """The payload node of a broker, and what is under way over its links.
+
+    A link's batches wait for values that the same link is asked for, and for nothing else: they go on in order when
+    these have come, or end with the session.
+    """
 
     def __init__(self, name: str, repository: int) -> None:
-        self._node = PayloadNode(name, _LINKS, repository=repository)
+        self._node = PayloadNode(f"broker:{name}", _LINKS, repository=repository)  # which is no link's address
         self._numbers: dict[str, int] = {}
         self._under_way: dict[str, dict[int, dict[bytes, bytes]]] = {}
         self._arrived: dict[bytes, tuple[str, Batch, int]] = {}
@@ -66,16 +68,15 @@ class LinkPayloads:
         self._node.forget(self._number(link))
         self._under_way[link] = {}
 
-    def end(self, link: str) -> Answers:
+    def end(self, link: str) -> None:
         """A session ends: what it sent and was not whole is sent again in the next one."""
         self._under_way.pop(link, None)
-        answers = Answers()
-        gone = [ticket for ticket, (source, _, _) in self._arrived.items() if source == link]
-        # All at once: what is not waited for any more must not go on in place of what was.
-        for batch in [self._arrived.pop(ticket)[1] for ticket in gone]:
-            for text in batch.payloads:
-                self._do(self._node.refused(bytes.fromhex(text)), answers)
-        return answers
+        self._node.gone(self._number(link))
+        self._arrived = {ticket: came for ticket, came in self._arrived.items() if came[0] != link}
+
+    def unanswered(self, link: str) -> tuple[int, ...]:
+        """The numbers of questions to a neighbour whose answers its batches wait for."""
+        return self._node.unanswered(self._number(link))
 
     # What is sent.
 
@@ -104,11 +105,11 @@ class LinkPayloads:
 
     def held(self, link: str, ids: Iterable[str]) -> None:
         """The neighbour has these values now."""
-        self._node.acknowledged(self._number(link), [bytes.fromhex(id) for id in ids])
+        self._node.acknowledged(self._number(link), [_id(text) for text in ids])
 
     def wanted(self, link: str, want: Want) -> Supply:
         """The neighbour has forgotten a value that it was sent the name of."""
-        id = bytes.fromhex(want.id)
+        id = _id(want.id)
         for contents in self._under_way.get(link, {}).values():
             if id in contents:
                 return Supply(want.id, contents[id])
@@ -128,16 +129,18 @@ class LinkPayloads:
         there = _contents(batch)
         if any(payload_id(content) != id for id, content in there.items()):
             raise MessageError("a value is not what it is called")
-        ids = dict.fromkeys(bytes.fromhex(text) for text in batch.payloads)
+        ids = dict.fromkeys(map(_id, batch.payloads))
         payloads = tuple(Carried(id, there.get(id), link) for id in ids)
         number = self._number(link)
         self._do(self._node.receive(Parcel(ticket, payloads), (), came_by=number, deliver=True), answers)
         return answers
 
-    def supplied(self, supply: Supply) -> Answers:
+    def supplied(self, link: str, supply: Supply) -> Answers:
         """A value came that was asked for."""
-        answers = Answers()
-        self._do(self._node.supplied(bytes.fromhex(supply.id), supply.events), answers)
+        answers, id = Answers(), _id(supply.id)
+        if payload_id(supply.events) != id:
+            raise MessageError("a value is not what it is called")
+        self._do(self._node.supplied(id, supply.events, link), answers)
         return answers
 
     def _do(self, actions: Iterable[Action], answers: Answers) -> None:
@@ -149,19 +152,13 @@ class LinkPayloads:
                 case Ask():
                     answers.messages.append((action.address, Want(action.id.hex())))
                 case Deliver():
-                    found = self._arrived.pop(action.parcel.body, None)
-                    if found is not None:
-                        payloads = action.parcel.payloads
-                        contents = {each.id: each.content for each in payloads if each.content is not None}
-                        answers.whole.append(Whole(*found, contents))
-                case Lost():
-                    # It had been asked for over a link that is gone, or the answer was another: all of it comes again.
-                    if (lost := self._arrived.pop(action.parcel.body, None)) is not None:
-                        answers.broken[lost[0]] = None
-                case Send():
-                    raise AssertionError("what is sent was asked for by `outgoing`")
-        # What came behind something that was lost would be taken for all there is.
-        answers.whole = [whole for whole in answers.whole if whole.link not in answers.broken]
+                    payloads = action.parcel.payloads
+                    contents = {each.id: each.content for each in payloads if each.content is not None}
+                    answers.whole.append(Whole(*self._arrived.pop(action.parcel.body), contents))
+                case Send() | Lost():
+                    # What is sent was asked for by `outgoing`. A neighbour answers or its session ends, so that
+                    # nothing is refused.
+                    raise AssertionError(f"{type(action).__name__} follows from nothing that a link brings")
 
     def _number(self, link: str) -> int:
         if link not in self._numbers and len(self._numbers) == _LINKS:
@@ -182,11 +179,15 @@ def _contents(batch: Batch) -> dict[bytes, bytes]:
         raise MessageError("the values of this message are not said rightly")
     place, found = batch.slim, {}
     for text, size in zip(batch.payloads, batch.sizes, strict=True):
-        try:
-            id = bytes.fromhex(text)
-        except ValueError as error:
-            raise MessageError(f"{text!r:.80} names no value") from error
         if size >= 0:
-            found[id] = batch.events[place : place + size]
+            found[_id(text)] = batch.events[place : place + size]
             place += size
     return found
+
+
+def _id(text: str) -> bytes:
+    """The name of a value as messages spell it."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError as error:
+        raise MessageError(f"{text!r:.80} names no value") from error

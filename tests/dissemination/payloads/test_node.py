@@ -100,8 +100,8 @@ def test_a_node_that_has_forgotten_asks_the_node_before_it() -> None:
         Ask("a", first.id),
         Send(0, Parcel(b"3", (by_name,), "0")),
     ]
-    assert node.refused(first.id) == [Ask("0", first.id)]
-    assert node.supplied(first.id, b"x") == [Deliver(Parcel(b"3", (Carried(first.id, b"x", "b"),), "0"))]
+    assert node.refused(first.id, "a") == [Ask("0", first.id)]
+    assert node.supplied(first.id, b"x", "0") == [Deliver(Parcel(b"3", (Carried(first.id, b"x", "b"),), "0"))]
 
 
 def test_what_waits_holds_up_its_own_link_only() -> None:
@@ -109,7 +109,10 @@ def test_what_waits_holds_up_its_own_link_only() -> None:
     named = Carried(payload_id(b"x"), None, "a")
     assert node.receive(Parcel(b"1", (named,), "0"), [0], came_by=0) == [Ask("a", named.id)]
     assert node.receive(Parcel(b"2"), [0, 1], came_by=0) == [Send(1, Parcel(b"2"))]
-    assert [action.parcel.body for action in node.supplied(named.id, b"x") if isinstance(action, Send)] == [b"1", b"2"]
+    assert [action.parcel.body for action in node.supplied(named.id, b"x", "a") if isinstance(action, Send)] == [
+        b"1",
+        b"2",
+    ]
 
 
 def test_a_payload_that_nobody_has_is_reported_and_the_rest_goes_on() -> None:
@@ -119,17 +122,61 @@ def test_a_payload_that_nobody_has_is_reported_and_the_rest_goes_on() -> None:
     lost = Parcel(b"1", (named, other), "0")
     node.receive(lost, [0], came_by=0)
     node.receive(Parcel(b"2"), [0], came_by=0)
-    assert node.refused(named.id) == [Ask("0", named.id)]
-    assert node.refused(named.id) == [Lost(0, lost, named.id)]
-    assert node.supplied(other.id, b"y") == [Send(0, Parcel(b"2"))]
+    assert node.refused(named.id, "a") == [Ask("0", named.id)]
+    assert node.refused(named.id, "0") == [Lost(0, lost, named.id), Send(0, Parcel(b"2"))]
     assert node.waiting == 0
+    assert node.supplied(other.id, b"y", "a") == []
+
+
+def test_a_parcel_that_is_lost_leaves_a_question_to_the_others_that_wait_for_its_answer() -> None:
+    node = PayloadNode("b", 2)
+    named, other = (Carried(payload_id(content), None, "a") for content in (b"x", b"y"))
+    node.receive(Parcel(b"1", (named, other)), [0], came_by=0)
+    node.receive(Parcel(b"2", (other,)), [0], came_by=0)
+    assert node.refused(named.id, "a") == [Lost(0, Parcel(b"1", (named, other)), named.id)]
+    assert node.unanswered(0) != ()
+    supplied = Carried(other.id, b"y", "b")
+    assert node.supplied(other.id, b"y", "a") == [Send(0, Parcel(b"2", (supplied,)))]
+    assert (node.unanswered(0), node.waiting) == ((), 0)
+
+
+def test_a_parcel_of_which_two_payloads_are_with_nobody_is_lost_once() -> None:
+    node = PayloadNode("b", 2)
+    nowhere = tuple(Carried(payload_id(content), None, "") for content in (b"x", b"y"))
+    lost = Parcel(b"1", nowhere)
+    assert node.receive(lost, [0], came_by=0, deliver=True) == [
+        Lost(None, lost, nowhere[0].id),
+        Lost(0, lost, nowhere[0].id),
+    ]
+    assert node.waiting == 0
+
+
+def test_what_came_by_one_link_waits_for_no_answer_to_what_came_by_another() -> None:
+    node = PayloadNode("b", 3)
+    by_one, by_other = (Carried(payload_id(b"x"), None, source) for source in ("one", "other"))
+    assert node.receive(Parcel(b"1", (by_one,)), [2], came_by=0) == [Ask("one", by_one.id)]
+    assert node.receive(Parcel(b"2", (by_other,)), [2], came_by=1) == [Ask("other", by_one.id)]
+    assert node.refused(by_one.id, "one") == [Lost(2, Parcel(b"1", (by_one,)), by_one.id)]
+    assert node.receive(Parcel(b"3"), [2], came_by=0) == [Send(2, Parcel(b"3"))]
+    node.gone(0)
+    assert len(node.supplied(by_one.id, b"x", "other")) == 1
+
+
+def test_a_link_that_is_gone_leaves_nothing_that_waits() -> None:
+    node = PayloadNode("b", 2)
+    named = Carried(payload_id(b"x"), None, "a")
+    node.receive(Parcel(b"1", (named,)), [1], came_by=0, deliver=True)
+    node.gone(0)
+    assert (node.waiting, node.unanswered(0)) == (0, ())
+    assert node.supplied(named.id, b"x", "a") == []
+    assert node.receive(Parcel(b"2"), [], came_by=0, deliver=True) == [Deliver(Parcel(b"2"))]
 
 
 def test_an_answer_with_another_content_is_a_refusal() -> None:
     node = PayloadNode("b", 1)
     named = Carried(payload_id(b"x"), None, "a")
     node.receive(Parcel(b"1", (named,), "0"), [0], came_by=0)
-    assert node.supplied(named.id, b"forged") == [Ask("0", named.id)]
+    assert node.supplied(named.id, b"forged", "a") == [Ask("0", named.id)]
 
 
 def test_a_forgotten_link_gets_payloads_anew() -> None:

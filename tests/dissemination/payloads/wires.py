@@ -65,7 +65,7 @@ class Wires:
         else:
             assert isinstance(thing, tuple)
             id, content = thing
-            self._do(stop, node.refused(id) if content is None else node.supplied(id, content))
+            self._do(stop, node.refused(id, str(start)) if content is None else node.supplied(id, content, str(start)))
 
     def _arrive(self, node: int, parcel: Parcel) -> None:
         deliver = node in self.wants[parcel.body]

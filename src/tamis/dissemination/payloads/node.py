@@ -21,7 +21,8 @@ from tamis.dissemination.payloads.kernels import (
 from tamis.dissemination.payloads.parcel import Carried, Parcel, payload_id
 from tamis.dissemination.payloads.store import DIRECTORY, REPOSITORY, store_of
 
-_CLIENTS = None
+_Way: TypeAlias = tuple[int | None, int | None]
+"""The link that parcels came by (None: published here) and the one they go over (None: to subscribers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask another node for a payload; tell `supplied` or `refused` of the answer."""
+    """Ask another node for a payload; tell `supplied` or `refused` of its answer."""
 
     address: str
     id: bytes
@@ -69,27 +70,31 @@ Action: TypeAlias = Send | Deliver | Ask | Acknowledge | Lost
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A parcel that is to go over a link (or to subscribers), and payloads that are still on their way here."""
+    """A parcel on its way, and payloads that are still on theirs."""
 
+    way: _Way
     parcel: Parcel
     missing: dict[bytes, Carried]
-    lost: bool = False
 
 
 @dataclass(slots=True)
-class _Asked:
-    """Where a payload has been asked for, and whom to ask next."""
+class _Question:
+    """A payload that parcels of one link lack: who is asked for it now, whom to ask next, and what waits for it."""
 
+    number: int
     further: list[str]
-    waiting: list[tuple[int | None, _Waiting]] = field(default_factory=list)
+    address: str = ""
+    waiting: list[_Waiting] = field(default_factory=list)
 
 
 class PayloadNode:
     """Directory, repository, and forwarding by Algorithm 1 (Chandramouli & Yang 2008, App. G), for one node.
 
-    Without transport: every method gives what is to be done now, in order. What goes over one link keeps its order: a
-    parcel that has to wait for a payload holds up those after it on that link, and no others. All that it holds beside
-    parcels that wait is soft state: a node that starts empty loses nothing but savings.
+    Without transport: every method gives what is to be done now, in order. What comes by one link and goes over another
+    (or to subscribers) keeps its order: a parcel that has to wait for a payload holds up those behind it on that way,
+    and no others. So each link by which parcels come asks questions of its own: that one neighbour does not answer
+    delays nothing that came from another. All that it holds beside parcels that wait is soft state: a node that starts
+    empty loses nothing but savings.
 
     A link's bit is set when the other end acknowledges a payload, so a plain node, which never does, gets all payloads
     each time (App. H). Whoever publishes answers for its payloads from its own keeping if `asked` has forgotten them.
@@ -100,8 +105,9 @@ class PayloadNode:
         self.address = address
         self._store = store_of(1, links, directory, repository)
         self._contents: list[tuple[bytes, bytes] | None] = [None] * repository
-        self._queues: dict[int | None, deque[_Waiting]] = {}
-        self._asked: dict[bytes, _Asked] = {}
+        self._queues: dict[_Way, deque[_Waiting]] = {}
+        self._questions: dict[bytes, dict[int | None, _Question]] = {}
+        self._count = 0
 
     def receive(
         self, parcel: Parcel, links: Iterable[int], *, came_by: int | None = None, deliver: bool = False
@@ -116,10 +122,11 @@ class PayloadNode:
             actions.append(Acknowledge(came_by, brought))
         held = tuple(self._held(carried, deliver) for carried in parcel.payloads)
         if deliver:
-            actions += self._enqueue(_CLIENTS, parcel.with_payloads(held))
+            missing = tuple(carried for carried in held if carried.content is None)
+            actions += self._enqueue((came_by, None), parcel.with_payloads(held), missing)
         for link in links:
             named = tuple(self._as_it_goes(carried, link) for carried in held)
-            actions += self._enqueue(link, parcel.with_payloads(named), wanted=self._wanted(held, link))
+            actions += self._enqueue((came_by, link), parcel.with_payloads(named), self._wanted(held, link))
         return actions
 
     def acknowledged(self, link: int, ids: Iterable[bytes]) -> None:
@@ -133,38 +140,46 @@ class PayloadNode:
         there = None if slot == NOWHERE else self._contents[slot]
         return there[1] if there is not None and there[0] == id else None
 
-    def supplied(self, id: bytes, content: bytes) -> list[Action]:
+    def supplied(self, id: bytes, content: bytes, address: str) -> list[Action]:
         """A payload came that was asked for. One that is not what it is called is taken for a refusal."""
         if payload_id(content) != id:
-            return self.refused(id)
-        asked = self._asked.pop(id, None)
-        if asked is None:
+            return self.refused(id, address)
+        if (questions := self._questions.pop(id, None)) is None:
             return []
         kept = supplied(self._store, 0, _key(id))
         self._keep(id, content)
-        for _, waiting in asked.waiting:
+        ways: dict[_Way, None] = {}
+        for waiting in [waiting for question in questions.values() for waiting in question.waiting]:
             carried = waiting.missing.pop(id)
             whole = replace(carried, content=content, source=self.address if kept else carried.source)
             waiting.parcel = waiting.parcel.with_payloads(
                 tuple(whole if one.id == id else one for one in waiting.parcel.payloads)
             )
-        return self._flushed(dict.fromkeys(link for link, _ in asked.waiting))
+            ways[waiting.way] = None
+        return self._flushed(ways)
 
-    def refused(self, id: bytes) -> list[Action]:
-        """Whoever was asked does not have a payload (or does not answer): the publisher is asked, at last nobody."""
-        asked = self._asked.get(id)
-        if asked is None:
-            return []
-        if asked.further:
-            return [Ask(asked.further.pop(0), id)]
-        del self._asked[id]
+    def refused(self, id: bytes, address: str) -> list[Action]:
+        """Whoever was asked does not have a payload (or does not answer): the publisher is asked, at last nobody.
+
+        What needs a payload that nobody has goes no further, and waits for none of its others either.
+        """
         actions: list[Action] = []
-        for link, waiting in asked.waiting:
-            del waiting.missing[id]
-            if not waiting.lost:
-                waiting.lost = True
-                actions.append(Lost(link, waiting.parcel, id))
-        return actions + self._flushed(dict.fromkeys(link for link, _ in asked.waiting))
+        for came_by, question in list(self._questions.get(id, {}).items()):
+            if question.address == address:
+                actions += self._ask_next(id, came_by, question)
+        return actions
+
+    def unanswered(self, came_by: int) -> tuple[int, ...]:
+        """The numbers of the questions whose answers parcels of a link wait for. No two questions have one number."""
+        return tuple(asked[came_by].number for asked in self._questions.values() if came_by in asked)
+
+    def gone(self, link: int) -> None:
+        """The neighbour at a link's other end is gone: what came by it and waits is let go, as it will come again."""
+        self._queues = {way: queue for way, queue in self._queues.items() if way[0] != link}
+        for id, questions in list(self._questions.items()):
+            questions.pop(link, None)
+            if not questions:
+                del self._questions[id]
 
     def forget(self, link: int) -> None:
         """Another neighbour is at a link's other end, or the same one came back empty: nothing has gone over it yet."""
@@ -203,33 +218,59 @@ class PayloadNode:
             if carried.content is None and not has_gone(self._store, 0, _key(carried.id), link)
         )
 
-    def _enqueue(self, link: int | None, parcel: Parcel, wanted: tuple[Carried, ...] | None = None) -> list[Action]:
-        if wanted is None:
-            wanted = tuple(carried for carried in parcel.payloads if carried.content is None)
-        waiting = _Waiting(parcel, {carried.id: carried for carried in wanted})
-        self._queues.setdefault(link, deque()).append(waiting)
+    def _enqueue(self, way: _Way, parcel: Parcel, missing: tuple[Carried, ...]) -> list[Action]:
+        waiting = _Waiting(way, parcel, {carried.id: carried for carried in missing})
+        self._queues.setdefault(way, deque()).append(waiting)
         actions: list[Action] = []
-        for carried in list(waiting.missing.values()):
-            asked = self._asked.get(carried.id)
-            if asked is None:
-                whom = list(dict.fromkeys((carried.source, parcel.publisher)))
-                whom = [address for address in whom if address and address != self.address]
-                asked = self._asked[carried.id] = _Asked(whom)
-                asked.waiting.append((link, waiting))
-                actions += self.refused(carried.id)  # that is: ask the first, or find that there is nobody to ask
-            else:
-                asked.waiting.append((link, waiting))
-        return actions + self._flushed([link])
+        came_by = way[0]
+        for id, carried in list(waiting.missing.items()):
+            if id not in waiting.missing:
+                break  # it is lost already, for the sake of another payload
+            whom = [
+                each for each in dict.fromkeys((carried.source, parcel.publisher)) if each not in ("", self.address)
+            ]
+            questions = self._questions.setdefault(id, {})
+            if (question := questions.get(came_by)) is not None:
+                question.waiting.append(waiting)
+                question.further += [each for each in whom if each not in (question.address, *question.further)]
+                continue
+            self._count += 1
+            questions[came_by] = question = _Question(self._count, whom, waiting=[waiting])
+            actions += self._ask_next(id, came_by, question)
+        return actions + self._flushed([way])
 
-    def _flushed(self, links: Iterable[int | None]) -> list[Action]:
-        """What need not wait any longer, in the order of each link."""
+    def _ask_next(self, id: bytes, came_by: int | None, question: _Question) -> list[Action]:
+        """Puts a question to the next who may know; when nobody is left, what waits for the answer is lost."""
+        if question.further:
+            question.address = question.further.pop(0)
+            return [Ask(question.address, id)]
+        actions: list[Action] = [Lost(each.way[1], each.parcel, id) for each in question.waiting]
+        ways = dict.fromkeys(each.way for each in question.waiting)
+        for lost in list(question.waiting):
+            self._let_go(lost, came_by)
+        return actions + self._flushed(ways)
+
+    def _let_go(self, lost: _Waiting, came_by: int | None) -> None:
+        """Takes a parcel out of its queue, and out of the questions that it waits for."""
+        self._queues[lost.way].remove(lost)
+        for id in lost.missing.keys() & self._questions.keys():
+            questions = self._questions[id]
+            if (question := questions.get(came_by)) is not None:
+                question.waiting = [each for each in question.waiting if each is not lost]
+                if not question.waiting:
+                    del questions[came_by]
+            if not questions:
+                del self._questions[id]
+        lost.missing = {}
+
+    def _flushed(self, ways: Iterable[_Way]) -> list[Action]:
+        """What need not wait any longer, in the order of each way."""
         actions: list[Action] = []
-        for link in links:
-            queue = self._queues.get(link)
+        for way in ways:
+            queue = self._queues.get(way)
             while queue and not queue[0].missing:
                 waiting = queue.popleft()
-                if not waiting.lost:
-                    actions.append(Deliver(waiting.parcel) if link is None else Send(link, waiting.parcel))
+                actions.append(Deliver(waiting.parcel) if way[1] is None else Send(way[1], waiting.parcel))
         return actions
 
 
