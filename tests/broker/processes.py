@@ -100,13 +100,17 @@ class BrokerAtWork:
 
 
 class CuttableLink:
-    """A port of this machine that leads to another, until it is cut; then nothing gets through either way."""
+    """A port of this machine that leads to another, until it is cut; then nothing gets through either way.
+
+    Both ends see that it is cut. That it swallows neither of them sees: connections stand and bytes vanish, until it
+    is restored, which breaks them off.
+    """
 
     def __init__(self, target: str) -> None:
         self._target = target.rpartition(":")
         self._loop = asyncio.new_event_loop()
         self._writers: set[asyncio.StreamWriter] = set()
-        self._is_cut = False
+        self._is_cut = self._swallows = False
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.address: str = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
@@ -126,7 +130,22 @@ class CuttableLink:
             writer.close()
             return
         self._writers |= {writer, onward}
-        await asyncio.gather(_pass_on(reader, onward), _pass_on(further, writer))
+        await asyncio.gather(self._pass_on(reader, onward), self._pass_on(further, writer))
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(1 << 16):
+                if not self._swallows:
+                    writer.write(data)
+                    await writer.drain()
+        except (ConnectionError, OSError):
+            pass
+        finally:
+            if not self._swallows:
+                writer.close()
+
+    def swallow(self) -> None:
+        self._swallows = True
 
     def cut(self) -> None:
         asyncio.run_coroutine_threadsafe(self._cut(), self._loop).result()
@@ -138,21 +157,11 @@ class CuttableLink:
         self._writers.clear()
 
     def restore(self) -> None:
-        self._is_cut = False
+        self.cut()
+        self._is_cut = self._swallows = False
 
     def close(self) -> None:
         self.cut()
         self._loop.call_soon_threadsafe(self._server.close)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-    except (ConnectionError, OSError):
-        pass
-    finally:
-        writer.close()

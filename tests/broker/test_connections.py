@@ -13,12 +13,13 @@ import pytest
 
 from tamis.broker import process
 from tamis.broker.access import Access, AccessError, require_free
-from tamis.broker.broker import Broker
+from tamis.broker.broker import Broker, BrokerSettings
 from tamis.broker.broker_thread import BrokerThread
 from tamis.broker.calling import BrokerAway, BrokerRefusal, ask_status
 from tamis.broker.client import BrokerClient
 from tamis.broker.store import BrokerStore
 from tests.broker.histories import SCHEMA
+from tests.broker.processes import CuttableLink
 
 _TOKEN, _CLIENTS, _OTHER = (Access(token=f"{word} 0123456789abcdef") for word in ("links", "clients", "others"))
 
@@ -58,6 +59,29 @@ def test_a_neighbour_that_is_away_is_called_until_it_is_there(
     _until(lambda: sum("no connection" in each for each in caplog.messages) > 0)
     called = stack.enter_context(_broker("called", there))
     _until(lambda: _states(caller) == _states(called) == ["open"])
+
+
+def test_a_connection_that_swallows_everything_is_given_up_at_both_ends_and_made_anew(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for options in ("CHANNEL_OPTIONS", "SERVER_OPTIONS"):
+        # All times of the product, twenty times as fast; what it leaves to gRPC stays as slow as it is.
+        given: list[tuple[str, int]] = getattr(process, options)
+        faster = [(name, value // 20 if name.endswith("_ms") else value) for name, value in given]
+        monkeypatch.setattr(process, options, faster)
+    monkeypatch.setattr(process, "_LONGEST_DELAY", 0.2)
+    patient = BrokerSettings(answer_seconds=1_000)  # an answer that is missing must not be what is noticed
+    made = [Broker(SCHEMA, BrokerStore.open(None, name), patient) for name in ("called", "caller")]
+    called = stack.enter_context(BrokerThread(made[0]))
+    link = CuttableLink(called.address)
+    stack.callback(link.close)
+    caller = stack.enter_context(BrokerThread(made[1], "127.0.0.1:0", [link.address]))
+    _until(lambda: _states(caller) == _states(called) == ["open"])
+    link.swallow()
+    _until(lambda: _states(caller) == _states(called) == ["down"])
+    link.restore()
+    _until(lambda: _states(caller) == _states(called) == ["open"])
+    assert [caller.status()["links"][0]["sessions"], called.status()["links"][0]["sessions"]] == [2, 2]
 
 
 def test_tokens_of_links_and_of_clients_are_good_for_what_they_are_for(

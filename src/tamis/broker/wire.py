@@ -18,6 +18,8 @@ _COMMON: Final = [
     # A neighbour whose machine is gone sends no farewell: asked whether it is there, it does not answer.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
+    # This is what bounds the answer in newer gRPC; left out, it is a minute.
+    ("grpc.http2.ping_timeout_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
 ]
