@@ -80,7 +80,12 @@ class Verdict:
     def faults(self) -> dict[str, Any]:
         """All that should be none."""
         chatty = {kind: most for kind, counts in self.lines.items() if (most := max(counts)) > LINES}
-        found = {"lost": self.lost, "twice": self.twice, "strange": self.strange, "read twice": self.read_twice}
+        found: dict[str, Any] = {
+            "lost": self.lost,
+            "twice": self.twice,
+            "strange": self.strange,
+            "read twice": self.read_twice,
+        }
         found |= {"unready": self.unready, "late": self.late, "log lines": chatty}
         return {name: value for name, value in found.items() if value}
 

@@ -130,8 +130,8 @@ class _Stretch:
             found = value.find(self._literal, start + self._before, end - after)
             return max(found - self._before, -1), end - start
         near = start + _NEAR // self.width + self.width
-        if found := self._expression.search(value, start, min(near, end)):
-            return found.start(), (found.start() - start + 1) * self.width
+        if match := self._expression.search(value, start, min(near, end)):
+            return match.start(), (match.start() - start + 1) * self.width
         steps = (near - start) * self.width
         for base in range(near - self.width + 1, end - self.width + 1, _BLOCK):
             place, taken = self._find_in_block(value[base : min(base + _BLOCK + self.width - 1, end)])

@@ -162,8 +162,11 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ClientDisconnect, _answer)
 
 
-async def _answer(connection: HTTPConnection, error: Exception) -> Response | None:
-    """The answer to a request; None for a WebSocket, whose refusal is sent here: what is returned is sent again."""
+async def _answer(connection: HTTPConnection, error: Exception) -> Any:
+    """The answer to a request; None for a WebSocket, whose refusal is sent here: what is returned is sent again.
+
+    Starlette's types know handlers of requests and handlers of sockets, and none of both.
+    """
     problem = _problem(error, connection)
     response = problem.response()
     if isinstance(connection, WebSocket):
