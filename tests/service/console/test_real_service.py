@@ -79,6 +79,8 @@ def test_every_page_shows_what_the_service_says(site: Site, complaints: Complain
     editor(site)
     schema(site)
     health(site)
+    shown = site.http.get("/v1/status").json()
+    assert (shown["delivery"]["handed_out"], shown["totals"]["delivered"]) == (0, 0), "the console only looks on"
 
 
 def overview(site: Site, subscription: str) -> None:
@@ -159,7 +161,7 @@ def health(site: Site) -> None:
         store.dead_letters.add("event", "", "", reason, "{}")
     site.go("#/health")
     expect(page.get_by_role("region", name="Pipeline")).to_contain_text("running")
-    expect(page.get_by_role("region", name="Delivery", exact=True)).to_contain_text("Handed to readers")
+    expect(page.get_by_role("region", name="Delivery", exact=True)).to_contain_text("Handed to subscribers")
     letters = page.get_by_role("region", name="Dead letters").locator("tbody tr")
     expect(letters.first).to_contain_text("the second")
     letters.first.get_by_role("button", name="Remove").click()

@@ -169,6 +169,50 @@ def test_a_key_follows_all_its_own_and_an_administrator_everybodys(store: Store)
     run(stream())
 
 
+def test_only_what_subscribers_read_is_counted_as_delivered(store: Store) -> None:
+    async def read() -> None:
+        async with site(store) as here:
+            owner, key = here.key("subscribe")
+            boss, admin = here.key("administer")
+            own, ticket = here.subscribe(owner)
+            here.subscribe(boss)
+            made = store.subscriptions.list(None)
+            here.running.record(1, [(event, [one.number for one in made]) for event in cheap(3)])
+
+            async def counted(path: str, headers: dict[str, str], count: int) -> int:
+                """By how many the count has grown once everything was read, in each of the three ways."""
+                before = here.running.delivery.status()["handed_out"]
+                async with here.http.stream("GET", path, headers=headers) as answer:
+                    lines = answer.aiter_lines()
+                    for _ in range(1 + count):
+                        await next_event(lines)
+                while here.running.delivery.status()["listeners"]:
+                    await asyncio.sleep(0)
+                url = f"ws://127.0.0.1:{here.port}{path.replace('stream', 'socket')}"
+                async with connect(url, additional_headers=headers) as socket:
+                    for _ in range(count):
+                        await socket.recv()
+                while here.running.delivery.status()["listeners"]:
+                    await asyncio.sleep(0)
+                if "subscriptions" in path:
+                    page = (await here.http.get(path.replace("stream", "notifications"), headers=headers)).json()
+                    assert len(page["notifications"]) == count
+                return here.running.delivery.status()["handed_out"] - before
+
+            one = f"/v1/subscriptions/{own.id}/stream?cursor=0"
+            assert await counted(one, ticket, 3) == 9
+            assert await counted(one, key, 3) == 9
+            assert await counted(one, admin, 3) == 0, "an administrator looks on"
+            for subscriber in (ticket, key):
+                assert await counted(f"{one}&observe=true", subscriber, 3) == 0
+            assert await counted("/v1/stream?cursor=0", key, 3) == 6
+            assert await counted("/v1/stream?cursor=0", admin, 6) == 6, "half of everybody's is the administrator's"
+            for reader, count in ((key, 3), (admin, 6)):
+                assert await counted("/v1/stream?cursor=0&observe=true", reader, count) == 0
+
+    run(read())
+
+
 def test_nobody_reads_what_is_anothers(store: Store) -> None:
     async def ask() -> None:
         async with site(store) as here:

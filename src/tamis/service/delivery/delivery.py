@@ -210,14 +210,14 @@ class Delivery:
         return len(self._feeds) < self._settings.limits.listeners
 
     def count_handed_out(self, count: int) -> None:
-        """So many more have gone to readers."""
+        """So many more have gone to readers who are their subscribers."""
         self._handed_out += count
 
     def status(self) -> dict[str, int]:
         """Numbers for people and for Prometheus, counted since the start. They name nobody.
 
-        `handed_out` went to readers, `delivered` was acknowledged by webhooks and topics; `pushing`: whether this is
-        the process that serves those.
+        `handed_out` went to subscribers who read, `delivered` was acknowledged by webhooks and topics; `pushing`:
+        whether this is the process that serves those.
         """
         return {
             "position": self._fanout.done,

@@ -28,7 +28,7 @@ class EventStream(StreamingResponse):
         self,
         listening: AbstractAsyncContextManager[Feed],
         heartbeat: float,
-        delivered: Callable[[int], None],
+        delivered: Callable[[Sequence[Notification]], None],
     ) -> None:
         self._events = events(listening, heartbeat, delivered)
         super().__init__(self._events, headers=_HEADERS)
@@ -42,7 +42,7 @@ class EventStream(StreamingResponse):
 
 
 async def events(
-    listening: AbstractAsyncContextManager[Feed], heartbeat: float, delivered: Callable[[int], None]
+    listening: AbstractAsyncContextManager[Feed], heartbeat: float, delivered: Callable[[Sequence[Notification]], None]
 ) -> AsyncGenerator[bytes, None]:
     """The stream in pieces: what has come together is sent together; a comment where nothing comes for a while."""
     yield b"retry: %d\n\n" % RETRY_MILLISECONDS
@@ -58,7 +58,7 @@ async def events(
                 yield b": %b\n\n" % ended.standing.encode()
                 return
             yield written(found, feed.wide)
-            delivered(len(found))
+            delivered(found)
 
 
 def written(notifications: Sequence[Notification], wide: bool) -> bytes:

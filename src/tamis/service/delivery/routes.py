@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import orjson
-from fastapi import APIRouter, Header, Query, Response, WebSocket
+from fastapi import APIRouter, Depends, Header, Query, Response, WebSocket
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from tamis.service.api.access import Asking, Caller, Owned
+from tamis.service.api.access import Asking, Caller, SubscriptionId, Ticket, look_up
 from tamis.service.api.problems import Problem, responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.delivery import dead_letter_routes
-from tamis.service.delivery.delivery import Polled, TooManyListeners
+from tamis.service.delivery.delivery import Delivery, Polled, TooManyListeners
 from tamis.service.delivery.event_stream import MEDIA_TYPE, EventStream
 from tamis.service.delivery.forms import NotificationPage
 from tamis.service.delivery.sockets import refuse_socket, serve_socket
-from tamis.service.notification import Cursor, CursorError
+from tamis.service.notification import Cursor, CursorError, Notification
 from tamis.service.store import Subscription
 
 router = APIRouter(prefix="/v1", tags=["notifications"])
@@ -37,6 +40,49 @@ AfterCursor = Annotated[
     ),
 ]
 LastEventId = Annotated[str | None, Header(max_length=40, description="The same, as browsers send it again")]
+Observe = Annotated[
+    bool,
+    Query(description="For consoles and other onlookers: what is read is shown, and not counted as delivered"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Somebody who reads one subscription; `subscribes` unless they only look on.
+
+    The subscriber is whoever has the ticket, or the key that owns the subscription. An administrator looks on.
+    """
+
+    subscription: Subscription
+    subscribes: bool
+    delivery: Delivery
+
+    def took(self, notifications: Sequence[Notification]) -> None:
+        """Counts what a subscriber was given."""
+        if self.subscribes:
+            self.delivery.count_handed_out(len(notifications))
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderOfMany:
+    """Somebody who reads all subscriptions of a key, or everybody's; only what is their own is delivered to them."""
+
+    owner: str | None
+    delivery: Delivery
+
+    def took(self, notifications: Sequence[Notification]) -> None:
+        """Counts what an owner was given."""
+        self.delivery.count_handed_out(sum(one.subscription.owner == self.owner for one in notifications))
+
+
+async def _reader(
+    id: SubscriptionId, caller: Asking, ticket: Ticket, service: Serving, observe: Observe = False
+) -> Reader:
+    found, fits = await run_in_threadpool(look_up, service, id, caller, ticket)
+    return Reader(found, not observe and (fits or caller.owner == found.owner), service.delivery)
+
+
+Reading = Annotated[Reader, Depends(_reader)]
 
 
 @router.get(
@@ -47,7 +93,7 @@ LastEventId = Annotated[str | None, Header(max_length=40, description="The same,
     responses=responses(401, 404, 410, 422, 503),
 )
 async def poll_notifications(
-    found: Owned,
+    reader: Reading,
     service: Serving,
     cursor: AfterCursor = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
@@ -60,6 +106,7 @@ async def poll_notifications(
     ] = "oldest",
 ) -> Response:
     """Those after the cursor, oldest first. A subscription that has expired can be read until they are swept away."""
+    found = reader.subscription
     if found.state == "cancelled":
         raise _ended("cancelled")
     place = _checked(cursor)
@@ -71,7 +118,7 @@ async def poll_notifications(
         polled = await service.delivery.poll(found.number, place, limit, wait)
     except TooManyListeners as error:
         raise _no_room(str(error)) from None
-    service.delivery.count_handed_out(len(polled.notifications))
+    reader.took(polled.notifications)
     return _answer(polled)
 
 
@@ -89,11 +136,14 @@ def _answer(polled: Polled) -> Response:
     responses={**_STREAM, **responses(401, 404, 410, 422, 503)},
 )
 async def stream_notifications(
-    found: Owned, service: Serving, cursor: AfterCursor = None, last_event_id: LastEventId = None
+    reader: Reading, service: Serving, cursor: AfterCursor = None, last_event_id: LastEventId = None
 ) -> EventStream:
     """Notifications as they come. The id of an event is its cursor: a lost connection goes on with Last-Event-ID."""
-    _require_listenable(found)
-    return _stream(service, found.number, _checked(last_event_id or cursor))
+    _require_listenable(reader.subscription)
+    place = _checked(last_event_id or cursor)
+    _require_room(service)
+    listening = service.delivery.listen(reader.subscription.number, place)
+    return EventStream(listening, service.settings.delivery.heartbeat, reader.took)
 
 
 @router.get(
@@ -109,45 +159,51 @@ async def stream_all(
     cursor: AfterCursor = None,
     last_event_id: LastEventId = None,
     mine: Annotated[bool, Query(description="For administrators: only the key's own, not everybody's")] = False,
+    observe: Observe = False,
 ) -> EventStream:
     """Notifications of every subscription of the key, or of everybody's for an administrator, from now on."""
     place = _checked(last_event_id or cursor)
     _require_room(service)
-    delivery = service.delivery
-    listening = delivery.listen_to_all(_whose(caller, mine), place)
-    return EventStream(listening, service.settings.delivery.heartbeat, delivery.count_handed_out)
+    listening = service.delivery.listen_to_all(_whose(caller, mine), place)
+    reader = _reader_of_many(service, caller, observe)
+    return EventStream(listening, service.settings.delivery.heartbeat, reader.took)
 
 
 @router.websocket("/subscriptions/{id}/socket")
-async def socket_notifications(socket: WebSocket, found: Owned, service: Serving, cursor: AfterCursor = None) -> None:
+async def socket_notifications(
+    socket: WebSocket, reader: Reading, service: Serving, cursor: AfterCursor = None
+) -> None:
     """The same over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
+    found = reader.subscription
     _require_listenable(found)
-    place, delivery = _checked(cursor), service.delivery
+    place = _checked(cursor)
     try:
-        await serve_socket(socket, place, lambda after: delivery.listen(found.number, after), delivery.count_handed_out)
+        await serve_socket(socket, place, lambda after: service.delivery.listen(found.number, after), reader.took)
     except TooManyListeners as error:
         await refuse_socket(socket, str(error))
 
 
 @router.websocket("/socket")
 async def socket_all(
-    socket: WebSocket, caller: Asking, service: Serving, cursor: AfterCursor = None, mine: bool = False
+    socket: WebSocket,
+    caller: Asking,
+    service: Serving,
+    cursor: AfterCursor = None,
+    mine: bool = False,
+    observe: Observe = False,
 ) -> None:
     """All of the key's subscriptions over a WebSocket."""
     owner, place, delivery = _whose(caller, mine), _checked(cursor), service.delivery
+    reader = _reader_of_many(service, caller, observe)
     here = str(delivery.here)  # before the other side knows that it is listened to
     try:
-        await serve_socket(
-            socket, place, lambda after: delivery.listen_to_all(owner, after or here), delivery.count_handed_out
-        )
+        await serve_socket(socket, place, lambda after: delivery.listen_to_all(owner, after or here), reader.took)
     except TooManyListeners as error:
         await refuse_socket(socket, str(error))
 
 
-def _stream(service: Service, number: int, cursor: str | None) -> EventStream:
-    _require_room(service)
-    delivery = service.delivery
-    return EventStream(delivery.listen(number, cursor), service.settings.delivery.heartbeat, delivery.count_handed_out)
+def _reader_of_many(service: Service, caller: Caller, observe: bool) -> ReaderOfMany:
+    return ReaderOfMany(None if observe else caller.owner, service.delivery)
 
 
 def _checked(cursor: str | None) -> str | None:

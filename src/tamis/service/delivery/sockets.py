@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
@@ -11,20 +11,21 @@ import orjson
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from tamis.service.delivery.feeds import Feed, FeedEnded
-from tamis.service.notification import CursorError
+from tamis.service.notification import CursorError, Notification
 
 HELLO_SECONDS: Final = 2.0
 _LONGEST_HELLO: Final = 200
 _NORMAL, _GOING, _REFUSED, _LATER = 1000, 1001, 1008, 1013
 
 Listen = Callable[[str | None], AbstractAsyncContextManager[Feed]]
+Delivered = Callable[[Sequence[Notification]], None]
 
 
 class _SaidMore(Exception):  # noqa: N818 - reads as what happened
     """The other side said something that nobody asked for."""
 
 
-async def serve_socket(socket: WebSocket, cursor: str | None, listen: Listen, delivered: Callable[[int], None]) -> None:
+async def serve_socket(socket: WebSocket, cursor: str | None, listen: Listen, delivered: Delivered) -> None:
     """Sends what a feed has to say until either side ends.
 
     Without a cursor in the address, the first message may be `{"cursor": "…"}`; if none comes soon, the feed begins
@@ -82,13 +83,13 @@ async def _until_either_ends(*works: Coroutine[None, None, None]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _send(socket: WebSocket, feed: Feed, delivered: Callable[[int], None]) -> None:
+async def _send(socket: WebSocket, feed: Feed, delivered: Delivered) -> None:
     while True:
         found = await feed.take()
         for notification in found:
             body = notification.wide if feed.wide else notification.body
             await socket.send({"type": "websocket.send", "text": body.decode()})
-        delivered(len(found))
+        delivered(found)
 
 
 async def _until_gone(socket: WebSocket) -> None:

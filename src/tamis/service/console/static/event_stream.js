@@ -1,6 +1,7 @@
 /**
  * Server-sent events by fetch, because EventSource cannot send an Authorization header.
  * Reconnects with a growing pause and Last-Event-ID; ends when `signal` is aborted or the service refuses.
+ * A console looks on: what it shows is not counted as delivered.
  */
 
 import { Problem, address, credentials, isLeaving, read } from "./api.js";
@@ -17,7 +18,7 @@ export async function follow(path, { query, ticket, signal }, on) {
     try {
       const headers = { Accept: "text/event-stream", ...credentials(ticket) };
       if (lastId !== null) headers["Last-Event-ID"] = lastId;
-      const answer = await fetch(address(path, query), { headers, signal, cache: "no-store", credentials: "omit" });
+      const answer = await fetch(address(path, { ...query, observe: true }), { headers, signal, cache: "no-store", credentials: "omit" });
       if (!answer.ok) await read(answer);
       on.state("live");
       wait = FIRST_PAUSE;

@@ -78,7 +78,7 @@ function endpointsOf(endpoints) {
 function numbersOf(delivery, troubled) {
   return facts([
     ["Readers", count(delivery.listeners)],
-    ["Handed to readers", count(delivery.handed_out)],
+    ["Handed to subscribers", count(delivery.handed_out)],
     ["Webhooks and topics", count(delivery.outlets)],
     ["Delivered to them", count(delivery.delivered)],
     ["Failed attempts", count(delivery.failed)],
