@@ -26,6 +26,7 @@ from tamis.service.api import (
     status,
     subscriptions,
 )
+from tamis.service.api.access import caller_of
 from tamis.service.api.background import Running
 from tamis.service.api.body_limit import BodyLimit
 from tamis.service.api.problems import ProblemForm
@@ -93,8 +94,11 @@ def create_app(service: Service) -> FastAPI:
         BodyLimit,
         body_bytes=limits.body_bytes,
         concurrent_bytes=limits.concurrent_bytes,
+        caller_bytes=limits.caller_bytes,
         seconds=limits.body_seconds,
         rate=limits.body_rate,
+        longest=limits.body_longest,
+        caller_of=caller_of,
     )
     app.add_middleware(Watching, metrics=service.metrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

@@ -62,7 +62,9 @@ class LimitSettings:
     body_seconds: Seconds = 30.0
     """Seconds that a body may stand still, and take on the whole unless it comes at `body_rate`."""
     body_rate: Positive = 500
-    """Bytes a second that make a body worth waiting for, however long it takes."""
+    """Bytes a second that make a body worth waiting for longer."""
+    body_longest: Seconds = 600.0
+    """Seconds after which no body is waited for any more, however it comes."""
     events: Positive = 20_000
     """Events in one publish."""
     event_bytes: Positive = 1 << 20
@@ -73,6 +75,8 @@ class LimitSettings:
     """Requests that may come at once before the rate counts."""
     concurrent_bytes: Positive = 256 << 20
     """Bytes of bodies in memory at once, over all requests."""
+    caller_bytes: Positive = 64 << 20
+    """Of these, per key, or per address for those without a key; at least one body."""
     subscriptions_per_key: Positive = 2_000_000
     """Subscriptions that one key may have at a time; those without a key share one such allowance."""
     listeners: Positive = 10_000

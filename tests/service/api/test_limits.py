@@ -55,7 +55,7 @@ def test_a_body_that_stands_still_is_given_up() -> None:
     with pytest.raises(Problem) as refused:
         asyncio.run(limit({"type": "http", "headers": []}, never, nowhere))
     assert refused.value.status == 408
-    assert limit.held == 0
+    assert limit.shares.held == 0
 
 
 class Pieces:
@@ -87,7 +87,7 @@ def seconds_until_refused(pieces: Pieces, *, rate: float = 500) -> float | None:
         asyncio.run(limit({"type": "http", "headers": []}, pieces.receive, nowhere))
     except Problem as problem:
         refused = problem
-    assert limit.held == 0
+    assert limit.shares.held == 0
     if refused is None:
         return None
     assert (refused.status, refused.headers) == (408, {"Connection": "close"})
@@ -102,8 +102,8 @@ def test_a_body_of_a_byte_a_second_is_given_up_like_one_that_does_not_come() -> 
     "pieces",
     [
         Pieces(29, size=1, seconds=1),  # slow, and soon over
-        Pieces(10_000, size=600, seconds=1),  # nearly three hours
-        Pieces(400, size=20_000, seconds=29),  # with a pause after each
+        Pieces(590, size=600, seconds=1),  # nearly ten minutes
+        Pieces(20, size=20_000, seconds=29),  # with a pause after each
     ],
 )
 def test_a_body_that_goes_on_steadily_is_waited_for(pieces: Pieces) -> None:
@@ -122,11 +122,16 @@ def test_what_came_fast_at_first_does_not_excuse_slowness_for_ever() -> None:
     assert seconds_until_refused(pieces) == 51  # 30 s, and 20 for ten thousand bytes
 
 
+def test_no_body_is_waited_for_longer_than_ten_minutes() -> None:
+    assert seconds_until_refused(Pieces(10_000, size=600, seconds=1)) == 600
+
+
 def test_the_patience_with_bodies_is_a_setting(start: Callable[..., Server]) -> None:
-    server = start(Settings(limits=LimitSettings(body_seconds=7, body_rate=11)))
+    server = start(Settings(limits=LimitSettings(body_seconds=7, body_rate=11, body_longest=13, caller_bytes=17)))
     app: Any = server.client.app
     (limit,) = (each for each in app.user_middleware if each.cls is BodyLimit)
-    assert (limit.kwargs["seconds"], limit.kwargs["rate"]) == (7, 11)
+    set_to = [limit.kwargs[name] for name in ("seconds", "rate", "longest", "caller_bytes")]
+    assert set_to == [7, 11, 13, 17]
 
 
 def test_bodies_share_one_allowance_and_give_it_back() -> None:
@@ -143,11 +148,11 @@ def test_bodies_share_one_allowance_and_give_it_back() -> None:
         await asyncio.sleep(0)
 
     async def message() -> Message:
-        return {"type": "http.request", "body": b"x" * 60, "more_body": False}
+        return {"type": "http.request", "body": b"x" * 600_000, "more_body": False}
 
     async def nowhere(message: Message) -> None: ...
 
-    limit = BodyLimit(app, 100, 100)
+    limit = BodyLimit(app, 1_000_000, 1_000_000)
 
     async def both() -> None:
         scope: Any = {"type": "http", "headers": []}
@@ -156,7 +161,7 @@ def test_bodies_share_one_allowance_and_give_it_back() -> None:
 
     asyncio.run(both())
     assert statuses == [200, 503, 200]
-    assert limit.held == 0
+    assert limit.shares.held == 0
 
 
 def test_a_bucket_refills_with_time() -> None:

@@ -6,6 +6,7 @@ What is another's is answered exactly as what does not exist.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -13,13 +14,15 @@ from fastapi import Depends, Path, Security
 from fastapi.openapi.models import APIKey, APIKeyIn, HTTPBearer
 from fastapi.security.base import SecurityBase
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
+from starlette.types import Scope
 
 from tamis.service.api.key_ring import LONGEST_SECRET
 from tamis.service.api.problems import Problem, not_found
-from tamis.service.api.service import Service, Serving
+from tamis.service.api.service import Service, Serving, current_service
 from tamis.service.store import Key, Role, Subscription
 
+_CALLER: Final = "tamis.caller"  # under which a request's scope has its caller, once the key was looked at
 _FROM_BROWSERS: Final = ("/stream", "/socket")  # where a browser cannot set headers, the query may have the secret
 
 SubscriptionId = Annotated[
@@ -36,6 +39,11 @@ class Caller:
 
     key: Key | None
     address: str
+
+    @property
+    def name(self) -> str:
+        """What is counted together: everything under one key, or from one address without any."""
+        return f"key {self.key.id}" if self.key is not None else f"address {self.address}"
 
     @property
     def owner(self) -> str:
@@ -84,17 +92,32 @@ Ticket = Annotated[str | None, Security(_TicketScheme())]
 
 
 async def current_caller(connection: HTTPConnection, secret: PresentedKey, service: Serving) -> Caller:
-    """The caller; 401 if a key is given that is none, 429 if they ask too often."""
-    address = connection.client.host if connection.client is not None else ""
+    """The caller; 401 if a key is given that is none, 429 if they ask too often. A request is looked at once."""
+    if isinstance(known := connection.scope.get(_CALLER), Caller):
+        return known
+    address = _address(connection.scope)
     key = await service.key_ring.find(secret) if secret is not None else None
     # Guesses at keys count against the address, so that guessing is slow too.
-    wait = service.rates.take(f"key {key.id}" if key is not None else f"address {address}")
+    caller = Caller(key, address)
+    wait = service.rates.take(caller.name)
     if wait:
         headers = {"Retry-After": str(math.ceil(wait))}
         raise Problem(429, "rate", f"too many requests; wait {wait:.1f} seconds", headers=headers)
     if secret is not None and key is None:
         raise Problem(401, "key", "this key is unknown or revoked", headers={"WWW-Authenticate": "Bearer"})
-    return Caller(key, address)
+    connection.scope[_CALLER] = caller
+    return caller
+
+
+def caller_of(scope: Scope) -> str:
+    """The name of a request's caller: by the key, if it has been looked at, else by the address."""
+    known = scope.get(_CALLER)
+    return (known if isinstance(known, Caller) else Caller(None, _address(scope))).name
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 Asking = Annotated[Caller, Depends(current_caller)]
@@ -118,6 +141,20 @@ async def administrator(caller: Asking) -> Caller:
     """Somebody with a key that may administer."""
     _require(caller, "administer")
     return caller
+
+
+async def admit(request: Request, needed: Collection[object]) -> None:
+    """Asks what those of `needed`, a route's dependencies, that look at keys will ask: before the body is read."""
+    if current_caller not in needed:
+        return
+    service = await current_service(request)
+    caller = await current_caller(request, await _KeyScheme()(request), service)
+    if publisher in needed:
+        await publisher(caller, service)
+    if subscriber in needed:
+        await subscriber(caller, service)
+    if administrator in needed:
+        await administrator(caller)
 
 
 Publisher = Annotated[Caller, Depends(publisher)]

@@ -9,17 +9,20 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tamis.service.api.body_shares import Body, BodyShares
 from tamis.service.api.problems import Problem
 
 
 class BodyLimit:
     """Refuses bodies by their declared length at once, and others when they turn out too long or come too slowly.
 
-    `held` counts the bytes of all bodies that are being worked on, so that many large ones at once are refused too.
-
     A body may stand still for `seconds`, and be waited for so long on the whole, longer by one second for every `rate`
-    bytes that came. A total alone would cut off large bodies over slow lines, a limit to each pause alone would let a
-    byte a second hold a connection for ever. Only waiting counts, not what the server does with what it has.
+    bytes that came, and for `longest` seconds at most. A total alone would cut off large bodies over slow lines or let
+    small ones dawdle, a limit to each pause alone would let a byte a second hold a connection for ever. Only waiting
+    counts, not what the server does with what it has.
+
+    `shares` has the bytes of all bodies that are being worked on, by whom `caller_of` says a request is from. That is
+    asked when the body is first read: routes look at the key before that.
     """
 
     def __init__(
@@ -27,68 +30,76 @@ class BodyLimit:
         app: ASGIApp,
         body_bytes: int,
         concurrent_bytes: int,
+        caller_bytes: int | None = None,
         seconds: float = 30.0,
         rate: float = 500.0,
+        longest: float = 600.0,
+        caller_of: Callable[[Scope], str] = lambda scope: "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._body_bytes = body_bytes
-        self._concurrent_bytes = concurrent_bytes
         self._seconds = seconds
         self._rate = rate
+        self._longest = longest
+        self._caller_of = caller_of
         self._clock = clock
-        self.held = 0
+        # A share in which no body has room would be a limit to bodies, and that is another setting.
+        share = concurrent_bytes if caller_bytes is None else max(caller_bytes, body_bytes)
+        self.shares = BodyShares(concurrent_bytes, share)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        taken = 0
-        waited = 0.0
-        complete = False
+        declared = declared_length(scope)
+        if declared is not None and declared > self._body_bytes:
+            await self._too_large().response()(scope, receive, send)
+            return
+        body: Body | None = None
 
         async def limited() -> Message:
-            nonlocal taken, waited, complete
-            if complete:
+            nonlocal body
+            if body is None:
+                body = Body(self._caller_of(scope))
+            if body.complete:
                 # What comes now is the end of the connection, for which one may wait as long as it takes.
                 return await receive()
-            left = self._seconds + taken / self._rate - waited
-            if left <= 0:
-                raise self._too_slow()
-            asked = self._clock()
-            try:
-                async with asyncio.timeout(min(left, self._seconds)):
-                    message = await receive()
-            except TimeoutError:
-                raise self._too_slow() from None
-            waited += self._clock() - asked
-            size = len(message.get("body", b""))
-            complete = not message.get("more_body", False)
-            taken += size
-            self.held += size
-            self._require(taken)
+            message = await self._next(body, receive)
+            body.complete = not message.get("more_body", False)
+            if body.taken + len(message.get("body", b"")) > self._body_bytes:
+                raise self._too_large()
+            if not self.shares.add(body, len(message.get("body", b"")), self._clock()):
+                raise _given_up()
             return message
 
         try:
-            declared = _declared_length(scope)
-            if declared is not None and declared > self._body_bytes:
-                await self._too_large().response()(scope, receive, send)
-            else:
-                await self._app(scope, limited, send)
+            await self._app(scope, limited, send)
         finally:
-            self.held -= taken
+            if body is not None:
+                self.shares.release(body)
 
-    def _require(self, taken: int) -> None:
-        if taken > self._body_bytes:
-            raise self._too_large()
-        if self.held > self._concurrent_bytes:
-            detail = "too many large bodies at once; try again in a moment"
-            raise Problem(503, "busy", detail, headers={"Retry-After": "1", **_CLOSE})
+    async def _next(self, body: Body, receive: Receive) -> Message:
+        """Waits for the next piece of a body as long as it deserves."""
+        left = min(self._seconds + body.taken / self._rate, self._longest) - body.waited
+        if left <= 0 or body.given_up:
+            raise self._not_waited_for(body)
+        body.asked = self._clock()
+        try:
+            async with asyncio.timeout(min(left, self._seconds)) as body.waiting:
+                return await receive()
+        except TimeoutError:
+            raise self._not_waited_for(body) from None
+        finally:
+            body.waited += self._clock() - body.asked
+            body.asked = body.waiting = None
 
-    def _too_slow(self) -> Problem:
+    def _not_waited_for(self, body: Body) -> Problem:
+        if body.given_up:
+            return _given_up()
         detail = (
             f"the body comes too slowly: it may take {self._seconds:g} seconds, or come at {self._rate:g} bytes a "
-            f"second and more, and never stand still for {self._seconds:g} seconds"
+            f"second and more for {self._longest:g} seconds, and never stand still for {self._seconds:g} seconds"
         )
         return Problem(408, "slow", detail, headers=_CLOSE)
 
@@ -97,11 +108,17 @@ class BodyLimit:
         return Problem(413, "too-large", detail, headers=_CLOSE)
 
 
+def _given_up() -> Problem:
+    detail = "too many large bodies at once, and others are in before this one; send it again, and fewer at a time"
+    return Problem(503, "busy", detail, headers={"Retry-After": "1", **_CLOSE})
+
+
 # What is left of the body is not worth reading.
 _CLOSE: Final = {"Connection": "close"}
 
 
-def _declared_length(scope: Scope) -> int | None:
+def declared_length(scope: Scope) -> int | None:
+    """Bytes that a body is said to have; None where nothing is said."""
     for name, value in scope["headers"]:
         if name == b"content-length":
             return int(value) if value.isdigit() else None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import Any, Final
 
 import orjson
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+from tamis.service.api.access import admit
+from tamis.service.api.body_limit import declared_length
 from tamis.service.api.nesting import DEEPEST, deepest
 from tamis.service.api.problems import Problem
 
@@ -21,20 +24,50 @@ class StrictRequest(Request):
 
     async def json(self) -> Any:
         body = await self.body()
-        if len(body) > _LARGEST_FORM:
-            raise Problem(413, "too-large", f"a form has at most {_LARGEST_FORM:,} bytes")
         if deepest(body) > _DEEPEST_FORM:
             raise Problem(400, "json", f"the body is nested more than {_DEEPEST_FORM} deep")
         return orjson.loads(body)
 
 
+class FormRequest(StrictRequest):
+    """A request with a form, which is read no further than forms are long."""
+
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        if (declared_length(self.scope) or 0) > _LARGEST_FORM:
+            raise _too_large()
+        size = 0
+        async for piece in super().stream():
+            size += len(piece)
+            if size > _LARGEST_FORM:
+                raise _too_large()
+            yield piece
+
+
+def _too_large() -> Problem:
+    detail = f"a form has at most {_LARGEST_FORM:,} bytes"
+    return Problem(413, "too-large", detail, headers={"Connection": "close"})
+
+
 class StrictRoute(APIRoute):
-    """A route that reads JSON strictly: `APIRouter(route_class=StrictRoute)`."""
+    """A route that reads JSON strictly: `APIRouter(route_class=StrictRoute)`.
+
+    FastAPI reads a form before it asks the dependencies of its route. Here those that look at keys come first: a caller
+    who may not be there is not waited for.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
+        needed = frozenset(_dependencies(self.dependant))
+        kind = StrictRequest if self.body_field is None else FormRequest
 
         async def strict(request: Request) -> Response:
-            return await handle(StrictRequest(request.scope, request.receive))
+            await admit(request, needed)
+            return await handle(kind(request.scope, request.receive))
 
         return strict
+
+
+def _dependencies(dependant: Dependant) -> Iterator[object]:
+    for each in dependant.dependencies:
+        yield each.call
+        yield from _dependencies(each)
