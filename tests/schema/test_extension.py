@@ -76,6 +76,35 @@ def test_nothing_added_is_the_same_schema() -> None:
     assert one_attribute("integer").extend(attributes={}) == one_attribute("integer")
 
 
+def test_a_difference_says_what_is_more_and_what_is_otherwise() -> None:
+    form = AUCTIONS.to_dict()
+    wider = AUCTIONS.extend(attributes={"lot": "integer"}, tables={"furniture": {"key": ["price"]}})
+    found = AUCTIONS.difference(wider)
+    assert AUCTIONS.extend(**found.additions) == wider
+    assert (found.contradictions, wider.difference(AUCTIONS).contradictions) == ((), ())
+    assert not any(wider.difference(AUCTIONS).additions.values())
+    attributes: Any = {**form["attributes"], "price": "integer"}  # type: ignore[dict-item]
+    (contradiction,) = AUCTIONS.difference(Schema.from_dict({**form, "attributes": attributes})).contradictions
+    assert str(contradiction) == "attributes.price: 'integer' here, 'float' there"
+
+
+def test_how_a_schema_is_written_is_no_difference() -> None:
+    period = {"type": "enumerated", "values": ["XVI", "XVII", "XVIII"], "order": [["XVI", "XVII"], ["XVII", "XVIII"]]}
+    turned = {**period, "values": ["XVIII", "XVI", "XVII"], "order": [*period["order"], ["XVI", "XVIII"]]}
+    form = {"attributes": {"x": "d", "y": period}, "event_types": {"event": {"x": "optional", "y": "mandatory"}}}
+    one = Schema.from_dict({**form, "domains": {"d": period}, "tables": {"event": {"key": ["y"]}}})
+    other = {"attributes": {"y": "e", "x": turned}, "event_types": {"event": {"y": ["mandatory"], "x": "optional"}}}
+    found = one.difference(Schema.from_dict({**other, "domains": {"e": turned}}))
+    assert found.contradictions == ()
+    assert {name for name, added in found.additions.items() if added} == {"domains"}
+    unordered = {**period, "order": period["order"][:1]}
+    ((_, message),) = [
+        (one.place, one.message)
+        for one in one.difference(Schema.from_dict({**form, "domains": {"d": unordered}})).contradictions
+    ]
+    assert message == "its values are ordered otherwise here than there"
+
+
 @given(st.data(), schemas())
 def test_an_extension_never_invalidates_an_event(data: st.DataObject, schema: Schema) -> None:
     event = data.draw(events(schema))
@@ -94,6 +123,10 @@ def test_an_extension_never_invalidates_an_event(data: st.DataObject, schema: Sc
         }
     added = {"newest": {"new.one": "mandatory"}} if data.draw(st.booleans()) else {}
     extended = schema.extend(attributes=new, event_types=added, optional=optional)
+    found = schema.difference(extended)
+    assert schema.extend(**found.additions) == extended
+    assert found.contradictions == extended.difference(schema).contradictions == ()
+    assert not any(extended.difference(schema).additions.values())
     assert extended.violations(event) == []
     batch = schema.to_arrow([event])
     assert extended.check(batch).violations.num_rows == 0

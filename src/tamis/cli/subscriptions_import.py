@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tamis.service.store import Imported, Store
 
 _LONGEST_DAYS = 36_500
+_SHOWN = 10
 
 
 def subscriptions_import(
@@ -124,22 +125,31 @@ def subscriptions_import(
 
 
 def _schema(store: Store, path: Path | None) -> Schema:
-    """The store's own, or the one that is given, which is the store's from then on."""
-    from tamis.schema import Schema
-    from tamis.service.serving_schema import serving_schema
+    """The store's own; where it has none, the one that is given, which is the store's from then on.
 
-    given = None if path is None else Schema.load(path)
-    found = store.schemas.current()
-    if found is None:
-        if given is None:
+    A file that the store's extends is an older one. One that says more, or otherwise, is refused: here nobody would
+    tell the servers.
+    """
+    from tamis.schema import Schema
+    from tamis.service.followed_schema import FollowedSchema
+
+    followed = FollowedSchema(store)
+    if path is None:
+        if not followed.version:
             raise CommandError("the store has no schema yet: give one with --schema, or start the server once with it")
-        serving = serving_schema(given)
-        store.schemas.add(given.to_dict(), after=0)
-        return serving
-    known = serving_schema(Schema.from_dict(found[1]))
-    if given is not None and serving_schema(given) != known:
-        raise CommandError(f"the store has another schema (version {found[0]}), which counts; leave --schema out")
-    return known
+        return followed.schema
+    given = Schema.load(path)
+    if not followed.version:
+        followed.grow(lambda version, known: known if version else given)
+    found = followed.schema.difference(given)
+    more = [f"{section} {name!r}" for section, added in found.additions.items() for name in added]
+    told = [*map(str, found.contradictions), *(f"only {path} has {one}" for one in more)]
+    if told:
+        raise CommandError(
+            f"the store has another schema (version {followed.version}), which counts: {'; '.join(told[:_SHOWN])}"
+            f"{' ...' if len(told) > _SHOWN else ''}; leave --schema out, or start the server once with it"
+        )
+    return followed.schema
 
 
 def _import(

@@ -40,6 +40,10 @@ class Annotation:
     def __or__(self, other: Annotation) -> Annotation:
         return Annotation(self.mandatory or other.mandatory, self.multiple or other.multiple)
 
+    def __str__(self) -> str:
+        presence = "mandatory" if self.mandatory else "optional"
+        return f"[{presence}, multiple]" if self.multiple else presence
+
 
 @dataclass(frozen=True, slots=True)
 class EventType:

@@ -16,6 +16,7 @@ from tamis.errors import EventError, SchemaError, Violation
 from tamis.schema import canonical, checking, extension, inference, json_lines, reading
 from tamis.schema.attributes import Annotation, Attribute, EventType, view
 from tamis.schema.checking import Checked
+from tamis.schema.difference import Difference, difference
 from tamis.schema.domains import Domain
 from tamis.schema.form import Parts, read_form, write_form
 from tamis.schema.tables import Table
@@ -129,6 +130,10 @@ class Schema:
         `tables` makes tables of event types, new ones or old ones that were none.
         """
         return Schema.from_dict(extension.extend(self, domains, attributes, event_types, optional, tables))
+
+    def difference(self, other: Schema) -> Difference:
+        """What the other schema has more, as `extend` takes it, and what it defines otherwise than this one."""
+        return difference(self, other)
 
     @classmethod
     def infer(

@@ -130,18 +130,20 @@ def assemble(settings: Settings) -> Service:
     _require_whole(settings)
     store = Store.open(settings.store)
     try:
-        version, schema = settle_schema(store, settings.schema_path)
+        followed = settle_schema(store, settings.schema_path)
         offering = Offering.named(settings.operators)
-        offering.resolved(schema)  # complains now, not when the first filter calls one that does not fit the schema
+        offering.resolved(
+            followed.schema
+        )  # complains now, not when the first filter calls one that does not fit the schema
         if settings.missing_operators == "refuse":
             require_operators(store, offering)
         log = open_log(settings.log, write=True)
     except BaseException:
         store.close()
         raise
-    delivery = Delivery(store, settings, offering=offering)
-    bridge = _bridge(settings, schema, store, log, offering)
-    return Service(settings, store, log, delivery, Supervisor(settings), schema, version, offering, bridge)
+    delivery = Delivery(store, settings, followed, offering=offering)
+    bridge = _bridge(settings, followed.schema, store, log, offering)
+    return Service(settings, store, log, delivery, Supervisor(settings), followed, offering, bridge)
 
 
 def _require_whole(settings: Settings) -> None:

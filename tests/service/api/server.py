@@ -15,16 +15,15 @@ import httpx
 import uvicorn
 from fastapi.testclient import TestClient
 
-from tamis.schema import Schema
 from tamis.service.api.service import Service
 from tamis.service.application import create_app
 from tamis.service.configuration import Settings
 from tamis.service.delivery import Delivery
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.log import open_log
 from tamis.service.matching import Batch, PipelineStatus, Supervisor
 from tamis.service.offering import Offering
 from tamis.service.serve import server_config
-from tamis.service.serving_schema import serving_schema
 from tamis.service.store import Role, Store
 
 AUCTIONS: dict[str, Any] = {
@@ -102,16 +101,16 @@ def make_service(
     settings = replace(settings, state=folder)
     folder.mkdir(exist_ok=True)
     store = Store.open(settings.store)
-    version = store.schemas.add(schema)
+    store.schemas.add(schema)
+    followed = FollowedSchema(store)
     offering = Offering.named(settings.operators)
     return Service(
         settings,
         store,
         open_log(settings.log, write=True),
-        Delivery(store, settings, offering=offering),
+        Delivery(store, settings, followed, offering=offering),
         cast("Supervisor", pipeline),
-        serving_schema(Schema.from_dict(schema)),
-        version,
+        followed,
         offering,
     )
 

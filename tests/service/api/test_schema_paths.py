@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tamis.service.api.schemas import refresh
 from tests.service.api.server import AUCTIONS, CHEAP, Server
 
 
@@ -63,12 +62,20 @@ def test_only_administrators_extend(server_once: Server) -> None:
 
 
 def test_an_extension_by_another_process_is_taken_over(server: Server) -> None:
-    assert refresh(server.service) is False
+    assert server.service.followed.refresh() is False
     form = {**AUCTIONS, "attributes": {**AUCTIONS["attributes"], "colour": "string"}}
     server.service.store.schemas.add(form)
-    refresh(server.service)  # unless what does so now and then came first
+    server.service.followed.refresh()  # unless what does so now and then came first
     assert "colour" in server.service.schema.attributes
     assert server.client.get("/v1/schema").json()["version"] == 2
+
+
+@pytest.mark.parametrize("nothing", [{}, {"attributes": {}, "tables": {}}, {"optional": {"antiques": {}}}])
+def test_an_extension_that_adds_nothing_makes_no_version(server_once: Server, nothing: dict[str, Any]) -> None:
+    boss = server_once.key("administer")
+    answer = server_once.client.post("/v1/schema/extensions", json=nothing, headers=boss)
+    assert (answer.status_code, answer.json()["version"]) == (200, 1)
+    assert server_once.service.store.schemas.get(2) is None
 
 
 def test_advertisements_are_public_but_not_who_made_them(server: Server) -> None:

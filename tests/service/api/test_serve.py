@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from starlette.responses import Response
 from typer.testing import CliRunner
 
 from tamis.errors import SchemaError, TamisError
 from tamis.schema import Schema
 from tamis.service.api.schema_file import settle_schema
+from tamis.service.api.schemas import ExtensionForm, extend_schema
 from tamis.service.api.service import Service
 from tamis.service.configuration import ConfigurationError, Settings, read_settings
 from tamis.service.serve import administrator_key, assemble, serve
@@ -24,6 +27,10 @@ from tests.service.api.server import AUCTIONS
 def end(service: Service) -> None:
     asyncio.run(service.log.close())
     service.store.close()
+
+
+def extend(service: Service, **extension: Any) -> int:
+    return extend_schema(ExtensionForm(**extension), cast("Any", None), service, Response()).version
 
 
 def write(path: Path, form: dict[str, Any]) -> Path:
@@ -122,6 +129,97 @@ def test_the_schema_of_the_first_start_stays_and_may_be_extended(tmp_path: Path)
     assert version(None) == 2
 
 
+EVERY_EXTENSION: dict[str, dict[str, Any]] = {
+    "attributes": {"attributes": {"colour": "string"}, "optional": {"antiques": {"colour": "optional"}}},
+    "inline domain": {"attributes": {"size": {"type": "enumerated", "values": ["S", "M"], "order": [["S", "M"]]}}},
+    "domains": {
+        "domains": {"wood": {"type": "hierarchical", "tree": {"oak": {}, "pine": {}}}},
+        "attributes": {"wood": "wood"},
+    },
+    "event types": {"event_types": {"cars": {"price": "mandatory", "title": ["optional"]}}},
+    "tables": {"tables": {"lots": {"key": ["opened"], "join": ["opened"], "retention": {"count": 5}}}},
+    "a table of its own": {
+        "attributes": {"at": "timestamp", "lot": "integer"},
+        "event_types": {"bids": {"lot": "mandatory", "at": "mandatory", "price": "mandatory"}},
+        "tables": {"bids": {"key": ["lot", "at"], "join": ["lot"], "retention": {"window": "7 days", "by": "at"}}},
+    },
+    "context attributes": {"attributes": {"ce.tenant": "string"}, "optional": {"lots": {"ce.tenant": "optional"}}},
+}
+
+
+@pytest.mark.parametrize("extension", EVERY_EXTENSION.values(), ids=EVERY_EXTENSION.keys())
+def test_a_server_starts_again_with_its_file_after_any_extension(tmp_path: Path, extension: dict[str, Any]) -> None:
+    settings = Settings(state=tmp_path / "state", schema_path=write(tmp_path / "schema.yaml", AUCTIONS))
+    first = assemble(settings)
+    assert extend(first, **extension) == 2
+    grown = first.schema
+    end(first)
+    again = assemble(settings)
+    assert (again.schema_version, again.schema) == (2, grown)
+    end(again)
+    # The file may say the same by now, in its own order: then it adds nothing.
+    form = Schema.from_dict(AUCTIONS).extend(**extension).to_dict()
+    turned = {name: dict(reversed(section.items())) for name, section in form.items()}  # type: ignore[attr-defined]
+    write(tmp_path / "schema.yaml", turned)
+    once_more = assemble(settings)
+    assert once_more.schema_version == 2
+    end(once_more)
+
+
+def test_a_server_that_began_without_a_schema_starts_again_after_an_extension(tmp_path: Path) -> None:
+    first = assemble(Settings(state=tmp_path))
+    assert extend(first, attributes={"price": "float"}) == 1
+    end(first)
+    again = assemble(Settings(state=tmp_path))
+    assert (again.schema_version, "price" in again.schema.attributes) == (1, True)
+    end(again)
+
+
+def test_file_and_extensions_grow_side_by_side(tmp_path: Path) -> None:
+    settings = Settings(state=tmp_path / "state", schema_path=write(tmp_path / "schema.yaml", AUCTIONS))
+    first = assemble(settings)
+    extend(first, **EVERY_EXTENSION["a table of its own"])
+    end(first)
+    write(tmp_path / "schema.yaml", extended(colour="string"))
+    again = assemble(settings)
+    assert again.schema_version == 3
+    assert {"colour", "lot", "operation"} <= again.schema.attributes.keys()
+    assert set(again.schema.tables) == {"bids"}
+    end(again)
+
+
+def test_a_file_that_contradicts_the_stored_schema_is_told_every_difference(tmp_path: Path) -> None:
+    settings = Settings(state=tmp_path / "state", schema_path=write(tmp_path / "schema.yaml", AUCTIONS))
+    first = assemble(settings)
+    extend(first, **EVERY_EXTENSION["tables"])
+    end(first)
+    antiques = {**AUCTIONS["event_types"]["antiques"], "title": "mandatory", "opened": "mandatory"}
+    form = {
+        "domains": {"period": {"type": "enumerated", "values": ["XVI", "XVII"]}},
+        "attributes": {**AUCTIONS["attributes"], "price": "integer", "title": "string"},
+        "event_types": {**AUCTIONS["event_types"], "antiques": antiques},
+        "tables": {"lots": {"key": ["opened"], "retention": {"count": 6}}},
+        "default_event_type": "lots",
+    }
+    write(tmp_path / "schema.yaml", form)
+    with pytest.raises(SchemaError) as refusal:
+        assemble(settings)
+    told = str(refusal.value)
+    assert "schema.yaml: this schema does not extend version 2" in told
+    for place in (
+        "domains.period: it lacks 'XVIII' here",
+        "attributes.price: 'integer' here, 'float' there",
+        "event_types.antiques.title: mandatory here, optional there",
+        "event_types.antiques.opened: mandatory here, and not of this type there",
+        "tables.lots: {'key': ['opened'], 'retention': {'count': 6}} here, {'key'",
+        "default_event_type: 'lots' here, none there",
+    ):
+        assert place in told
+    assert "write them as version 2 has them" in told
+    # What failed has let go of the folder.
+    end(assemble(replace(settings, schema_path=None)))
+
+
 def test_two_servers_that_start_at_once_agree_on_the_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "schema.yaml", AUCTIONS)
     store = Store.open(Settings(state=tmp_path).store)
@@ -134,7 +232,7 @@ def test_two_servers_that_start_at_once_agree_on_the_schema(tmp_path: Path, monk
         return found
 
     monkeypatch.setattr(store.schemas, "current", overtaken)
-    assert settle_schema(store, path)[0] == 1
+    assert settle_schema(store, path).version == 1
     store.close()
 
 

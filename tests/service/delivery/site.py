@@ -12,12 +12,12 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from tamis.schema import Schema
 from tamis.service.api import problems
 from tamis.service.api.service import Service
 from tamis.service.delivery.routes import router
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.store import NewSubscription, Role, Store, Subscription
-from tests.service.delivery.made import LATER, SCHEMA, Running, Told
+from tests.service.delivery.made import LATER, Running, Told
 
 
 @dataclass
@@ -45,8 +45,8 @@ async def site(store: Store, channel: Told | None = None, **settings: Any) -> As
         app.include_router(router)
         problems.install(app)
         nothing = cast(Any, None)
-        schema = Schema.from_dict(SCHEMA)
-        app.state.service = Service(running.settings, store, nothing, running.delivery, nothing, schema, 1)
+        followed = FollowedSchema(store)
+        app.state.service = Service(running.settings, store, nothing, running.delivery, nothing, followed)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="websockets-sansio"))
         serving = asyncio.create_task(server.serve())
         while not server.started:

@@ -14,7 +14,7 @@ from tamis.matching.explanation import explain
 from tamis.schema import Schema
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.opened_event import OpenedEvent
-from tamis.service.delivery.serving import ServedSchema
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.offering import Offering
 from tamis.service.serving_schema import serving_schema
 from tamis.service.store import Store, Subscription
@@ -66,7 +66,7 @@ def _subscription(filter: str, **fields: Any) -> Subscription:
 
 def _matched(form: dict[str, Any] = SCHEMA) -> Matched:
     store: Any = _Schemas(form)
-    return Matched(ServedSchema(store), DEFAULT_LIMITS)
+    return Matched(FollowedSchema(store), DEFAULT_LIMITS)
 
 
 MATCHED = _matched()
@@ -102,7 +102,7 @@ def test_cloudevents_filters_are_given_as_they_were_written() -> None:
 
 def test_a_filter_on_what_an_extension_brought_is_understood() -> None:
     store: Any = _Schemas(SCHEMA)
-    matched = Matched(ServedSchema(store), DEFAULT_LIMITS)
+    matched = Matched(FollowedSchema(store), DEFAULT_LIMITS)
     assert matched.conditions(_subscription("price < 10"), OpenedEvent(1, "evt", NOON, '{"price": 1}'))
     extended = Schema.from_dict(SCHEMA).extend(
         attributes={"colour": "string"}, optional={"antiques": {"colour": "optional"}}
@@ -119,7 +119,7 @@ def test_a_filter_that_nobody_understands_does_not_stop_delivery() -> None:
 def test_the_schema_is_the_stores(store: Store) -> None:
     store.schemas.add(SCHEMA)
     subscription = subscribed(store, "price < 10")
-    found = Matched(ServedSchema(store), DEFAULT_LIMITS).conditions(
+    found = Matched(FollowedSchema(store), DEFAULT_LIMITS).conditions(
         subscription, OpenedEvent(1, "evt", NOON, '{"price": 9.5}')
     )
     assert found == [{"condition": "price < 10", "values": {"price": [9.5]}}]
@@ -127,7 +127,7 @@ def test_the_schema_is_the_stores(store: Store) -> None:
 
 def _called(filter: str, bindings: str | None, **event: Any) -> list[Any]:
     store: Any = _Schemas(CITY)
-    matched = Matched(ServedSchema(store), DEFAULT_LIMITS, Offering(ALL))
+    matched = Matched(FollowedSchema(store), DEFAULT_LIMITS, Offering(ALL))
     opened = OpenedEvent(1, "evt", NOON, json.dumps(shot(4, **event)))
     return matched.conditions(_subscription(filter, kind="operator"), opened, bindings)
 

@@ -11,7 +11,6 @@ from typing import Final
 from starlette.concurrency import run_in_threadpool
 
 from tamis.service.api.observing import matched_ends
-from tamis.service.api.schemas import refresh
 from tamis.service.api.service import Service
 from tamis.service.matching import Batch
 
@@ -42,7 +41,7 @@ class Running:
             await service.bridge.start(service.meter.accepted)
         work: dict[str, tuple[float, Callable[[], object]]] = {
             "expiry": (_EXPIRY_SECONDS, lambda: expire(service)),
-            "schema": (_SCHEMA_SECONDS, lambda: refresh(service)),
+            "schema": (_SCHEMA_SECONDS, service.followed.refresh),
             "retention": (_RETENTION_SECONDS, lambda: let_go(service)),
         }
         self._tasks = [asyncio.create_task(_repeat(name, *each), name=name) for name, each in work.items()]

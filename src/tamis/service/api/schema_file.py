@@ -3,74 +3,50 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from tamis.errors import SchemaError
 from tamis.schema import Schema
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.serving_schema import serving_schema
 from tamis.service.store import Store, StoreError
 
+_SHOWN: Final = 20
 
-def settle_schema(store: Store, path: Path | None) -> tuple[int, Schema]:
-    """The serving schema and its version. The file counts at the first start, and later if it extends what is there.
 
-    A file that the server's schema extends is an older one, and changes nothing.
+def settle_schema(store: Store, path: Path | None) -> FollowedSchema:
+    """The store's schema, once it has all that the file says.
+
+    The file counts at the first start; later what it has more is added. What it lacks stays: it was added by other
+    means, or the file is an older one. Where the two contradict each other, `SchemaError` tells each place.
     """
-    try:
-        return _settled(store, path)
-    except StoreError:
-        # Another service of this store started at the same moment, and its file came first.
-        return _settled(store, path)
-
-
-def _settled(store: Store, path: Path | None) -> tuple[int, Schema]:
-    found = store.schemas.current()
+    followed = FollowedSchema(store)
     if path is not None:
         given = Schema.load(path)
         serving_schema(given)  # complains where it is at odds with what CloudEvents carry
-        if found is None:
-            found = store.schemas.add(given.to_dict(), after=0), given.to_dict()
-        else:
-            found = _extended(store, *found, given, path)
-    if found is None:
-        return 0, serving_schema(None)
-    return found[0], serving_schema(Schema.from_dict(found[1]))
+
+        def larger(version: int, known: Schema) -> Schema:
+            return _with_file(version, known, given, path) if version else given
+
+        try:
+            followed.grow(larger)
+        except StoreError:
+            # Another service of this store started at the same moment, and its file came first.
+            followed.grow(larger)
+    return followed
 
 
-def _extended(
-    store: Store, version: int, form: dict[str, Any], given: Schema, path: Path
-) -> tuple[int, dict[str, Any]]:
-    current = Schema.from_dict(form)
-    extended = _extension(current, given)
-    if extended is None:
-        if _extension(given, current) is None:
-            message = f"this schema does not extend version {version}, which this server has subscriptions under"
-            raise SchemaError(message, str(path), "take back what was changed or removed, or use another --state")
-    elif extended != current:
-        return store.schemas.add(extended.to_dict(), after=version), extended.to_dict()
-    return version, form
-
-
-def _extension(old: Schema, new: Schema) -> Schema | None:
-    """The old schema with what the new one adds, in the old one's order; None if the new one is no extension of it."""
-    before, after = _sections(old), _sections(new)
-    added = {
-        section: {name: one for name, one in after[section].items() if name not in before[section]}
-        for section in ("domains", "attributes", "event_types")
-    }
-    known = before["event_types"]
-    optional = {
-        event_type: {name: one for name, one in annotations.items() if name not in known[event_type]}
-        for event_type, annotations in after["event_types"].items()
-        if event_type in known
-    }
+def _with_file(version: int, known: Schema, given: Schema, path: Path) -> Schema:
+    """The known schema, which the store has under this version, with all that the file's has more."""
+    found = known.difference(given)
+    remedy = f"write them as version {version} has them (GET /v1/schema shows it), or use another --state or --store"
+    if found.contradictions:
+        told = "; ".join(map(str, found.contradictions[:_SHOWN]))
+        more = f"; and {len(found.contradictions) - _SHOWN} more" if len(found.contradictions) > _SHOWN else ""
+        message = f"this schema does not extend version {version}, which this server has subscriptions under: it says "
+        raise SchemaError(f"{message}(here) otherwise than that version (there): {told}{more}", str(path), remedy)
     try:
-        extended = old.extend(**added, optional=optional)
-    except SchemaError:
-        return None
-    return extended if _sections(extended) == after else None
-
-
-def _sections(schema: Schema) -> dict[str, Any]:
-    """The dict form without the default event type, which follows from how a schema grew."""
-    return {"domains": {}, **schema.to_dict(), "default_event_type": None}
+        return known.extend(**found.additions)
+    except SchemaError as error:
+        message = f"this schema does not extend version {version}, which this server has subscriptions under: {error}"
+        raise SchemaError(message, str(path), "take back what was changed, or use another --state or --store") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.errors import OperatorError, SchemaError
@@ -88,47 +88,32 @@ def get_schema(caller: Asking, service: Serving) -> SchemaForm:
     summary="Extend the schema",
     responses=responses(400, 401, 403, 409, 413, 422, 503),
 )
-def extend_schema(form: ExtensionForm, caller: Administrator, service: Serving) -> SchemaForm:
+def extend_schema(form: ExtensionForm, caller: Administrator, service: Serving, response: Response) -> SchemaForm:
     """Adds domains, attributes, event types, or optional attributes to event types: every valid event stays valid.
 
-    `tables` makes tables of event types; what was published before is no row of them.
+    `tables` makes tables of event types; what was published before is no row of them. An extension that adds nothing
+    is answered with 200, and the version stays.
     """
-    version, current = service.store.schemas.current() or (0, None)
-    # Without a schema of its own the server has the serving schema's single event type to extend.
-    base = Schema.from_dict(current) if current is not None else serving_schema(None)
+
+    def larger(version: int, known: Schema) -> Schema:
+        extended = known.extend(**form.model_dump())
+        service.offering.check_extension(serving_schema(known), serving_schema(extended))
+        return extended
+
     try:
-        extended = base.extend(
-            domains=form.domains,
-            attributes=form.attributes,
-            event_types=form.event_types,
-            optional=form.optional,
-            tables=form.tables,
-        )
-        serving = serving_schema(extended)
-        service.offering.check_extension(serving_schema(base), serving)
+        if not service.followed.grow(larger):
+            response.status_code = 200
     except SchemaError as error:
         raise of_schema(error) from None
     except OperatorError as error:
         raise Problem(422, "schema", str(error)) from None
-    try:
-        version = service.store.schemas.add(extended.to_dict(), after=version)
     except StoreError as error:
         raise Problem(409, "conflict", str(error)) from None
-    service.serving = (version, serving)
     return _shown(service)
 
 
-def refresh(service: Service) -> bool:
-    """Takes over a schema that another process has put into the store; whether there was one."""
-    version, form = service.store.schemas.current() or (0, None)
-    if version == service.schema_version:
-        return False
-    service.serving = (version, serving_schema(None if form is None else Schema.from_dict(form)))
-    return True
-
-
 def _shown(service: Service) -> SchemaForm:
-    version, serving = service.serving
+    version, serving = service.followed.serving
     form = service.store.schemas.get(version) if version else None
     return SchemaForm(
         version=version,

@@ -15,6 +15,7 @@ from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
 from tamis.service.api.rates import RateLimit
 from tamis.service.configuration import Settings
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.offering import NOTHING, Offering
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ T = TypeVar("T")
 class Service:
     """The parts of a running server.
 
-    Everything but the schema stays as it was made. `schema` is the serving schema (the user's, extended by what
-    CloudEvents carry); `schema_version` its number in the store. An extension replaces both at once, so whoever needs
-    them together takes them from `serving`.
+    Everything but the schema stays as it was made; `followed` is that, as it grows.
     """
 
     def __init__(
@@ -45,8 +44,7 @@ class Service:
         log: EventLog,
         delivery: Delivery,
         supervisor: Supervisor,
-        schema: Schema,
-        schema_version: int,
+        followed: FollowedSchema,
         offering: Offering = NOTHING,
         bridge: Bridge | None = None,
     ) -> None:
@@ -64,7 +62,7 @@ class Service:
         self.rates = RateLimit(settings.limits.requests_per_second, settings.limits.request_burst)
         self._examiners = CapacityLimiter(_EXAMINERS)
         self.log_failed: float | None = None  # when (monotonic) the log took nothing; None since it took something
-        self.serving: tuple[int, Schema] = (schema_version, schema)
+        self.followed = followed
 
     async def examine(self, work: Callable[[], T]) -> T:
         """Does work on a filter, in a thread. A large one takes seconds of a core, so only a few at a time are at it.
@@ -76,12 +74,12 @@ class Service:
     @property
     def schema(self) -> Schema:
         """The serving schema as it is now."""
-        return self.serving[1]
+        return self.followed.schema
 
     @property
     def schema_version(self) -> int:
         """The number of the schema in the store."""
-        return self.serving[0]
+        return self.followed.version
 
 
 async def current_service(connection: HTTPConnection) -> Service:

@@ -27,9 +27,9 @@ from tamis.service.delivery.reading import Reading
 from tamis.service.delivery.rendering import Renderer
 from tamis.service.delivery.replaying import notification_of
 from tamis.service.delivery.sending import Outcome, Sending
-from tamis.service.delivery.serving import ServedSchema
 from tamis.service.delivery.standing import Standing
 from tamis.service.delivery.webhook import WebhookChannel
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.notification import BEGINNING, LAST, Cursor, Notification
 from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import DeadLetter, DeliveryState, Store
@@ -68,6 +68,7 @@ class Delivery:
         self,
         store: Store,
         settings: Settings,
+        followed: FollowedSchema | None = None,
         *,
         offering: Offering = NOTHING,
         push: bool = True,
@@ -84,7 +85,7 @@ class Delivery:
         self._handed_out = 0
         self._feeds: set[LiveFeed | WideFeed] = set()
         self._loops: list[asyncio.Task[None]] = []
-        matched = Matched(ServedSchema(store), settings.limits.filter, offering)
+        matched = Matched(followed or FollowedSchema(store), settings.limits.filter, offering)
         self._reading = Reading(store, Renderer(matched), self._clock)
         self._changes = Changes(store)
         self._sole = store.lock("pushing")

@@ -18,7 +18,7 @@ from tamis.matching.naive import holds
 from tamis.schema import Schema
 from tamis.schema.timestamps import to_datetime
 from tamis.service.delivery.opened_event import OpenedEvent
-from tamis.service.delivery.serving import ServedSchema
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Subscription
 
@@ -56,8 +56,8 @@ Alternatives = tuple[_Alternative, ...]
 class Matched:
     """The `matched` of notifications. Normal forms are remembered by filter and schema. Safe from any thread."""
 
-    def __init__(self, schema: ServedSchema, limits: Limits, offering: Offering = NOTHING) -> None:
-        self._schema = schema
+    def __init__(self, followed: FollowedSchema, limits: Limits, offering: Offering = NOTHING) -> None:
+        self._followed = followed
         self._limits = limits
         self._offering = offering
         self._alternatives = lru_cache(_REMEMBERED)(self._read)
@@ -75,12 +75,13 @@ class Matched:
             return []
         if subscription.dialect == "cloudevents":
             return self._filters(subscription.text)
-        schema = self._schema.now
+        schema = self._followed.schema
         try:
             alternatives = self._alternatives(subscription.filter, schema)
         except FilterError:
             # It names what a later extension of the schema has brought.
-            schema = self._schema.read()
+            self._followed.refresh()
+            schema = self._followed.schema
             try:
                 alternatives = self._alternatives(subscription.filter, schema)
             except FilterError:

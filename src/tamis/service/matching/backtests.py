@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from tamis.errors import PipelineError, TamisError
 from tamis.language.joins import are_joins
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.log import EventLog
 from tamis.service.matching.looking_back import Asked, look_back
 from tamis.service.matching.looking_back_joined import look_back_joined
-from tamis.service.matching.schemas import current_schema
 from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Backtest, Store
 
@@ -82,7 +82,7 @@ class BacktestRunner:
         self._spark.sparkContext.setJobGroup(_POOL, f"backtest {job.id}", interruptOnCancel=True)
         watching.start()
         try:
-            _, schema = current_schema(self._store)
+            schema = FollowedSchema(self._store).schema
             asked = Asked.read(job.request)
             records = self._log.frame(self._spark, stream=False)
             if schema.tables and are_joins(pa.array([asked.filter]))[0]:

@@ -22,11 +22,11 @@ from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.calling.learned_file import LEARNED, read_learned
 from tamis.pipeline.snapshot import Snapshot
 from tamis.schema import Schema
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.matching.faring import Fared
 from tamis.service.matching.joining import TABLES, tables_filter
 from tamis.service.matching.messages import Refusal
 from tamis.service.matching.residuals import Residuals
-from tamis.service.matching.schemas import current_schema, newer_schema
 from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Store
 
@@ -60,8 +60,9 @@ class FollowingTable:
         self._counted: dict[str, Tally] = {}  # of operators, with the tables before this one
         self._entered = threading.Lock()
         self.residuals = Residuals(store)
-        self._version, schema = current_schema(store)
-        self._table, self._applied = self._left(schema) or self._built(schema)
+        self._followed = FollowedSchema(store)
+        self._table, self._applied = self._left() or self._built()
+        self._version = self._followed.version  # of the schema that the table is built under
 
     @property
     def schema(self) -> Schema:
@@ -90,10 +91,8 @@ class FollowingTable:
         """
         with self._entered:
             # First the schema: a filter that came with it is refused under the one before.
-            grown = newer_schema(self._store, self._version)
-            if grown is not None:
-                self._version, schema = grown
-                self._renew(schema)
+            if not self._is_newest():
+                self._renew()
             self._follow()
             self._clear()
             return self._table.snapshot(self._table.note(stream, batch))
@@ -101,14 +100,19 @@ class FollowingTable:
     def catch_up(self) -> None:
         """Applies what has changed, so that the next micro-batch has less to wait for. May be called during one."""
         with self._entered:
-            if newer_schema(self._store, self._version) is None:
+            if self._is_newest():
                 self._follow()
+
+    def _is_newest(self) -> bool:
+        """Whether the table is built under the store's newest schema."""
+        self._followed.refresh()
+        return self._version == self._followed.version
 
     def _follow(self) -> None:
         self._store.subscriptions.expire(datetime.now(UTC))
         behind = self._store.subscriptions.revision - self._applied
         if behind > _MANY and behind > _MANY_SHARE * len(self._table):
-            self._renew(self.schema)
+            self._renew()
         before = self._applied
         for revision, changed in self._pages(before):
             self._apply(changed)
@@ -116,7 +120,7 @@ class FollowingTable:
             self._applied = revision
         # Asked afterwards: what is removed while changes are read is seen here too.
         if self._store.subscriptions.purged > before:
-            self._renew(self.schema)
+            self._renew()
 
     def _pages(self, after: int) -> Iterator[tuple[int, dict[str, str | None]]]:
         """The changes after a revision: the revision reached, and filters by id; None for what is no longer matched."""
@@ -137,11 +141,11 @@ class FollowingTable:
             self._table.change(remove=[id for id, _ in refused])
             self._report(refused)
 
-    def _left(self, schema: Schema) -> tuple[SubscriptionTable, int] | None:
+    def _left(self) -> tuple[SubscriptionTable, int] | None:
         """The newest table for the schema that an earlier process left. What it says the store says too."""
-        for folder in sorted(
-            self._folder.glob(f"{self._version}.*"), key=lambda path: int(path.suffix[1:]), reverse=True
-        ):
+        version, schema = self._followed.serving
+        folders = self._folder.glob(f"{version}.*")
+        for folder in sorted(folders, key=lambda path: int(path.suffix[1:]), reverse=True):
             applied, operators = _read(folder / _APPLIED)
             # Another store, or an older copy of it, may have been put in place.
             if applied is None or applied > self._store.subscriptions.revision:
@@ -155,8 +159,9 @@ class FollowingTable:
                     return table, applied
         return None
 
-    def _built(self, schema: Schema) -> tuple[SubscriptionTable, int]:
+    def _built(self) -> tuple[SubscriptionTable, int]:
         """A new table of what the store has."""
+        version, schema = self._followed.serving
         # What was removed before now is not missed, even if it had the newest revision of all.
         revision, every = self._store.subscriptions.purged, dict[str, str | None]()
         for reached, changed in self._pages(0):
@@ -170,17 +175,18 @@ class FollowingTable:
         self._report(index.errors)
         if index.calling is not None:
             index.calling.start_from(self._learned())
-        folder = self._folder / f"{self._version}.{revision}"
+        folder = self._folder / f"{version}.{revision}"
         shutil.rmtree(folder, ignore_errors=True)
         table = SubscriptionTable.create(folder, index)
         self._note(folder, revision)
         return table, revision
 
-    def _renew(self, schema: Schema) -> None:
+    def _renew(self) -> None:
         """Goes on with a new table."""
         for one in self._table.operators:
             self._counted[one.name] = self._counted.get(one.name, Tally()) + one.tally
-        self._table, self._applied = self._built(schema)
+        self._table, self._applied = self._built()
+        self._version = self._followed.version
 
     def _learned(self) -> dict[str, Seen]:
         """What was learned of operators with the newest table before."""

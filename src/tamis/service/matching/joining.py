@@ -23,9 +23,9 @@ from tamis.joins.server import JoinServer
 from tamis.language import Limits
 from tamis.schema import Schema
 from tamis.service.configuration import Settings
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.joined_rows import changed_text, key_text, read_table, result_id, row_text
 from tamis.service.matching.messages import Refusal
-from tamis.service.matching.schemas import current_schema, newer_schema
 from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Owner, Store
 
 Numbers = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ class Joining:
         self._entered = threading.RLock()
         self._owner: Owner | None = None
         self._sound = False
-        self._version, self._schema = current_schema(store)
+        self._served = FollowedSchema(store)
         self._server: JoinServer | None = None
         self._begun: dict[int, str] = {}
         self._stopped: set[int] = set()  # those that outgrew the limits, or cannot be read any more
@@ -81,7 +81,7 @@ class Joining:
 
     @property
     def has_tables(self) -> bool:
-        return bool(self._schema.tables)
+        return bool(self._served.schema.tables)
 
     def take_over(self, owner: Owner | None = None) -> None:
         """Reads the store, once nobody else changes it any more.
@@ -95,9 +95,7 @@ class Joining:
     def settle(self) -> None:
         """Begins and ends joins as the store says: all that was acknowledged before this call is in force after it."""
         with self._entered:
-            grown = newer_schema(self._store, self._version)
-            if grown is not None:
-                self._version, self._schema = grown
+            if self._served.refresh():
                 self._sound = False
             if not self.has_tables:
                 return
@@ -121,7 +119,7 @@ class Joining:
             self._pause(step.outgrown)
 
     def _taken(self, server: JoinServer, bodies: pa.Array, positions: Numbers) -> Step:
-        checked = self._schema.check_json(bodies, ignore_unknown=True)
+        checked = self._served.schema.check_json(bodies, ignore_unknown=True)
         applied = server.apply(checked.valid)
         rows = np.asarray(checked.valid_rows, np.int64)
         refused = {row["event"]: row["message"] for row in checked.violations.to_pylist()}
@@ -150,10 +148,10 @@ class Joining:
         self._begun = {number: one.text for number, one in joined.items() if not one.trouble}
         self._stopped = joined.keys() - self._begun.keys()
         self._sizes = self._store.joins.sizes()
-        server = JoinServer(self._schema, limits=self._limits)
+        server = JoinServer(self._served.schema, limits=self._limits)
         tables = {}
-        for name in self._schema.tables:
-            tables[name] = read_table(self._store.joins.table(name), name, self._schema)
+        for name in self._served.schema.tables:
+            tables[name] = read_table(self._store.joins.table(name), name, self._served.schema)
         server.restore(tables, sequence=0)
         for id, _ in server.add({str(number): text for number, text in self._begun.items()}):
             del self._begun[int(id)]  # as if it were new: it is refused again then, and told
