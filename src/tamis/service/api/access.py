@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import Scope
 
 from tamis.service.api.key_ring import LONGEST_SECRET
+from tamis.service.api.origin import origin
 from tamis.service.api.problems import Problem, not_found
 from tamis.service.api.service import Service, Serving, current_service
 from tamis.service.store import Key, Role, Subscription
@@ -35,7 +36,10 @@ SubscriptionId = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever asks: a key, or nobody in particular (`key` is None). `address` is where the request comes from."""
+    """Whoever asks: a key, or nobody in particular (`key` is None).
+
+    `address` is where the request comes from, as it is counted: see `origin`.
+    """
 
     key: Key | None
     address: str
@@ -117,7 +121,7 @@ def caller_of(scope: Scope) -> str:
 
 def _address(scope: Scope) -> str:
     client = scope.get("client")
-    return client[0] if client else ""
+    return origin(client[0]) if client else ""
 
 
 Asking = Annotated[Caller, Depends(current_caller)]
