@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import tamis
 from tamis import pipeline
 from tamis.errors import SubscriptionError
+from tamis.testing import redundant_crowds, schemas
 from tamis.workloads import named
+from tests.contract.every import answers
 from tests.pipeline.auction_day import SCHEMA, expected, some_lots, texts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+_NAMES = ["id", "filter"]
 
 
 def test_an_index_compiled_on_spark_answers_like_one_compiled_here(spark: SparkSession) -> None:
@@ -60,6 +65,41 @@ def test_many_texts_of_few_shapes_bind_in_parallel(spark: SparkSession) -> None:
     assert [sorted(ids) for ids in index.match(workload.events).to_lists()] == [
         sorted(ids) for ids in here.match(workload.events).to_lists()
     ]
+
+
+def test_filters_with_redundancy_compile_as_they_do_here(spark: SparkSession) -> None:
+    _check_redundant(spark, tables=3, workloads=4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_thousand_workloads_with_redundancy_compile_as_they_do_here(spark: SparkSession) -> None:
+    _check_redundant(spark, tables=125, workloads=8)
+
+
+def _check_redundant(spark: SparkSession, tables: int, workloads: int) -> None:
+    """Compiles generated workloads of some 120 filters: on Spark those of one schema as one table, here each alone."""
+
+    # What fails is not made smaller, which would take a job for each step.
+    @settings(max_examples=tables, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+    @given(data=st.data())
+    def case(data: st.DataObject) -> None:
+        schema = data.draw(schemas())
+        drawn = [data.draw(redundant_crowds(160, schema=schema)) for _ in range(workloads)]
+        named = [{f"{n}:{id}": text for id, text in one.subscriptions.items()} for n, one in enumerate(drawn)]
+        rows = pa.table([[id for one in named for id in one], [text for one in named for text in one.values()]], _NAMES)
+        index, _ = pipeline.compile(spark.createDataFrame(rows), schema)
+        assert sorted(_said(index)) == sorted(said for one in named for said in _said(tamis.compile(one, schema)))
+        for number, (workload, filters) in enumerate(zip(drawn, named, strict=True)):
+            found = [[id for id in ids if id.startswith(f"{number}:")] for ids in answers(index, workload.events)]
+            assert found == answers(tamis.compile(filters, schema), workload.events)
+
+    case()
+
+
+def _said(index: tamis.Index) -> list[tuple[str, str]]:
+    """Every subscription's id, with the complaint about those that were refused."""
+    return [*((id, "") for id in index.ids().to_pylist()), *((id, str(error)) for id, error in index.errors)]
 
 
 def test_a_table_of_something_else_is_refused(spark: SparkSession) -> None:

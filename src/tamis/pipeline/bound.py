@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +14,21 @@ from tamis.language import Block, Bound, CalledBlock, Filter
 from tamis.language.columns import Column
 
 AnyBlock = TypeVar("AnyBlock", Block, CalledBlock)
+Form: TypeAlias = tuple[Filter, tuple[Any, ...]]
+"""A template, and the types of the columns beside it. Texts of different shapes may come to one template: what is
+redundant, or contradicts itself, leaves no slot in it, yet each shape has a column for each of its own literals."""
 
 
 def joined_bounds(parts: Sequence[Bound]) -> Bound:
-    """All texts of the parts, one part after the other; plain blocks of one template become one."""
-    blocks: dict[Filter, list[Block]] = {}
-    terms: dict[Filter, list[Block]] = {}
+    """All texts of the parts, one part after the other; plain blocks of one form become one."""
+    blocks: dict[Form, list[Block]] = {}
+    terms: dict[Form, list[Block]] = {}
     whole = Bound(sum(part.count for part in parts))
     first = 0
     for part in parts:
         for found, given in ((blocks, part.blocks), (terms, part.terms)):
             for block in given:
-                found.setdefault(block.template, []).append(replace(block, rows=block.rows + first))
+                found.setdefault(_form(block), []).append(replace(block, rows=block.rows + first))
         # Not joined: equal templates may differ in what their texts call the variables.
         whole.called.extend(replace(block, rows=block.rows + first) for block in part.called)
         whole.errors.extend((row + first, error) for row, error in part.errors)
@@ -54,6 +57,11 @@ def _only(blocks: Sequence[AnyBlock], place: npt.NDArray[np.int64]) -> Iterator[
         if len(chosen):
             columns = tuple(column.take(chosen) for column in block.columns)
             yield replace(block, rows=place[block.rows[chosen]], columns=columns)
+
+
+def _form(block: Block) -> Form:
+    types = (column.type if isinstance(column, pa.Array) else column.dtype for column in block.columns)
+    return block.template, tuple(types)
 
 
 def _joined_blocks(blocks: list[Block]) -> Block:

@@ -10,7 +10,7 @@ The strategies need hypothesis.
 from tamis.testing.events import events
 from tamis.testing.faults import FailingSink, Fault, FaultySource, Pause, SinkFailedError, SourceAbortedError
 from tamis.testing.filters import conjunctions, filters, written_filters
-from tamis.testing.generated import Generated, crowds, workloads
+from tamis.testing.generated import Generated, crowds, redundant_crowds, workloads
 from tamis.testing.join_workloads import GeneratedJoins, WrittenJoin, join_schemas, join_workloads, joins
 from tamis.testing.reference import reference_matches
 from tamis.testing.schemas import schemas
@@ -32,6 +32,7 @@ __all__ = [
     "join_schemas",
     "join_workloads",
     "joins",
+    "redundant_crowds",
     "reference_matches",
     "schemas",
     "workloads",

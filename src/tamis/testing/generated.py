@@ -12,6 +12,7 @@ from tamis.schema import Schema
 from tamis.testing.conditions import draw_condition
 from tamis.testing.events import events
 from tamis.testing.filters import conjunctions, filters
+from tamis.testing.literals import quoted_name
 from tamis.testing.schemas import schemas
 
 
@@ -51,6 +52,40 @@ def crowds(draw: st.DrawFn, max_subscriptions: int = 400, max_events: int = 6) -
     texts = [_composed(rng, conditions) for _ in range(draw(st.integers(1, max_subscriptions)))]
     rows = [draw(events(schema)) for _ in range(draw(_counts(max_events)))]
     return Generated(schema, {f"s{number}": text for number, text in enumerate(texts)}, rows)
+
+
+@st.composite
+def redundant_crowds(
+    draw: st.DrawFn, max_subscriptions: int = 120, max_events: int = 6, schema: Schema | None = None
+) -> Generated:
+    """As `crowds`, of filters that say things twice, or the opposite of what they said: several texts, one meaning.
+
+    What is left of such a filter may have fewer literals than its text, or none. There are at least half of the most.
+    """
+    schema = schema or draw(schemas())
+    conditions = [draw_condition(draw, schema).text for _ in range(draw(st.integers(2, 12)))]
+    presence = [f"{quoted_name(attribute)} IS {no}NULL" for attribute in schema.attributes for no in ("", "NOT ")]
+    rng = random.Random(draw(st.integers(0, 2**16)))
+    count = draw(st.integers(-(-max_subscriptions // 2), max_subscriptions))
+    texts = [_redundant(rng, conditions, presence) for _ in range(count)]
+    rows = [draw(events(schema)) for _ in range(draw(_counts(max_events)))]
+    return Generated(schema, {f"s{number}": text for number, text in enumerate(texts)}, rows)
+
+
+def _redundant(rng: random.Random, conditions: list[str], presence: list[str]) -> str:
+    text = rng.choice((*conditions, *presence))
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        other, third = rng.choice((*conditions, *presence)), rng.choice(conditions)
+        text = rng.choice(_REDUNDANT).format(text, other, third)
+    return text
+
+
+_REDUNDANT = (
+    "{0} AND {1}", "{0} OR {1}", "{0} AND {0}", "({0}) OR ({0})", "({0}) AND ({0} OR {1})", "({0}) OR ({0}) AND {1}",
+    "({0}) AND NOT ({0})", "({0}) OR NOT ({0})", "NOT (NOT ({0}))", "({0}) AND TRUE", "({0}) OR TRUE",
+    "({0}) AND FALSE", "({0}) OR FALSE", "({0}) AND {1} AND NOT {1}", "({0}) OR ({1} AND NOT {1} AND {2})",
+    "({0}) AND ({1} OR {2} OR TRUE)", "({1} AND ({0})) OR ({1} AND ({0}) AND {2})",
+)  # fmt: skip
 
 
 def _composed(rng: random.Random, conditions: list[str]) -> str:
