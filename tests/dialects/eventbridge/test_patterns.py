@@ -10,6 +10,7 @@ import pytest
 import tamis
 from tamis import Schema
 from tamis.dialects import ConversionError, eventbridge, proposed_schema
+from tamis.dialects.eventbridge import texts
 
 SCHEMA = Schema.from_dict(
     {
@@ -145,3 +146,9 @@ def test_a_field_that_no_attribute_can_be_named_by_stops_no_other_rule() -> None
     assert eventbridge.convert(patterns[2], schema) == "source = 'c'"
     with pytest.raises(ConversionError, match="no attribute"):
         eventbridge.convert(patterns[0], schema)
+
+
+def test_a_wildcard_of_many_stars_is_tried_on_a_long_value_in_linear_time() -> None:
+    pattern = texts.pattern_of("wildcard", "*a" * 30 + "*b", "detail.state")
+    assert not texts.matches(pattern, "a" * 5_000)
+    assert texts.matches(pattern, "a" * 5_000 + "\nb")

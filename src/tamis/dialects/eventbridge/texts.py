@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tamis.dialects.complement import ANY, Pattern, TooLargeError, others
@@ -10,7 +9,7 @@ from tamis.dialects.conversion import ConversionError
 from tamis.dialects.eventbridge.reading import Test
 from tamis.dialects.writing import FALSE, like, name, regex_literal, string
 from tamis.language.limits import DEFAULT_LIMITS
-from tamis.language.patterns import Wildcard
+from tamis.language.patterns import Wildcard, rlike_matches
 
 _LONGEST = DEFAULT_LIMITS.pattern
 
@@ -72,7 +71,7 @@ def some_other(attribute: str, patterns: Sequence[Pattern], place: str) -> str:
 
 def matches(pattern: Pattern, value: str) -> bool:
     """Whether one value matches, for domains whose values are listed."""
-    return re.fullmatch(_body(pattern), value, re.DOTALL) is not None
+    return rlike_matches(_regex(pattern), value)
 
 
 def alternatives(test: Test) -> list[Pattern]:

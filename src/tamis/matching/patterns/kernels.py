@@ -1,4 +1,4 @@
-"""Scanning values, deciding programs, lower-casing, and putting the matches of several parts together."""
+"""Scanning values, lower-casing, and putting the matches of several parts together."""
 
 from __future__ import annotations
 
@@ -8,60 +8,19 @@ import numpy as np
 
 from tamis.compiled import kernel
 from tamis.matching.patterns.automaton.kernels import KEY, step
-from tamis.matching.patterns.like import ANY, END, ONE, START
+from tamis.matching.patterns.like import END, START
+from tamis.matching.patterns.programs import CONTINUATION, CONTINUATION_MASK, after_code_point, holds
 
 ABSENT_END = -1
-_CONTINUATION_MASK, _CONTINUATION = 0xC0, 0x80
 _SORT_BY_INSERTION = 24
-
-
-@kernel
-def after_code_point(data: Any, at: int, end: int) -> int:
-    """Where the code point that starts here ends."""
-    at += 1
-    while at < end and data[at] & _CONTINUATION_MASK == _CONTINUATION:
-        at += 1
-    return at
 
 
 @kernel
 def count_code_points(data: Any, start: int, end: int) -> int:
     count = 0
     for at in range(start, end):
-        count += data[at] & _CONTINUATION_MASK != _CONTINUATION
+        count += data[at] & CONTINUATION_MASK != CONTINUATION
     return count
-
-
-@kernel
-def holds(data: Any, start: int, end: int, programs: Any, first: int, last: int) -> bool:
-    """Whether `data[start:end]` as a whole matches the program `programs[first:last]`.
-
-    Only the last ANY is ever taken back, by one code point at a time: at most length × program steps.
-    """
-    at, token = start, first
-    retry_at, retry_token = 0, -1
-    while at < end:
-        if token < last:
-            code = programs[token]
-            if code == ANY:
-                token += 1
-                if token == last:
-                    return True
-                retry_at, retry_token = at, token
-                continue
-            if code == ONE:
-                at = after_code_point(data, at, end)
-                token += 1
-                continue
-            if code == data[at]:
-                at += 1
-                token += 1
-                continue
-        if retry_token < 0:
-            return False
-        retry_at = after_code_point(data, retry_at, end)
-        at, token = retry_at, retry_token
-    return token == last or (token == last - 1 and programs[token] == ANY)
 
 
 @kernel
@@ -114,7 +73,8 @@ def keep_holding(rules: Any, data: Any, start: int, end: int, numbers: Any, firs
         begin, stop = rules.program_offsets[number], rules.program_offsets[number + 1]
         if begin < stop:
             run += 1
-            if not holds(data, start, end, rules.programs, begin, stop):
+            held, _ = holds(data, start, end, rules.programs, begin, stop)
+            if not held:
                 continue
         numbers[kept] = number
         kept += 1

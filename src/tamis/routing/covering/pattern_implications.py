@@ -47,15 +47,17 @@ def _lowered(parts: Parts) -> list[str | Wildcard]:
 
 def _includes(ours: Parts, theirs: Parts) -> bool:
     """Whether their parts take ours as if those were a text: a `%` of ours only by a `%`, a `_` not by a letter."""
-    reached = [True] + [False] * len(ours)  # whether their parts so far take so many of ours
+    all_of_ours = (1 << len(ours) + 1) - 1
+    places: dict[str | Wildcard, int] = {}  # bit k: ours[k] is this
+    for k, own in enumerate(ours):
+        places[own] = places.get(own, 0) | 1 << k
+    takes_one = all_of_ours & ~places.get(Wildcard.ANY, 0)
+    reached = 1  # bit k: their parts so far take the first k of ours
     for part in theirs:
         if part is Wildcard.ANY:
-            for k in range(len(ours)):
-                reached[k + 1] |= reached[k]
-            continue
-        taken = [False] * (len(ours) + 1)
-        for k, own in enumerate(ours):
-            fits = own is not Wildcard.ANY if part is Wildcard.ONE else own == part
-            taken[k + 1] = reached[k] and fits
-        reached = taken
-    return reached[-1]
+            reached = -(reached & -reached) & all_of_ours
+        else:
+            reached = (reached & (takes_one if part is Wildcard.ONE else places.get(part, 0))) << 1 & all_of_ours
+        if not reached:
+            return False
+    return bool(reached >> len(ours))
