@@ -20,6 +20,8 @@ State = Literal["held", "failed", "absent", "unknown", "not asked"]
 
 LONGEST: Final = 200  # characters of one value that are quoted
 MOST: Final = 20  # values of one attribute that are quoted
+_AGAIN: Final = 20  # characters of a long value that are quoted again
+_NUMBER: Final = 10  # characters of a number, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,31 @@ class Explanation:
         return ("match" if self.matched else "no match") + "\n" + "\n or\n".join(blocks) + ending
 
 
-def brief(values: Sequence[Any]) -> list[Any]:
+def brief(values: Sequence[Any], longest: int = LONGEST, most: int = MOST) -> list[Any]:
     """Values of one attribute as they are quoted: the beginning of long texts, and the first of many values.
 
     >>> brief([1.5, "oak", "x" * 1_000])[:2], brief(["x" * 1_000])[0][-21:], brief(range(30))[-1]
     ([1.5, 'oak'], 'x… (1,000 characters)', '… and 10 more')
     """
     shown = [
-        f"{value[:LONGEST]}… ({len(value):,} characters)" if isinstance(value, str) and len(value) > LONGEST else value
-        for value in values[:MOST]
+        f"{value[:longest]}… ({len(value):,} characters)" if isinstance(value, str) and len(value) > longest else value
+        for value in values[:most]
     ]
-    return [*shown, f"… and {len(values) - MOST:,} more"] if len(values) > MOST else shown
+    return [*shown, f"… and {len(values) - most:,} more"] if len(values) > most else shown
+
+
+def quotes(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Values of one attribute as an answer quotes them the first time, and as it does from then on.
+
+    Conditions on one attribute all met the same values. Short ones stand with each condition; of long ones later
+    conditions have the beginning only, or hundreds of conditions would make hundreds of copies of them.
+
+    >>> quotes([12.5]), quotes(["oak " * 100])[1]
+    (([12.5], [12.5]), ['oak oak oak oak oak … (400 characters)'])
+    """
+    first = brief(values)
+    length = sum(len(value) if isinstance(value, str) else _NUMBER for value in first)
+    return first, first if length <= LONGEST else brief(values, _AGAIN, 1)
 
 
 def _listed(values: Sequence[Any]) -> str:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.language import DEFAULT_LIMITS
+from tamis.language import DEFAULT_LIMITS, Limits
+from tamis.language.tree import Tree
 from tamis.matching.explanation import explain
+from tamis.matching.naive import holds
 from tamis.schema import Schema
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.opened_event import OpenedEvent
@@ -64,9 +66,9 @@ def _subscription(filter: str, **fields: Any) -> Subscription:
     return Subscription(**given | fields)
 
 
-def _matched(form: dict[str, Any] = SCHEMA) -> Matched:
+def _matched(form: dict[str, Any] = SCHEMA, limits: Limits = DEFAULT_LIMITS) -> Matched:
     store: Any = _Schemas(form)
-    return Matched(FollowedSchema(store), DEFAULT_LIMITS)
+    return Matched(FollowedSchema(store), limits)
 
 
 MATCHED = _matched()
@@ -82,6 +84,31 @@ def test_agrees_with_the_explanation(filter: str, event: dict[str, Any]) -> None
     for one, verdict in zip(found, held[0] if held else (), strict=True):
         if "opened" not in verdict.values:
             assert one["values"] == verdict.values
+
+
+def test_each_distinct_condition_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Tree] = []
+
+    def counting(tree: Tree, *rest: Any) -> bool:
+        asked.append(tree)
+        return holds(tree, *rest)
+
+    monkeypatch.setattr("tamis.service.delivery.matched.holds", counting)
+    clauses = [f"(title LIKE '%a{k}%' OR title LIKE '%b{k}%')" for k in range(6)]
+    filter = " AND ".join(clauses)
+    title = "".join(f"b{k}" for k in range(6))
+    found = _matched().conditions(_subscription(filter), OpenedEvent(1, "evt", NOON, json.dumps({"title": title})))
+    assert len(found) == 6
+    assert len(asked) == len(set(asked)) <= 12
+
+
+def test_of_conditions_beyond_all_measure_the_first_are_listed() -> None:
+    filter = " AND ".join(f"title LIKE '%{k}{'a_' * 400}%'" for k in range(100))
+    title = "".join(f"{k}{'ab' * 400}" for k in range(100))
+    found = _matched(limits=Limits(text=100_000)).conditions(
+        _subscription(filter), OpenedEvent(1, "evt", NOON, json.dumps({"title": title}))
+    )
+    assert (len(found), found[-1]) == (72, {"condition": "… and 29 more", "values": {}})
 
 
 def test_timestamps_are_shown_as_such() -> None:

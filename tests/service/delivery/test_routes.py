@@ -39,6 +39,27 @@ def test_polling_goes_on_from_the_cursor(store: Store) -> None:
     run(poll())
 
 
+def test_a_notification_is_not_much_longer_than_its_event_however_many_conditions_held(store: Store) -> None:
+    async def poll() -> None:
+        async with site(store) as here:
+            text = " AND ".join(f"title LIKE '%{i:03x}%'" for i in range(300))
+            made, ticket = here.subscribe()
+            store.subscriptions.replace(made.id, text=text, filter=text)
+            title = "".join(f"{i:03x}" for i in range(300)) * 1_000
+            here.running.record(1, [(json.dumps({"title": title}), [made.number])])
+            path = f"/v1/subscriptions/{made.id}/notifications"
+            answer = await here.http.get(path, headers=ticket)
+            assert len(answer.content) < len(title) + 50_000
+            (one,) = answer.json()["notifications"]
+            assert one["event"] == {"title": title}
+            quoted = [condition["values"]["title"] for condition in one["matched"]]
+            assert quoted == [[f"{title[:200]}… (900,000 characters)"]] + 299 * [
+                [f"{title[:20]}… (900,000 characters)"]
+            ]
+
+    run(poll())
+
+
 def test_people_read_from_the_newest_back(store: Store) -> None:
     async def poll() -> None:
         async with site(store) as here:

@@ -9,22 +9,20 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.dialects.cloudevents_filters import read_filters
-from tamis.matching.explanation import Explanation, State, Verdict, explain
-from tamis.operators.explanation import CourseExplanation, Step, Truth
-from tamis.operators.written import json_bindings, json_value
-from tamis.schema import Schema
-from tamis.schema.timestamps import to_datetime
+from tamis.matching.explanation import State, explain
+from tamis.operators.explanation import Truth
 from tamis.service.api.examining import ID, index_of
 from tamis.service.api.joins import JoinedNow, WouldChange, condition_on
 from tamis.service.api.language import ReadFilter
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.publishing.door import judge
 from tamis.service.api.service import Service
+from tamis.service.examining.explanation_json import explanation_json
 
-_SHOWN: Final = 5
 _EXAMPLE: Final[dict[str, Any]] = {
     "matched": False,
     "alternatives": [[{"condition": "price < 10.0", "state": "failed", "values": {"price": [12.5]}}]],
+    "omitted": 0,
     "first_failure": {"condition": "price < 10.0", "state": "failed", "values": {"price": [12.5]}},
 }
 
@@ -41,6 +39,9 @@ class EventForm(BaseModel):
 
 class VerdictForm(BaseModel):
     """One condition; `absent`: it failed because the event lacks an attribute. `values` are what the event has.
+
+    Long texts are cut, and of many values there are the first: in full length with the first condition on the
+    attribute, shorter with those after it.
 
     Of operators: `unknown` if one could not tell, and `not asked` if it did not have to be.
     """
@@ -68,6 +69,10 @@ class ExplanationForm(BaseModel):
 
     matched: bool
     alternatives: list[list[VerdictForm]]
+    omitted: int = Field(
+        default=0,
+        description="Alternatives left out, since the answer would be too long: those furthest from a match",
+    )
     first_failure: VerdictForm | None = Field(
         default=None, description="The first condition to fail in the alternative that came furthest"
     )
@@ -91,10 +96,7 @@ class ExplanationForm(BaseModel):
 def explained(
     service: Service, filter: ReadFilter, event: dict[str, Any], residual: str | None = None, *, inside: bool = False
 ) -> ExplanationForm:
-    """A filter on one event; a `Problem` if the event would be refused at the door.
-
-    What operators said when they failed may name folders and hosts: only those who may look `inside` are told.
-    """
+    """A filter on one event; a `Problem` if it would be refused at the door. `inside`: see `explanation_json`."""
     require_event(service, event)
     schema = service.schema
     if filter.kind == "join":
@@ -107,13 +109,8 @@ def explained(
     if residual is not None:
         context = event.get("ce")
         rest = isinstance(context, dict) and read_filters(orjson.loads(residual)).holds(context)
-    return ExplanationForm(
-        matched=found.matched and rest is not False,
-        alternatives=[[_shown(verdict, schema) for verdict in verdicts] for verdicts in found.alternatives],
-        first_failure=_first_failure(found, schema),
-        residual=rest,
-        **(_course(found, inside) if isinstance(found, CourseExplanation) else {}),
-    )
+    answer = explanation_json(found, schema, inside=inside)
+    return ExplanationForm.model_validate(answer | {"matched": found.matched and rest is not False, "residual": rest})
 
 
 def _explained_join(service: Service, filter: ReadFilter, event: dict[str, Any]) -> ExplanationForm:
@@ -124,37 +121,7 @@ def _explained_join(service: Service, filter: ReadFilter, event: dict[str, Any])
         return ExplanationForm(matched=False, alternatives=[], join=would)
     condition = condition_on(service, filter.matched, would.table)
     found = explain(condition, event, schema, service.limits.filter)
-    return ExplanationForm(
-        matched=found.matched,
-        alternatives=[[_shown(verdict, schema) for verdict in verdicts] for verdicts in found.alternatives],
-        first_failure=_first_failure(found, schema),
-        join=would,
-    )
-
-
-def _course(found: CourseExplanation, inside: bool) -> dict[str, Any]:
-    return {
-        "steps": [_step(step, inside) for step in found.steps],
-        "in_question": found.in_question,
-        "bindings": None if found.variables is None else json_bindings(found.variables),
-        "substitutions": found.substitutions,
-    }
-
-
-def _step(step: Step, inside: bool) -> StepForm:
-    return StepForm(
-        predicate=step.predicate,
-        truth=step.truth,
-        bindings=[json_bindings(one) for one in step.bindings[:_SHOWN]],
-        failure=step.failure if inside else kind_of_failure(step.failure),
-        milliseconds=step.milliseconds,
-        eliminated=step.eliminated,
-    )
-
-
-def kind_of_failure(message: str) -> str:
-    """Of what an operator said when it failed, what anybody may know: the name of the exception, or that it is late."""
-    return message.partition(":")[0]
+    return ExplanationForm.model_validate(explanation_json(found, schema, inside=False) | {"join": would})
 
 
 def require_event(service: Service, event: dict[str, Any]) -> None:
@@ -164,18 +131,3 @@ def require_event(service: Service, event: dict[str, Any]) -> None:
     judged = judge(service.schema, texts, ignore_unknown=ignore, event_bytes=service.limits.event_bytes)
     for reason in judged.reasons.values():
         raise Problem(422, "event", reason, [Fault(message=reason, field="event")])
-
-
-def _first_failure(found: Explanation, schema: Schema) -> VerdictForm | None:
-    return None if found.first_failure is None else _shown(found.first_failure, schema)
-
-
-def _shown(verdict: Verdict, schema: Schema) -> VerdictForm:
-    # Moments are microseconds to the language, and dates to people.
-    known = schema.attributes
-    moments = {name for name in verdict.values if name in known and known[name].domain.kind == "timestamp"}
-    values = {
-        name: [to_datetime(value) for value in given] if name in moments else list(map(json_value, given))
-        for name, given in verdict.values.items()
-    }
-    return VerdictForm(condition=verdict.condition, state=verdict.state, values=values)

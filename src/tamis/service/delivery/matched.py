@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -14,24 +14,29 @@ from tamis.language.calls import Call, Called, Variable, parts_of, with_parts
 from tamis.language.predicates import Between, Not, attributes_of
 from tamis.language.printing import print_called
 from tamis.language.tree import Negation, Tree
+from tamis.matching.explanation import quotes
 from tamis.matching.naive import holds
 from tamis.schema import Schema
-from tamis.schema.timestamps import to_datetime
 from tamis.service.delivery.opened_event import OpenedEvent
 from tamis.service.followed_schema import FollowedSchema
 from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Subscription
 
 _REMEMBERED: Final = 10_000
+_LONGEST: Final = 64 << 10  # characters of conditions, and of what they quote, that a notification lists
+_QUOTED: Final = 100  # characters that a condition quotes of an attribute, about
 
 
 class _Condition(NamedTuple):
-    """One condition of a normal form: `plain` if it is an interval on one attribute, which is most of them."""
+    """One condition of a normal form: `plain` if it is an interval on one attribute, which is most of them.
 
+    `number` tells the distinct conditions of a filter apart: each may stand in hundreds of alternatives.
+    """
+
+    number: int
     text: str
     tree: Tree
     attributes: tuple[str, ...]
-    timestamps: frozenset[str]
     plain: Between | None
 
 
@@ -70,6 +75,9 @@ class Matched:
         CloudEvents' dialect has its filters there as they were written, and a join nothing, for no one event decides.
         Where operators are called, several alternatives may hold by what is known here: then it is what all of them
         have in common.
+
+        A notification has the event itself, so values are quoted, long ones once: what this adds to an event does not
+        grow with it, and is bounded.
         """
         if subscription.kind == "join":
             return []
@@ -87,30 +95,45 @@ class Matched:
             except FilterError:
                 return []
         bound = {} if bindings is None else orjson.loads(bindings)
-        possible: list[list[Any]] = []
-        for plain, called, binds in alternatives:
-            values = {name: event.values(name, schema) for one in plain for name in one.attributes}
-            if binds == bound.keys() and all(_holds(condition, values, schema) for condition in plain):
-                shown = [_shown(condition, values) for condition in plain]
-                if not called:
-                    return shown
-                possible.append(shown + [_shown_called(one, bound) for one in called])
-        return [one for one in possible[0] if all(one in other for other in possible)] if possible else []
+        possible: list[_Alternative] = []
+        verdicts: dict[int, bool] = {}
+        for alternative in alternatives:
+            if alternative.binds == bound.keys() and all(
+                _holds(condition, event, schema, verdicts) for condition in alternative.plain
+            ):
+                if not alternative.called:
+                    return _listed(alternative, event, schema, bound)
+                possible.append(alternative)
+        return _listed(_common(possible), event, schema, bound) if possible else []
 
     def _read(self, text: str, schema: Schema) -> Alternatives:
         operators = self._offering.signatures(schema)
         form = normal_form(parse(text, schema, self._limits, operators), schema, self._limits, text)
+        known: dict[Any, _Condition] = {}
         if isinstance(form, Filter):
-            return tuple(_Alternative(_conditions(conjunct, schema)) for conjunct in form.conjuncts)
+            return tuple(_alternative(conjunct, (), schema, known) for conjunct in form.conjuncts)
         return tuple(
-            _Alternative(_conditions(conjunct, schema), tuple(map(_called, case.called)), _bound_by(case.called))
-            for case in form.cases
-            for conjunct in case.guard
+            _alternative(conjunct, case.called, schema, known) for case in form.cases for conjunct in case.guard
         )
 
 
-def _conditions(conjunct: Iterable[Any], schema: Schema) -> tuple[_Condition, ...]:
-    return tuple(_condition(literal, schema) for literal in conjunct)
+def _alternative(
+    conjunct: Iterable[Any], called: Iterable[Called], schema: Schema, known: dict[Any, _Condition]
+) -> _Alternative:
+    plain = []
+    for literal in conjunct:
+        if literal not in known:
+            known[literal] = _condition(literal, len(known), schema)
+        plain.append(known[literal])
+    return _Alternative(tuple(plain), tuple(map(_called, called)), _bound_by(called))
+
+
+def _common(alternatives: Sequence[_Alternative]) -> _Alternative:
+    """What all of these ask for."""
+    first, *others = alternatives
+    plain = [one for one in first.plain if all(one in other.plain for other in others)]
+    called = [one for one in first.called if all(one in other.called for other in others)]
+    return _Alternative(tuple(plain), tuple(called))
 
 
 def _called(leaf: Called) -> _Called:
@@ -128,40 +151,52 @@ def _bound_by(called: Iterable[Called]) -> frozenset[str]:
     return frozenset(name for call in calls for name in _called(call).names)
 
 
-def _shown_called(called: _Called, bound: Mapping[str, Any]) -> dict[str, Any]:
-    values = {f"?{name}": [bound[name]] for name in called.names if name in bound}
-    return {"condition": called.text, "values": values}
-
-
-def _condition(literal: Any, schema: Schema) -> _Condition:
-    attributes = attributes_of(literal)
-    timestamps = frozenset(name for name in attributes if schema.attributes[name].domain.kind == "timestamp")
+def _condition(literal: Any, number: int, schema: Schema) -> _Condition:
     tree = Negation(literal.leaf) if isinstance(literal, Not) else literal
     plain = literal if isinstance(literal, Between) else None
-    return _Condition(print_filter(Filter(((literal,),)), schema), tree, attributes, timestamps, plain)
+    return _Condition(number, print_filter(Filter(((literal,),)), schema), tree, attributes_of(literal), plain)
 
 
-def _holds(condition: _Condition, values: dict[str, list[Any]], schema: Schema) -> bool:
+def _holds(condition: _Condition, event: OpenedEvent, schema: Schema, verdicts: dict[int, bool]) -> bool:
     leaf = condition.plain
     if leaf is None:
-        return holds(condition.tree, values, schema)
+        # To look something up takes longer than to compare two numbers, and a moment against a pattern.
+        held = verdicts.get(condition.number)
+        if held is None:
+            values = {name: event.values(name, schema) for name in condition.attributes}
+            held = verdicts[condition.number] = holds(condition.tree, values, schema)
+        return held
     low: Any = leaf.low
     high: Any = leaf.high
-    for value in values[leaf.attribute]:
+    for value in event.values(leaf.attribute, schema):
         above = low is None or low < value or (leaf.low_closed and low == value)
         if above and (high is None or value < high or (leaf.high_closed and value == high)):
             return True
     return False
 
 
-def _shown(condition: _Condition, values: dict[str, list[Any]]) -> dict[str, Any]:
-    if not condition.timestamps:
-        return {"condition": condition.text, "values": {name: values[name] for name in condition.attributes}}
-    shown = {
-        name: [to_datetime(value) for value in values[name]] if name in condition.timestamps else values[name]
-        for name in condition.attributes
-    }
-    return {"condition": condition.text, "values": shown}
+def _listed(
+    alternative: _Alternative, event: OpenedEvent, schema: Schema, bound: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The conditions with the values that they met, calls with what their variables are bound to.
+
+    After the first so many characters, only how many conditions more there are.
+    """
+    seen: set[str] = set()
+    listed: list[dict[str, Any]] = []
+    left = _LONGEST
+    conditions: list[_Condition | _Called] = [*alternative.plain, *alternative.called]
+    for one in conditions:
+        if isinstance(one, _Condition):
+            values = {name: event.quotes(name, schema)[name in seen] for name in one.attributes}
+        else:
+            values = {f"?{name}": quotes([bound[name]])[f"?{name}" in seen] for name in one.names if name in bound}
+        left -= len(one.text) + _QUOTED * len(values)
+        if left < 0 and listed:
+            return [*listed, {"condition": f"… and {len(conditions) - len(listed):,} more", "values": {}}]
+        seen.update(values)
+        listed.append({"condition": one.text, "values": values})
+    return listed
 
 
 def _filters(text: str) -> list[Any]:

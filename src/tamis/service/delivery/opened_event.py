@@ -10,9 +10,11 @@ from typing import Any, Final
 
 import orjson
 
+from tamis.matching.explanation import MOST, quotes
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.binary import shown_bytes
 from tamis.schema.reading import flatten
+from tamis.schema.timestamps import to_datetime
 from tamis.schema.values import InadmissibleError, read_value
 
 _ONE_LINE: Final = str.maketrans("\r\n", "  ")
@@ -33,6 +35,7 @@ class OpenedEvent:
     `written` is what goes into a notification: the stored text as it stands, where it is JSON in the strict sense, in
     one line.
     `values(name, schema)` are an attribute's values as the language sees them; they are read when first asked for.
+    `quotes(name, schema)` are those values as notifications quote them, at first and again.
     """
 
     def __init__(self, position: int, id: str, time: datetime, body: str) -> None:
@@ -43,6 +46,7 @@ class OpenedEvent:
         # Line ends between tokens mean nothing to JSON, and would end the line of a server-sent event.
         self.written: Any = orjson.Fragment(body.translate(_ONE_LINE) if "\r" in body or "\n" in body else body)
         self._values: dict[str, list[Any]] = {}
+        self._quotes: dict[str, tuple[list[Any], list[Any]]] = {}
         self._schema: Schema | None = None
         self._given: dict[str, object] = {}
         members = self._parse(body)
@@ -64,10 +68,20 @@ class OpenedEvent:
     def values(self, name: str, schema: Schema) -> list[Any]:
         """The attribute's values in canonical form, bytes as their number; empty where the schema knows of none."""
         if schema is not self._schema:
-            self._schema, self._values = schema, {}
+            self._schema, self._values, self._quotes = schema, {}, {}
         found = self._values.get(name)
         if found is None:
             found = self._values[name] = self._read(name, schema)
+        return found
+
+    def quotes(self, name: str, schema: Schema) -> tuple[list[Any], list[Any]]:
+        """The attribute's values as they are quoted, the first time and from then on; moments as such."""
+        values = self.values(name, schema)
+        found = self._quotes.get(name)
+        if found is None:
+            if values and schema.attributes[name].domain.kind == "timestamp":
+                values = [*map(to_datetime, values[:MOST]), *values[MOST:]]  # the others are counted only
+            found = self._quotes[name] = quotes(values)
         return found
 
     def _read(self, name: str, schema: Schema) -> list[Any]:

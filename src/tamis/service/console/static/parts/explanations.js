@@ -17,6 +17,7 @@ export function explanationOf(explanation) {
       at > 0 ? h("p", { class: "or" }, "or") : null,
       h("ul", { class: "verdicts" }, verdicts.length ? verdicts.map(verdict) : verdict({ condition: "TRUE", state: "held" })),
     ]),
+    explanation.omitted ? h("p", { class: "muted" }, `And ${count(explanation.omitted)} more, further from a match.`) : null,
     explanation.steps ? courseOf(explanation) : null,
     explanation.join ? wouldChange(explanation.join) : null);
 }

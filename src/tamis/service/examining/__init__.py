@@ -1,0 +1,1 @@
+"""Examining: a filter that somebody wrote, on events that somebody brought, answered while they wait."""
