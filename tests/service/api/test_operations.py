@@ -12,14 +12,16 @@ from time import monotonic
 import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
+from prometheus_client.parser import text_string_to_metric_families
 
+from tamis.operators.health import Tally
 from tamis.service.api.background import expire, let_go
 from tamis.service.api.meter import Meter
 from tamis.service.api.service import Service
 from tamis.service.application import create_app
 from tamis.service.configuration import Settings
 from tamis.service.log import open_log
-from tamis.service.matching import Batch
+from tamis.service.matching import Batch, Fared
 from tamis.service.store import NewSubscription
 from tests.service.api.server import CHEAP, PlayedPipeline, Server, make_service
 
@@ -76,6 +78,38 @@ def test_a_process_that_comes_up_wakes_delivery_but_is_no_batch(
     server.pipeline.tell(Batch(-1, head=7))
     assert heads == [7]
     assert "tamis_batches_total 0.0" in server.client.get("/metrics").text
+
+
+def test_prometheus_is_told_what_only_grows_as_counters_and_the_rest_as_what_it_is(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names and types as Prometheus has them: `rate` is for counters, and for what is named so."""
+    counted = {"listeners": 2, "handed_out": 7, "delivered": 5, "failed": 3, "breakers_open": 1}
+    monkeypatch.setattr(server.service.delivery, "status", lambda: counted)
+    fared = {"slow": Fared(Tally(9, 8, 7, 6, 5, 4, seconds=2.5), 1.5, 0.25, 1, False)}
+    server.pipeline.become(restarts=4, operators=fared)
+    server.publish([CHEAP, CHEAP])
+    families = list(text_string_to_metric_families(server.client.get("/metrics").text))
+    samples = {sample.name: sample.value for each in families for sample in each.samples}
+    assert not [name for name in samples if name.endswith("_created")]
+    for each in families:
+        assert each.documentation, f"{each.name} is explained"
+        assert each.type in ("counter", "gauge", "histogram"), each.name
+        totals = [sample.name.endswith("_total") for sample in each.samples]
+        assert all(totals) if each.type == "counter" else not any(totals), each.name
+    assert {each.name for each in families if each.type == "gauge"} == {
+        "tamis_batch_busy_seconds", "tamis_breakers_open", "tamis_dead_letters", "tamis_lag_events", "tamis_listeners",
+        "tamis_operator_cost", "tamis_operator_selectivity", "tamis_operator_suspended", "tamis_pipeline_up",
+        "tamis_subscriptions_active",
+    }  # fmt: skip
+    for name, total in {
+        "deliveries": 5, "delivery_failures": 3, "notifications_read": 7, "pipeline_restarts": 4,
+        "events_accepted": 2, "operator_calls": 9, "operator_evaluations": 8, "operator_held": 7,
+        "operator_unknown": 6, "operator_failures": 5, "operator_timeouts": 4, "operator_seconds": 2.5,
+    }.items():  # fmt: skip
+        assert samples[f"tamis_{name}_total"] == total, name
+    server.pipeline.become(restarts=5)
+    assert "tamis_pipeline_restarts_total 5.0" in server.client.get("/metrics").text
 
 
 def test_paths_that_lead_nowhere_share_one_name_in_the_metrics(server: Server) -> None:

@@ -167,7 +167,7 @@ def test_what_the_pipeline_counts_is_shown_and_measured(city: Server) -> None:
     told = city.client.get("/v1/operators/broken", headers=city.key("administer")).json()
     assert told["last_failure"] == "broken('x'): no"
     metrics = city.client.get("/metrics").text
-    assert 'tamis_operator_evaluations{operator="broken"} 9.0' in metrics
+    assert 'tamis_operator_evaluations_total{operator="broken"} 9.0' in metrics
     assert 'tamis_operator_suspended{operator="broken"} 1.0' in metrics
     assert 'tamis_operator_cost{operator="broken"} 2.5' in metrics
 

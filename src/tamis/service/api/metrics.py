@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from collections.abc import Iterator
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily
 
 from tamis.service.matching import Fared
 
@@ -10,14 +20,42 @@ _REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 _LATENCY_SECONDS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0)
 
 _COUNTED_OF_OPERATORS = {
-    "calls": "Calls of the operator since the start",
-    "evaluations": "Events that the operator was asked about since the start",
-    "held": "Evaluations that held since the start",
-    "unknown": "Evaluations without an answer since the start, for any reason",
-    "failures": "Evaluations that failed since the start",
-    "timeouts": "Evaluations that took too long since the start",
-    "seconds": "Time spent in calls since the start",
+    "calls": "Calls of the operator",
+    "evaluations": "Events that the operator was asked about",
+    "held": "Evaluations that held",
+    "unknown": "Evaluations without an answer, for any reason",
+    "failures": "Evaluations that failed",
+    "timeouts": "Evaluations that took too long",
+    "seconds": "Time spent in calls",
 }
+
+# When a counter began is no number that anybody asks for, and there would be one for each.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Totals:
+    """A counter whose totals are kept elsewhere: it shows what it was last set to, under a name that ends in `_total`.
+
+    Where they begin anew, as those of a process that was started again do, Prometheus takes it for that.
+    """
+
+    def __init__(self, name: str, about: str, registry: CollectorRegistry, labels: tuple[str, ...] = ()) -> None:
+        self._name = name
+        self._about = about
+        self._labels = labels
+        self._totals: dict[tuple[str, ...], float] = {} if labels else {(): 0.0}
+        registry.register(self)
+
+    def set(self, total: float, *labels: str) -> None:
+        """The total as it is now."""
+        self._totals[labels] = total
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """As the registry asks for it."""
+        family = CounterMetricFamily(self._name, self._about, labels=self._labels)
+        for labels, total in self._totals.copy().items():
+            family.add_metric(labels, total)
+        yield family
 
 
 class Metrics:
@@ -55,26 +93,23 @@ class Metrics:
         self.lag = Gauge("tamis_lag_events", "Events on the log that are not matched yet", registry=registry)
         self.subscriptions = Gauge("tamis_subscriptions_active", "Subscriptions that are matched", registry=registry)
         self.listeners = Gauge("tamis_listeners", "Readers by server-sent events and WebSocket", registry=registry)
-        self.delivered = Gauge(
-            "tamis_deliveries", "Notifications acknowledged by webhooks and Kafka since the start", registry=registry
-        )
-        self.handed_out = Gauge(
-            "tamis_notifications_read", "Notifications handed to live readers since the start", registry=registry
-        )
-        self.delivery_failures = Gauge("tamis_delivery_failures", "Failed attempts since the start", registry=registry)
+        self.delivered = Totals("tamis_deliveries", "Notifications acknowledged by webhooks and Kafka", registry)
+        self.handed_out = Totals("tamis_notifications_read", "Notifications that subscribers have read", registry)
+        self.delivery_failures = Totals("tamis_delivery_failures", "Attempts at a delivery that failed", registry)
         self.breakers_open = Gauge("tamis_breakers_open", "Endpoints that are not called for now", registry=registry)
         self.dead_letters = Gauge("tamis_dead_letters", "Dead letters kept", registry=registry)
         self.operator_cost = _of_operators("cost", "What an evaluation costs, declared or learned", registry)
         self.operator_selectivity = _of_operators("selectivity", "The share of evaluations that held, lately", registry)
         self.operator_suspended = _of_operators("suspended", "1 while the operator is left alone", registry)
         self.operator_counts = {
-            name: _of_operators(name, about, registry) for name, about in _COUNTED_OF_OPERATORS.items()
+            name: Totals(f"tamis_operator_{name}", about, registry, ("operator",))
+            for name, about in _COUNTED_OF_OPERATORS.items()
         }
         self.pipeline_up = Gauge("tamis_pipeline_up", "1 while the pipeline runs", registry=registry)
         self.batch_busy = Gauge(
             "tamis_batch_busy_seconds", "How long the micro-batch under way has been running", registry=registry
         )
-        self.pipeline_restarts = Gauge("tamis_pipeline_restarts", "Restarts of the pipeline", registry=registry)
+        self.pipeline_restarts = Totals("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
 
     def operator(self, name: str, fared: Fared) -> None:
         """How one operator fares."""
@@ -82,8 +117,8 @@ class Metrics:
         for gauge, known in ((self.operator_cost, fared.cost), (self.operator_selectivity, fared.selectivity)):
             if known is not None:
                 gauge.labels(name).set(known)
-        for counted, gauge in self.operator_counts.items():
-            gauge.labels(name).set(getattr(fared.tally, counted))
+        for counted, totals in self.operator_counts.items():
+            totals.set(getattr(fared.tally, counted), name)
 
     def text(self) -> bytes:
         """All of it in Prometheus' text form."""

@@ -1,4 +1,4 @@
-"""Gauges that are read when somebody asks."""
+"""Gauges and totals that are read when somebody asks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lag(service: Service) -> int | None:
 
 
 def observe(service: Service) -> None:
-    """Sets the gauges. Asks the store, so not in the event loop."""
+    """Sets what is counted elsewhere. Asks the store, so not in the event loop."""
     metrics, pipeline = service.metrics, service.supervisor.status()
     metrics.pipeline_up.set(pipeline.state == "running")
     metrics.pipeline_restarts.set(pipeline.restarts)
