@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.errors import FilterTooComplex
+import tamis
+from tamis.errors import FilterTooComplex, PatternError
 from tamis.language import Filter, Limits, normalise, parse, print_filter
 from tests.language.auction import SCHEMA
 
@@ -106,3 +107,19 @@ def test_limits_can_be_set() -> None:
         normalised("title LIKE 'a%' OR title LIKE 'b%' OR title LIKE 'c%'", Limits(conjuncts=2))
     with pytest.raises(FilterTooComplex, match="at most 3 are taken"):
         normalised("sold AND bids = 1 AND quantity = 2 AND price = 3", Limits(literals=3))
+
+
+def test_the_wildcards_inside_a_pattern_are_counted_and_those_at_its_ends_are_not() -> None:
+    limits = Limits(wildcards=3, wildcards_in_all=5)
+    parse(r"title LIKE '%%%%a_b%c_d%%%%' OR title LIKE '%desk%' OR title LIKE 'a\_\_\_\_\%b'", SCHEMA, limits)
+    with pytest.raises(PatternError, match=r"4 wildcards inside it and at most 3 are taken") as caught:
+        parse("title LIKE '%oak%' AND title ILIKE '_a_b%c_'", SCHEMA, limits)
+    assert caught.value.start == 35
+    with pytest.raises(FilterTooComplex, match=r"6 wildcards inside its LIKE patterns, and at most 5 are taken"):
+        parse("title LIKE 'a___' AND title LIKE '___b'", SCHEMA, limits)
+
+
+def test_a_pattern_of_many_wildcards_is_refused_in_texts_of_one_shape_too() -> None:
+    texts = {str(n): f"title LIKE 'a{'_' * n}b'" for n in range(8)}
+    refused = tamis.compile(texts, SCHEMA, limits=Limits(wildcards=3)).errors
+    assert sorted(id for id, _ in refused) == ["4", "5", "6", "7"]

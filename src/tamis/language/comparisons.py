@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from tamis.errors import FilterTypeError, PatternError
+from tamis.errors import FilterTooComplex, FilterTypeError, PatternError
 from tamis.language.constants import Known, moment, number
 from tamis.language.limits import Limits
 from tamis.language.numbers import INT_MAX, INT_MIN, Bounds, float_bounds, integer_bounds
-from tamis.language.patterns import like_fault, rlike_fault
+from tamis.language.patterns import inner_wildcards, like_fault, rlike_fault
 from tamis.language.predicates import Between, Like, Never, OneOf, Operand, Order, RLike, Value, equals
 from tamis.language.tree import Negation, Tree
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain
@@ -42,6 +42,7 @@ class Comparisons:
     def __init__(self, text: str, limits: Limits) -> None:
         self.text = text
         self.limits = limits
+        self.wildcards = 0
 
     def compare(self, attribute: Attribute, operator: str, known: Known) -> Tree:
         """`attribute operator known` for =, <, <=, > and >=."""
@@ -135,6 +136,13 @@ class Comparisons:
     def _like(self, attribute: Attribute, pattern: Known, ignore_case: bool) -> Tree:
         if fault := like_fault(str(pattern.value), self.limits):
             raise PatternError(fault, self.text, pattern.start, pattern.end)
+        self.wildcards += inner_wildcards(str(pattern.value))
+        if self.wildcards > self.limits.wildcards_in_all:
+            message = (
+                f"up to here the filter has {self.wildcards:,} wildcards inside its LIKE patterns, and at most "
+                f"{self.limits.wildcards_in_all:,} are taken; leave some out, or split it into several subscriptions"
+            )
+            raise FilterTooComplex(message, self.text, pattern.start, pattern.end)
         return Like(attribute.name, str(pattern.value), ignore_case)
 
     def _rlike(self, attribute: Attribute, pattern: Known) -> Tree:

@@ -31,6 +31,11 @@ class Limits:
     """Tables in a join."""
     pattern: int = 1_000
     """Characters in a LIKE or RLIKE pattern."""
+    wildcards: int = 1_000
+    """`_` and `%` inside a LIKE pattern; `%` at either end are not counted."""
+    wildcards_in_all: int = 500_000
+    """The same over all the patterns of a filter. Those at either end alone cost nothing: values are scanned once for
+    all the literals there are, and only patterns with wildcards inside are looked at by themselves."""
     pattern_memory: int = 1 << 20
     """Bytes that RE2 may use for one RLIKE pattern."""
 

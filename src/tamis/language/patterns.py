@@ -172,10 +172,33 @@ def rlike_matches(pattern: str, value: str) -> bool:
     return compiled_rlike(pattern, _AMPLE).search(value) is not None
 
 
+def inner_wildcards(pattern: str) -> int:
+    r"""How many wildcards stand inside a LIKE pattern; `%` at either end are not counted.
+
+    >>> inner_wildcards("%oak%"), inner_wildcards("%o_k%de%k"), inner_wildcards(r"100\%%")
+    (0, 3, 0)
+    """
+    count = pattern.count("_") + pattern.count("%")
+    if not count:
+        return 0
+    parts = read_like(pattern) or []
+    first, last = 0, len(parts)
+    while first < last and parts[first] is Wildcard.ANY:
+        first += 1
+    while last > first and parts[last - 1] is Wildcard.ANY:
+        last -= 1
+    return sum(isinstance(part, Wildcard) for part in parts[first:last])
+
+
 def like_fault(pattern: str, limits: Limits) -> str | None:
     """What is wrong with a LIKE pattern that has backslash escapes, and the remedy; None if nothing is."""
     if len(pattern) > limits.pattern:
         return f"the pattern has {len(pattern):,} characters and at most {limits.pattern:,} are taken; shorten it"
+    if len(pattern) > limits.wildcards and (inner := inner_wildcards(pattern)) > limits.wildcards:
+        return (
+            f"the pattern has {inner:,} wildcards inside it and at most {limits.wildcards:,} are taken; leave "
+            "some out, or write it as several conditions"
+        )
     if pattern.endswith("\\") and read_like(pattern) is None:
         return "the pattern ends within an escape; write \\\\ for a backslash"
     return None

@@ -93,6 +93,12 @@ class LimitSettings:
     """Bytes in the content of a join, as JSON text."""
     pattern: Positive = 1_000
     """Characters in a LIKE or RLIKE pattern."""
+    pattern_wildcards: Positive = 500
+    """`_` and `%` inside a LIKE pattern; at either end they are free."""
+    pattern_memory: Positive = 64 << 10
+    """Bytes that one RLIKE pattern may take compiled: what counts is how much it repeats."""
+    filter_wildcards: Positive = 2_000
+    """`_` and `%` inside the LIKE patterns of a filter."""
 
     @property
     def filter(self) -> Limits:
@@ -104,6 +110,9 @@ class LimitSettings:
             conjuncts=self.filter_conjuncts,
             literals=self.filter_literals,
             pattern=self.pattern,
+            pattern_memory=self.pattern_memory,
+            wildcards=self.pattern_wildcards,
+            wildcards_in_all=self.filter_wildcards,
         )
 
 

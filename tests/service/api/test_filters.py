@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.service.api.server import CHEAP, Server
 
 
@@ -85,3 +87,20 @@ def test_a_canonical_form_that_outgrows_the_limits_is_not_taken(server_once: Ser
     path = f"/v1/subscriptions/{made['id']}/test"
     tested = server_once.client.post(path, json={"event": CHEAP}, headers={"Tamis-Ticket": made["ticket"]})
     assert tested.json()["matched"] is False
+
+
+LONG_PIECES = " OR ".join("title LIKE '%" + "a_" * (430 + i) + "b_%'" for i in range(20))
+
+
+@pytest.mark.parametrize(
+    ("filter", "reason"),
+    [
+        ("title LIKE '%" + "_%" * 260 + "a'", "wildcards inside it and at most 500 are taken"),
+        (LONG_PIECES, "wildcards inside its LIKE patterns, and at most 2,000 are taken"),
+        ("title RLIKE 'a.{900}b'", "must stay small"),
+    ],
+)
+def test_patterns_that_cost_too_much_on_long_values_are_refused(server_once: Server, filter: str, reason: str) -> None:
+    answer = server_once.client.post("/v1/filters/check", json={"filter": filter})
+    assert answer.status_code == 422
+    assert reason in answer.json()["detail"]
