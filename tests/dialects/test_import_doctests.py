@@ -9,11 +9,12 @@ import pytest
 
 from tamis.dialects import addresses, complement, writing
 from tamis.dialects.eventbridge import converting as eventbridge
+from tamis.dialects.eventbridge import togetherness
 from tamis.dialects.jms import converting as jms
 
 
 @pytest.mark.parametrize(
-    "module", [addresses, complement, writing, eventbridge, jms], ids=lambda module: module.__name__
+    "module", [addresses, complement, writing, eventbridge, togetherness, jms], ids=lambda module: module.__name__
 )
 def test_the_examples_of_a_module_run(module: ModuleType) -> None:
     result = doctest.testmod(module)

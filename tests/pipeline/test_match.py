@@ -64,6 +64,19 @@ def test_attributes_may_be_members_of_structs(spark: SparkSession) -> None:
     assert found_pairs(pipeline.match(events, compiled())) == pairs(expected(LOTS))
 
 
+def test_attributes_may_be_members_of_structs_in_arrays(spark: SparkSession) -> None:
+    schema = tamis.Schema.from_dict(
+        {"attributes": {"lines.sku": "string"}, "event_types": {"order": {"lines.sku": ["optional", "multiple"]}}}
+    )
+    index = tamis.compile({"b": "lines.sku = 'b'", "none": "lines.sku IS NULL"}, schema)
+    events = spark.sql(
+        "SELECT * FROM VALUES (1, array(named_struct('sku', 'a', 'n', 1), named_struct('sku', 'b', 'n', 2))), "
+        "(2, array(named_struct('sku', CAST(NULL AS STRING), 'n', 3))) AS t(number, lines)"
+    )
+    rows = pipeline.match(events, index, keep=["number"]).collect()
+    assert sorted((row["number"], row["subscription"]) for row in rows) == [(1, "b"), (2, "none")]
+
+
 def test_a_saved_index_is_matched_where_it_lies(spark: SparkSession, tmp_path: Path) -> None:
     compiled().save(tmp_path / "index")
     assert found_pairs(pipeline.match(frame(spark, LOTS), tmp_path / "index")) == pairs(expected(LOTS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,10 +89,21 @@ def test_a_column_event_type_gives_the_event_types() -> None:
 
 def test_columns_that_no_domain_holds_are_named_or_skipped() -> None:
     table = TABLE.append_column("worth", pa.array([{"a": 1}] * 2, pa.map_(pa.string(), pa.int64())))
-    table = table.append_column("items", [[[{"sku": 1}], []]])
-    with pytest.raises(SchemaError, match=r"worth \(map<.*\), items \(list<.*skip_unsupported=True"):
+    table = table.append_column("items", [[[{"at": {"x": timedelta(1)}}], []]])
+    with pytest.raises(SchemaError, match=r"worth \(map<.*\), items.at.x \(list<.*skip_unsupported=True"):
         Schema.infer(table)
     assert Schema.infer(table, skip_unsupported=True) == Schema.infer(TABLE)
+
+
+def test_lists_of_structs_become_multiple_attributes() -> None:
+    items = [[{"sku": "a", "parts": [{"name": "x"}], "sizes": [1]}], None]
+    table = pa.table({"items": items, "deep": [[[{"n": 1.5}]], []]})
+    schema = Schema.infer(table)
+    assert {name: a.multiple for name, a in schema.attributes.items() if name != "event_type"} == {
+        "items.sku": True, "items.parts.name": True, "items.sizes": True, "deep.n": True,
+    }  # fmt: skip
+    assert schema.attributes["items.sizes"].domain.kind == "integer"
+    assert schema.check(table).violations.num_rows == 0
 
 
 def test_two_columns_of_one_name_are_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tamis.cli.rules import Rule
     from tamis.dialects.needs import Needs
     from tamis.schema import Schema
+
+
+_LOOSE_SHOWN = 10
 
 
 class Dialect(StrEnum):
@@ -165,6 +168,8 @@ def convert(
         _write_schema(shape, base, needs, propose_schema)
     write_table(_table(converted), output)
     remark(f"{len(converted):,} of {len(found):,} rules converted in {time.perf_counter() - start:.1f} s")
+    if source is Dialect.eventbridge:
+        _remark_loosened(found, dict(converted), shape)
     report(refused, refused_to)
     if refused:
         remark(f"{len(refused):,} refused" + (f", see {refused_to}" if refused_to else ""))
@@ -225,6 +230,21 @@ def _converted(
             except ConversionError as error:
                 refused.append(Refusal.of(rule.id, error))
     return converted, refused
+
+
+def _remark_loosened(found: list[Rule], converted: Mapping[str, str], schema: Schema) -> None:
+    """Says which rules ask that conditions hold within one object of an array, which their filters do not."""
+    from tamis.dialects import eventbridge
+
+    loose = {
+        rule.id: lost[0]
+        for rule in found
+        if rule.error is None and rule.id in converted and (lost := eventbridge.loosened(rule.form, schema))
+    }
+    for id, reason in list(loose.items())[:_LOOSE_SHOWN]:
+        remark(f"{id}: {reason}")
+    if len(loose) > _LOOSE_SHOWN:
+        remark(f"and {len(loose) - _LOOSE_SHOWN:,} more rules of this kind")
 
 
 def _table(converted: Iterable[tuple[str, str]]) -> pa.Table:

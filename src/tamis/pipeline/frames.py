@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tamis.errors import PipelineError
 from tamis.schema import Schema
+from tamis.schema.columns import holds_objects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,12 +76,14 @@ def chosen(df: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def attribute_columns(df: DataFrame, schema: Schema) -> list[str]:
-    """The columns that hold attributes: by their name, or structs whose members are attributes by dotted name."""
+    """The columns that hold attributes: by their name, or structs, or lists of them, whose members are attributes by
+    dotted name."""
     found = []
     for field in df.schema.fields:
         has_members = any(name.startswith(f"{field.name}.") for name in schema.attributes)
         # Python sees a struct in place of some types that Arrow has not, such as variants.
-        if pa.types.is_struct(_arrow_type(field.dataType) or pa.null()):
+        kind = _arrow_type(field.dataType) or pa.null()
+        if pa.types.is_struct(kind):
             if field.name in schema.attributes and not has_members:
                 # Its members would be names that the schema does not have, and the attribute absent without a word.
                 raise PipelineError(
@@ -89,7 +92,7 @@ def attribute_columns(df: DataFrame, schema: Schema) -> list[str]:
                 )
             if has_members:
                 found.append(field.name)
-        elif field.name in schema.attributes:
+        elif field.name in schema.attributes or (has_members and holds_objects(kind)):
             found.append(field.name)
     if not found:
         raise PipelineError(

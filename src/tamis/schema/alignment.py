@@ -64,7 +64,7 @@ def align(schema: Schema, batch: pa.RecordBatch, ignore_unknown: bool) -> Aligne
     columns: dict[str, pa.Array] = {}
     sources: list[Source] = []
     doubtful: Mask | None = None
-    for name, raw in flat_columns(batch):
+    for name, raw in flat_columns(batch, schema.solitary):
         attribute = schema.attributes.get(name)
         if attribute is None:
             if not ignore_unknown:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.errors import EventError, Violation
 from tamis.schema.alignment import align, batch_of, from_readings, one_batch, patch
 from tamis.schema.attributes import EVENT_TYPE
-from tamis.schema.columns import is_canonical
+from tamis.schema.columns import holds_objects, is_canonical
 from tamis.schema.reading import Reading, read_event, read_pairs
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _from_arrow(schema: Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
     known = [(place, name) for place, name in enumerate(batch.schema.names) if name in schema.attributes]
     if (
         len({name for _, name in known}) == len(known) > 0
-        and not _has_known_structs(schema, batch)
+        and not _has_known_objects(schema, batch)
         and all(is_canonical(batch.column(place), schema.attributes[name]) for place, name in known)
     ):
         return batch if len(known) == batch.num_columns else batch.select([place for place, _ in known])
@@ -51,9 +51,9 @@ def _from_arrow(schema: Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch_of(columns, aligned.count, schema)
 
 
-def _has_known_structs(schema: Schema, batch: pa.RecordBatch) -> bool:
+def _has_known_objects(schema: Schema, batch: pa.RecordBatch) -> bool:
     return any(
-        pa.types.is_struct(kind) and any(known.startswith(f"{name}.") for known in schema.attributes)
+        holds_objects(kind) and any(known.startswith(f"{name}.") for known in schema.attributes)
         for name, kind in zip(batch.schema.names, batch.schema.types, strict=True)
     )
 

@@ -6,7 +6,7 @@ A doubtful row is not a bad one: `reading` decides. So a conversion here may be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,20 +35,49 @@ class Column:
     doubtful: Mask | None = None
 
 
-def flat_columns(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
-    """The columns of a batch, with structs taken apart into dotted names."""
+def flat_columns(batch: pa.RecordBatch, solitary: Collection[str] = frozenset()) -> Iterator[tuple[str, pa.Array]]:
+    """The columns of a batch, with structs, and lists of structs, taken apart into dotted names.
+
+    Lists of structs under a name in `solitary` are left as they are.
+    """
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
-        yield from _flatten(name, array)
+        yield from _flatten(name, array, solitary)
 
 
-def _flatten(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    if isinstance(array, pa.ExtensionArray) or pa.types.is_run_end_encoded(array.type):
+def holds_objects(kind: pa.DataType) -> bool:
+    """Whether columns of this type hold structs, by themselves or in lists, under whatever encoding."""
+    if isinstance(kind, pa.ExtensionType):
+        return holds_objects(kind.storage_type)
+    if is_list(kind) or pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return holds_objects(kind.value_type)
+    return pa.types.is_struct(kind)
+
+
+def _flatten(name: str, array: pa.Array, solitary: Collection[str]) -> Iterator[tuple[str, pa.Array]]:
+    kind = array.type
+    encoded = pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and holds_objects(kind))
+    if encoded or isinstance(array, pa.ExtensionArray):
         array = plain(array)
-    if not pa.types.is_struct(array.type):
+    if pa.types.is_struct(array.type):
+        for field, child in zip(array.type, array.flatten(), strict=True):
+            yield from _flatten(f"{name}.{field.name}", child, solitary)
+    elif is_list(array.type) and holds_objects(array.type) and name not in solitary:
+        yield from _flatten_objects(name, array, solitary)
+    else:
         yield name, array
-        return
-    for field, child in zip(array.type, array.flatten(), strict=True):
-        yield from _flatten(f"{name}.{field.name}", child)
+
+
+def _flatten_objects(name: str, array: pa.Array, solitary: Collection[str]) -> Iterator[tuple[str, pa.Array]]:
+    """Each leaf of a column of lists of structs, as one list a row."""
+    lengths = _lengths(array)
+    for leaf_name, leaf in _flatten(name, plain(array.flatten()), solitary):
+        leaf = plain(leaf) if isinstance(leaf, pa.ExtensionArray) else leaf
+        counts = lengths
+        if is_list(leaf.type):
+            counts = np.add.reduceat(np.append(_lengths(leaf), 0), np.cumsum(lengths) - lengths) * (lengths > 0)
+            leaf = leaf.flatten()
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        yield leaf_name, pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), leaf)
 
 
 def plain(array: pa.Array) -> pa.Array:
@@ -76,10 +105,10 @@ def is_canonical(array: pa.Array, attribute: Attribute) -> bool:
 def conform(array: pa.Array, attribute: Attribute) -> Column:
     """Any Arrow column as the attribute's canonical column."""
     array = plain(array)
-    if not _is_list(array.type):
+    if not is_list(array.type):
         column = _conform_values(array, attribute.domain)
         return _wrap(column) if attribute.multiple else column
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64)
+    lengths = _lengths(array)
     items = plain(array.flatten())
     if items.null_count:
         valid = _valid(items)
@@ -91,8 +120,8 @@ def conform(array: pa.Array, attribute: Attribute) -> Column:
 
 def present(array: pa.Array) -> Mask:
     """In which rows the attribute has a value; an empty list is none."""
-    if _is_list(array.type):
-        return np.asarray(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64) > 0
+    if is_list(array.type):
+        return _lengths(array) > 0
     return _valid(array)
 
 
@@ -105,7 +134,13 @@ def typed(types: pa.Array | None, default: str, count: int) -> pa.Array:
     return pc.if_else(untyped, defaults, types) if pc.any(untyped).as_py() else types
 
 
-def _is_list(kind: pa.DataType) -> bool:
+def _lengths(array: pa.Array) -> npt.NDArray[np.int64]:
+    """How many items each list has; a null has none."""
+    return np.asarray(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether columns of this type hold lists, in any of Arrow's forms."""
     return (
         pa.types.is_list(kind)
         or pa.types.is_large_list(kind)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import SchemaError
 from tamis.schema.attributes import EVENT_TYPE
+from tamis.schema.columns import holds_objects, is_list
 from tamis.schema.placed import within
 from tamis.schema.spark_types import distinct_texts, is_spark, to_arrow_schema
 
@@ -27,7 +28,7 @@ def infer(source: object, event_type: str | Sequence[str], skip_unsupported: boo
     for name, kind, nullable in _leaves(columns, "", False):
         if name == EVENT_TYPE:
             continue
-        item = kind.value_type if _is_list(kind) else kind
+        item = kind.value_type if is_list(kind) else kind
         domain = _domain(item)
         if domain is None:
             unsupported.append(f"{name} ({kind})")
@@ -36,7 +37,7 @@ def infer(source: object, event_type: str | Sequence[str], skip_unsupported: boo
             raise SchemaError("two columns come to this name", within("attributes", name), "rename one of them")
         attributes[name] = domain
         # An empty list is no value, so a column of lists can always be absent.
-        annotations[name] = ["optional", "multiple"] if _is_list(kind) else "optional" if nullable else "mandatory"
+        annotations[name] = ["optional", "multiple"] if is_list(kind) else "optional" if nullable else "mandatory"
     if unsupported and not skip_unsupported:
         raise SchemaError(
             f"no domain holds these columns: {', '.join(unsupported)}",
@@ -70,14 +71,24 @@ def _opened(source: object) -> object:
 def _leaves(fields: Any, prefix: str, nullable: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
     for field in fields:
         kind = field.type.storage_type if isinstance(field.type, pa.ExtensionType) else field.type
+        name, can_be_null = prefix + field.name, nullable or field.nullable
         if pa.types.is_struct(kind):
-            yield from _leaves(kind, f"{prefix}{field.name}.", nullable or field.nullable)
+            yield from _leaves(kind, f"{name}.", can_be_null)
+        elif holds_objects(kind):
+            yield from ((leaf, _listed(each), True) for leaf, each, _ in _leaves(_objects(kind), f"{name}.", True))
         else:
-            yield prefix + field.name, kind, nullable or field.nullable
+            yield name, kind, can_be_null
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+def _objects(kind: pa.DataType) -> pa.StructType:
+    """The type of the objects in lists, however many lists there are around them."""
+    if isinstance(kind, pa.ExtensionType):
+        return _objects(kind.storage_type)
+    return kind if pa.types.is_struct(kind) else _objects(kind.value_type)
+
+
+def _listed(kind: pa.DataType) -> pa.DataType:
+    return kind if is_list(kind) else pa.list_(kind)
 
 
 def _domain(kind: pa.DataType) -> str | None:
@@ -122,7 +133,7 @@ def _distinct_texts(data: Any) -> list[str]:
     names: set[str] = set()
     for batch in batches:
         column = batch.column(EVENT_TYPE)
-        items = pc.list_flatten(column) if _is_list(column.type) else column
+        items = pc.list_flatten(column) if is_list(column.type) else column
         names.update(name for name in pc.unique(items).to_pylist() if isinstance(name, str))
         if len(names) > _MOST_EVENT_TYPES:
             break

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.schema.alignment import Aligned, Rows, align
 from tamis.schema.checking import Checked, sift
-from tamis.schema.columns import EXACT_INTEGERS, Mask, either, flat_columns, rows_of
+from tamis.schema.columns import EXACT_INTEGERS, Mask, either, flat_columns, is_list, rows_of
 from tamis.schema.json_blocks import framed, parse_blocks, partition
 from tamis.schema.json_shape import learn_shape, mixed_keys
 from tamis.schema.reading import Reading, check_view, read_event
@@ -138,7 +138,7 @@ def _inexact(batch: pa.RecordBatch) -> Mask | None:
     """Rows with a float so large that an integer in the text may have been rounded to it."""
     doubtful: Mask | None = None
     for _, array in flat_columns(batch):
-        nested = pa.types.is_list(array.type)
+        nested = is_list(array.type)
         items = array.flatten() if nested else array
         if not pa.types.is_float64(items.type):
             continue

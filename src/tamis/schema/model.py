@@ -105,6 +105,12 @@ class Schema:
         """The canonical columns, one an attribute under its dotted name, in the order of `attributes`."""
         return pa.schema([pa.field(attribute.name, attribute.arrow_type) for attribute in self.attributes.values()])
 
+    @cached_property
+    def solitary(self) -> frozenset[str]:
+        """The attributes whose names no other's continues after a dot: an object in their lists is no nesting."""
+        continued = {name[:place] for name in self.attributes for place in _dots(name)}
+        return frozenset(self.attributes) - continued
+
     def view(self, event_types: Iterable[str]) -> Mapping[str, Annotation]:
         """What an event of these types must and may have; the types must be the schema's."""
         key = frozenset(event_types)
@@ -141,8 +147,9 @@ class Schema:
     ) -> Schema:
         """A schema that every row of an Arrow table, Spark DataFrame, or Parquet file or folder satisfies.
 
-        Structs become dotted names, lists multiple attributes; a column that cannot be null is mandatory, the others
-        optional. With a column `event_type`, its values are the event types; else `event_type` names the only one.
+        Structs become dotted names, lists multiple attributes, and lists of structs both; a column that cannot be null
+        is mandatory, the others optional. With a column `event_type`, its values are the event types; else
+        `event_type` names the only one.
         """
         return cls.from_dict(inference.infer(source, event_type, skip_unsupported))
 
@@ -182,3 +189,7 @@ class Schema:
 
     def __repr__(self) -> str:
         return f"<Schema of {len(self.event_types)} event types, {len(self.attributes) - 1} attributes>"
+
+
+def _dots(name: str) -> list[int]:
+    return [place for place, character in enumerate(name) if character == "."]

@@ -49,15 +49,89 @@ class Reading:
         self.violations.append(Violation(self.row, attribute, rule, value, message))
 
 
-def flatten(event: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """The pairs of an event, with objects inside it under dotted names."""
+def flatten(
+    event: Mapping[str, object], solitary: Collection[str] = frozenset(), prefix: str = ""
+) -> Iterator[tuple[str, object]]:
+    """The pairs of an event, with objects inside it, and in its lists, under dotted names.
+
+    A list of objects gives each of its leaves as a list, with the values of all the objects: which of them were
+    together in one object is lost. Lists under a name in `solitary` are left as they are.
+    """
     for key, value in event.items():
-        if not isinstance(key, str):
-            raise TypeError(f"the name {shown(key)} is not a string")
-        if type(value) not in _SCALARS and isinstance(value, Mapping):
-            yield from flatten(value, f"{prefix}{key}.")
+        name = f"{prefix}{_name(key)}"
+        if type(value) in _SCALARS:
+            yield name, value
+        elif isinstance(value, Mapping):
+            yield from flatten(value, solitary, f"{name}.")
+        elif name not in solitary and _holds_objects(value):
+            leaves: dict[tuple[str, ...], list[object]] = {}
+            for path, leaf in _leaves(value, (name,), solitary):
+                leaves.setdefault(path, []).append(leaf)
+            # By path, not by name: what comes by two ways is given twice.
+            yield from ((".".join(path), values) for path, values in leaves.items())
         else:
-            yield f"{prefix}{key}", value
+            yield name, value
+
+
+def _name(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"the name {shown(key)} is not a string")
+    return key
+
+
+def _holds_objects(value: object) -> bool:
+    """Whether this is a list with objects in it, or in a list in it."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return False
+    return isinstance(value, _COLLECTIONS) and any(
+        type(item) not in _SCALARS and (isinstance(item, Mapping) or _holds_objects(item)) for item in _items(value)
+    )
+
+
+def _items(value: Any) -> Iterable[object]:
+    """The items of a list in any of its Python forms; an array without dimensions is its one item."""
+    items: Iterable[object] = [value.item()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    return items
+
+
+def _leaves(
+    value: object, path: tuple[str, ...], solitary: Collection[str]
+) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The values within an object or a list, one by one, each with the way to it."""
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            yield from _leaves(member, (*path, _name(key)), solitary)
+    elif not isinstance(value, _COLLECTIONS):
+        yield path, value
+    elif ".".join(path) in solitary:
+        yield from ((path, item) for item in _items(value))
+    else:
+        for item in _items(value):
+            if not isinstance(item, _COLLECTIONS):
+                yield from _leaves(item, path, solitary)
+                continue
+            # A list in a list is no value, whatever it holds but objects: what else is in it stays one.
+            within = list(_leaves(item, path, solitary))
+            yield from ((way, leaf) for way, leaf in within if way != path)
+            if rest := [leaf for way, leaf in within if way == path]:
+                yield path, rest
+
+
+def _is_nothing(value: object) -> bool:
+    """Whether there is no value in it, however deep: null, an empty list, an empty object."""
+    if type(value) in _SCALARS:
+        return value is None
+    waiting, met = [value], set()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, (Mapping, *_COLLECTIONS)):
+            # A list may contain itself.
+            if id(one) not in met:
+                met.add(id(one))
+                waiting += one.values() if isinstance(one, Mapping) else _items(one)
+        elif one is not None:
+            return False
+    return True
 
 
 def read_event(schema: Schema, event: object, row: int) -> Reading:
@@ -68,7 +142,7 @@ def read_event(schema: Schema, event: object, row: int) -> Reading:
         reading.refuse("", "form", event, f"{found} is no event: expected an object of attributes and values")
         return reading
     try:
-        pairs = list(flatten(event))
+        pairs = list(flatten(event, schema.solitary))
     except (RecursionError, TypeError) as error:
         reason = "the event is nested too deeply" if isinstance(error, RecursionError) else str(error)
         reading.refuse("", "form", None, reason)
@@ -82,8 +156,7 @@ def read_pairs(schema: Schema, pairs: Iterable[tuple[str, object]], row: int) ->
     attributes, given = schema.attributes, reading.given
     for name, value in pairs:
         if type(value) not in _SCALARS and isinstance(value, _COLLECTIONS):
-            items: Any = [value.item()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-            value = [item for item in items if item is not None] or None
+            value = [item for item in _items(value) if not _is_nothing(item)] or None
         if value is None:
             continue
         if name in given:

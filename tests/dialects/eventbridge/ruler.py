@@ -1,7 +1,8 @@
 """Event patterns read directly, as event-ruler's documentation describes them: the converter is held to this.
 
 An event is flattened into fields with one value each; a test looks at one value at a time; a field passes if one of its
-values passes one of its tests. `exists: false` asks that there is no such field.
+values passes one of its tests. `exists: false` asks that there is no such field. That fields of an array's objects must
+be of one object is left out.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ Values = dict[str, list[Any]]
 def flattened(event: Mapping[str, Any], prefix: str = "") -> Values:
     found: Values = {}
     for key, value in event.items():
-        if isinstance(value, Mapping):
-            found |= flattened(value, f"{prefix}{key}.")
-        else:
-            values = value if isinstance(value, list) else [value]
-            if values:
-                found[prefix + key] = values
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Mapping):
+                for name, values in flattened(item, f"{prefix}{key}.").items():
+                    found.setdefault(name, []).extend(values)
+            else:
+                found.setdefault(prefix + key, []).append(item)
     return found
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tamis import Schema
 from tamis.dialects import ConversionError, eventbridge
-from tests.dialects.agreement import assert_agree, assert_all_agree
+from tests.dialects.agreement import assert_agree, assert_all_agree, matched
 from tests.dialects.eventbridge import ruler
 from tests.generated import cases
 
@@ -184,6 +184,39 @@ def test_one_test_on_one_field_matches_what_event_ruler_matches(data: st.DataObj
         assert "too long a pattern" in error.reason  # noqa: PT017
         return
     assert_agree(text, SCHEMA, some, lambda event: ruler.matches(pattern, event), pattern)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in TESTS if "nested" in name))
+@settings(max_examples=cases(40), deadline=None)
+@given(data=st.data())
+def test_one_test_on_members_of_an_arrays_objects_matches_what_event_ruler_matches(
+    data: st.DataObject, name: str
+) -> None:
+    test = data.draw(TESTS[name])
+    member = name.removeprefix("detail.nested.")
+    objects = st.fixed_dictionaries({}, optional={member: VALUES[name] | st.lists(VALUES[name], max_size=2)})
+    some = data.draw(st.lists(st.lists(objects, max_size=3), min_size=6, max_size=6))
+    pattern = nested({name: [test]})
+    try:
+        text = eventbridge.convert(pattern, SCHEMA)
+    except ConversionError as error:
+        assert "too long a pattern" in error.reason  # noqa: PT017
+        return
+    events = [{"detail": {"nested": listed}} for listed in some]
+    assert_agree(text, SCHEMA, events, lambda event: ruler.matches(pattern, event), pattern)
+
+
+def test_what_event_ruler_holds_together_is_named() -> None:
+    pattern = {"detail": {"nested": {"tags": ["a"], "ports": [5]}, "state": ["on"]}}
+    (lost,) = eventbridge.loosened(pattern, SCHEMA)
+    assert lost.startswith("detail.nested: if this is an array, the conditions on tags and ports may hold for")
+    event = {"detail": {"nested": [{"tags": "a", "ports": 1}, {"tags": "b", "ports": 5}], "state": "on"}}
+    assert matched(eventbridge.convert(pattern, SCHEMA), SCHEMA, [event]) == [True]
+    assert eventbridge.loosened({"detail": {"nested": {"tags": ["a"]}, "state": ["on"]}}, SCHEMA) == []
+    assert eventbridge.loosened({"$or": [{"detail": {"nested": {"tags": ["a"]}}}, {"source": ["b"]}]}, SCHEMA) == []
+    apart = {"detail": {"nested": {"tags": ["a"], "$or": [{"ports": [5]}, {"scores": [1.5]}]}}}
+    (lost,) = eventbridge.loosened(apart, SCHEMA)
+    assert "tags and ports and scores" in lost
 
 
 @pytest.mark.parametrize("name", ["source", "detail.nested.tags"])

@@ -2,5 +2,6 @@
 
 from tamis.dialects.eventbridge.converting import convert
 from tamis.dialects.eventbridge.needs import needed
+from tamis.dialects.eventbridge.togetherness import loosened
 
-__all__ = ["convert", "needed"]
+__all__ = ["convert", "loosened", "needed"]
