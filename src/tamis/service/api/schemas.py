@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.errors import OperatorError, SchemaError
 from tamis.schema import Schema
-from tamis.service.api.access import Administrator, Asking
+from tamis.service.api.access import Administrator, Reader
 from tamis.service.api.problems import Problem, of_schema, responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.api.strict_json import StrictRoute
@@ -75,8 +75,8 @@ class ExtensionForm(BaseModel):
     tables: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
 
 
-@router.get("", operation_id="get_schema", summary="The schema in force", responses=responses(401, 422, 503))
-def get_schema(caller: Asking, service: Serving) -> SchemaForm:
+@router.get("", operation_id="get_schema", summary="The schema in force", responses=responses(401, 403, 422, 503))
+def get_schema(caller: Reader, service: Serving) -> SchemaForm:
     """What events and filters are checked against."""
     return _shown(service)
 
@@ -86,7 +86,10 @@ def get_schema(caller: Asking, service: Serving) -> SchemaForm:
     status_code=201,
     operation_id="extend_schema",
     summary="Extend the schema",
-    responses=responses(400, 401, 403, 409, 413, 422, 503),
+    responses={
+        200: {"model": SchemaForm, "description": "There is nothing in it that the schema does not have"},
+        **responses(400, 401, 403, 409, 413, 422, 503),
+    },
 )
 def extend_schema(form: ExtensionForm, caller: Administrator, service: Serving, response: Response) -> SchemaForm:
     """Adds domains, attributes, event types, or optional attributes to event types: every valid event stays valid.
