@@ -33,6 +33,7 @@ from tamis.service.api.problems import ProblemForm
 from tamis.service.api.publishing.acceptance import Acceptance
 from tamis.service.api.service import Service
 from tamis.service.api.watching import Watching
+from tamis.service.configuration import AccessSettings
 from tamis.service.console import router as console
 from tamis.service.delivery.routes import router as delivery
 
@@ -115,8 +116,10 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         parts["ProblemForm"] = problem
         for name in ("HTTPValidationError", "ValidationError"):
             parts.pop(name, None)
+        service: Service = app.state.service
         for operation in (each for path in described["paths"].values() for each in path.values()):
             _declare_refusals(operation)
+            _declare_security(operation, service.settings.access)
         app.openapi_schema = described
     return app.openapi_schema
 
@@ -130,3 +133,40 @@ def _declare_refusals(operation: dict[str, Any]) -> None:
         possible += [400, 408, 413]
     for number, declared in problems.responses(*possible).items():
         operation["responses"].setdefault(str(number), declared)
+
+
+def _declare_security(operation: dict[str, Any], access: AccessSettings) -> None:
+    """Which keys and tickets an operation takes here: the framework knows which are looked at, not which are needed."""
+    name = operation["operationId"]
+    who = next((who for who, names in _OPEN.items() if name in names), None)
+    if who is None:
+        return
+    needed = (who == "reader" and access.subscribe == "keys") or getattr(access, who, "anyone") == "keys"
+    ways: list[dict[str, list[str]]] = [{"key": []}] if needed else [{}, {"key": []}]
+    if {"ticket": []} in operation["security"]:
+        # Brought by those who make a subscription, to have it made once.
+        ways += [{**way, "ticket": []} for way in ways]
+    operation["security"] = ways
+
+
+_OPEN: Final = {
+    "publish": frozenset({"publish", "advertise", "remove_advertisement"}),
+    "subscribe": frozenset(
+        {
+            "subscribe",
+            "cloudevents_subscribe",
+            "check_filter",
+            "explain_filter",
+            "try_filter",
+            "start_backtest",
+            "get_backtest",
+            "list_operators",
+            "get_operator",
+            "status",
+            "network",
+        }
+    ),
+    "reader": frozenset({"get_schema", "list_advertisements"}),
+    "anybody": frozenset({"cloudevents_features", "cloudevents_subscription_features"}),
+}
+"""Operations that need no key, unless the setting of this name says keys; those who may see a schema: subscribers."""

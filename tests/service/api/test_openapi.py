@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -25,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tamis.service.application import create_app
-from tamis.service.configuration import LimitSettings, Settings
+from tamis.service.configuration import AccessSettings, LimitSettings, Settings
 from tests.service.api.server import CHEAP, PlayedPipeline, Server, make_service
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -81,6 +82,56 @@ def test_every_refusal_is_a_problem(server_once: Server) -> None:
                 assert list(answer["content"]) == ["application/problem+json"], (name, status)
         if not name.endswith(("/health", "/ready", "/metrics")):
             assert "429" in operation["responses"], name
+
+
+@pytest.mark.parametrize("who", ["anyone", "keys"])
+def test_an_operation_that_says_it_needs_no_key_takes_none_and_the_others_do(
+    start: Callable[..., Server], who: Literal["anyone", "keys"]
+) -> None:
+    server = start(Settings(access=AccessSettings(publish=who, subscribe=who)))
+    open_ones = set()
+    for name, operation in operations(server):
+        method, path = name.split()
+        address = re.sub(r"\{\w+\}", "1", path)
+        answer = server.client.request(method, address, json={} if "requestBody" in operation else None)
+        ways = operation.get("security", [{}])
+        if {} in ways:
+            open_ones.add(operation["operationId"])
+        if {"ticket": []} not in ways or {} in ways:
+            assert (answer.status_code == 401) == ({} not in ways), (name, answer.text)
+    assert ("subscribe" in open_ones) == ("publish" in open_ones) == ("get_schema" in open_ones) == (who == "anyone")
+    assert "list_keys" not in open_ones
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed"),
+    [
+        ("PUT /v1/subscriptions", {"GET", "POST"}),
+        ("PUT /v1/subscriptions/sub_1", {"GET", "PATCH", "DELETE"}),
+        ("DELETE /v1/keys", {"GET", "POST"}),
+        ("PATCH /v1/events", {"POST"}),
+        ("POST /health", {"GET"}),
+        ("PATCH /cloudevents/v1/subscriptions/sub_1", {"GET", "PUT", "DELETE", "OPTIONS"}),
+        ("DELETE /v1/dead-letters", {"GET"}),
+        ("POST /console/", {"GET"}),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(
+    server_once: Server, asked: str, allowed: set[str]
+) -> None:
+    answer = server_once.client.request(*asked.split())
+    assert answer.status_code == 405
+    assert set(answer.headers["Allow"].split(", ")) == allowed
+
+
+def test_with_keys_the_schema_and_advertisements_are_for_those_who_have_one(start: Callable[..., Server]) -> None:
+    server = start(Settings(access=AccessSettings(publish="keys", subscribe="keys")))
+    for path in ("/v1/schema", "/v1/advertisements"):
+        assert server.client.get(path).status_code == 401
+        for role in ("publish", "subscribe", "administer"):
+            assert server.client.get(path, headers=server.key(role)).status_code == 200
+    half = start(Settings(access=AccessSettings(publish="keys")))
+    assert half.client.get("/v1/advertisements").status_code == 200, "anyone may subscribe"
 
 
 @pytest.fixture(scope="module")

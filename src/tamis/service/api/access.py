@@ -141,6 +141,13 @@ async def subscriber(caller: Asking, service: Serving) -> Caller:
     return caller
 
 
+async def reader(caller: Asking, service: Serving) -> Caller:
+    """Somebody who may know what events look like and what is advertised: whoever may subscribe or publish."""
+    if not caller.has("publish"):
+        await subscriber(caller, service)
+    return caller
+
+
 async def administrator(caller: Asking) -> Caller:
     """Somebody with a key that may administer."""
     _require(caller, "administer")
@@ -163,6 +170,7 @@ async def admit(request: Request, needed: Collection[object]) -> None:
 
 Publisher = Annotated[Caller, Depends(publisher)]
 Subscriber = Annotated[Caller, Depends(subscriber)]
+Reader = Annotated[Caller, Depends(reader)]
 Administrator = Annotated[Caller, Depends(administrator)]
 
 

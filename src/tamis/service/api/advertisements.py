@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from tamis.service.api.access import Asking, Caller, Publisher
+from tamis.service.api.access import Caller, Publisher, Reader
 from tamis.service.api.language import canonical_text
 from tamis.service.api.problems import Fault, Problem, not_found, responses
 from tamis.service.api.service import Serving
@@ -84,11 +84,13 @@ def advertise(form: AdvertiseForm, caller: Publisher, service: Serving) -> Adver
     return _shown(made, caller).model_copy(update={"id": made.id})
 
 
-@router.get("", operation_id="list_advertisements", summary="What is advertised", responses=responses(401, 422, 503))
+@router.get(
+    "", operation_id="list_advertisements", summary="What is advertised", responses=responses(401, 403, 422, 503)
+)
 def list_advertisements(
-    caller: Asking, service: Serving, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
+    caller: Reader, service: Serving, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
 ) -> AdvertisementList:
-    """Everybody's: an advertisement is public. Who made it is not said."""
+    """Everybody's, for all who may subscribe or publish. Who made it is not said."""
     return AdvertisementList(items=[_shown(one, caller) for one in service.store.advertisements.list(limit=limit)])
 
 

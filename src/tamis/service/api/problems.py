@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from tamis.errors import EventError, FilterError, SchemaError, TamisError
@@ -132,6 +133,7 @@ def _declared(status: int) -> dict[str, Any]:
     return {"description": title, "content": content}
 
 
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _UNSERVED: Final = {
     404: "there is no such path; /openapi.json describes all that there are",
     405: "this path does not take that method; /openapi.json describes what it takes",
@@ -186,9 +188,20 @@ def _problem(error: Exception, connection: HTTPConnection) -> Problem:
         case HTTPException():
             kind = "not-found" if error.status_code == 404 else "request"
             detail = _UNSERVED.get(error.status_code, str(error.detail))
-            return Problem(error.status_code, kind, detail, headers=error.headers)
+            headers = {"Allow": ", ".join(_allowed(connection))} if error.status_code == 405 else error.headers
+            return Problem(error.status_code, kind, detail, headers=headers)
         case _:
             return Problem(400, "request", "the request ended before its body did")
+
+
+def _allowed(connection: HTTPConnection) -> list[str]:
+    """The methods that a path takes. The framework tells those of one route, and others may have the same path."""
+    asked = {name: connection.scope[name] for name in ("type", "path", "root_path", "headers")}
+    return [
+        method
+        for method in _METHODS
+        if any(route.matches({**asked, "method": method})[0] is Match.FULL for route in connection.app.routes)
+    ]
 
 
 def _of_validation(error: RequestValidationError, content_type: str) -> Problem:
