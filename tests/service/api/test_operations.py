@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
@@ -15,6 +17,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from tamis.operators.health import Tally
+from tamis.service.api import service as api_service
 from tamis.service.api.background import expire, let_go
 from tamis.service.api.meter import Meter
 from tamis.service.api.service import Service
@@ -39,6 +42,83 @@ def test_a_server_whose_log_another_matches_is_ready(server: Server, monkeypatch
     assert server.client.get("/ready").status_code == 503, "nobody else sees its spool"
     monkeypatch.setattr(type(server.service.log), "shared", "kafka events")
     assert server.client.get("/ready").json()["pipeline"] == "ok"
+
+
+@pytest.mark.parametrize("state", ["starting", "building", "failed", "restarting"])
+def test_a_server_that_takes_over_is_ready_for_it_takes_events(
+    server: Server, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    server.pipeline.become(state=state)
+    monkeypatch.setattr(type(server.service.log), "shared", "kafka events")
+    answer = server.client.get("/ready")
+    assert (answer.status_code, answer.json()["ready"], answer.json()["pipeline"]) == (200, True, state)
+    assert "tamis_pipeline_up 0.0" in server.client.get("/metrics").text, "what is alarmed on"
+
+
+@pytest.fixture
+def hanging_log(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """A log of which nobody gets an answer; the list has its questioners."""
+    asked, released = list[int](), threading.Event()
+
+    def hang() -> tuple[int, int]:
+        asked.append(threading.get_ident())
+        released.wait()
+        return 0, 0
+
+    monkeypatch.setattr(server.service.log, "size", hang)
+    monkeypatch.setattr(server.service.log_probe, "_patience", 0.05)
+    yield asked
+    released.set()
+
+
+def test_a_log_that_hangs_is_told_soon_and_holds_up_nobody(server: Server, hanging_log: list[int]) -> None:
+    boss = server.key("administer")
+    for _ in range(60):
+        answer = server.client.get("/ready")
+        assert (answer.status_code, answer.json()["log"]) == (503, "does not answer (TimeoutError)")
+    assert len(hanging_log) == 1, "one thread waits for it, however many asked"
+    assert server.client.get("/v1/status").json()["log"] is None
+    assert server.client.get("/metrics").status_code == 200
+    assert server.client.get("/v1/subscriptions", headers=boss).status_code == 200
+
+
+def test_whoever_reads_events_of_a_log_that_hangs_holds_up_nobody_else(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boss, released = server.key("administer"), threading.Event()
+    monkeypatch.setattr(server.service.log, "recent", lambda _: released.wait() and None)
+    monkeypatch.setattr(api_service, "_LOG_SECONDS", 0.05)
+    with ThreadPoolExecutor(50) as readers:
+        asked = [readers.submit(server.client.get, "/v1/events/recent", headers=boss) for _ in range(50)]
+        refused = next(as_completed(asked)).result()
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert server.client.get("/v1/subscriptions", headers=boss).status_code == 200
+        released.set()
+
+
+def test_numbers_of_a_store_that_hangs_are_left_out_and_refused(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+    monkeypatch.setattr(server.service.store.dead_letters, "count", lambda: released.wait() and 0)
+    monkeypatch.setattr(server.service.counts_probe, "_patience", 0.05)
+    metrics = server.client.get("/metrics").text
+    assert "tamis_pipeline_up 1.0" in metrics
+    assert "\ntamis_dead_letters" not in metrics
+    assert server.client.get("/v1/status").status_code == 503
+    released.set()
+
+
+@pytest.mark.parametrize("state", ["waiting", "starting", "building", "failed"])
+def test_a_server_that_matches_no_more_tells_no_lag(server: Server, state: str) -> None:
+    server.publish([CHEAP] * 3)
+    server.pipeline.tell(Batch(1, head=99, events=3, processed=0, lag_events=0))
+    server.publish([CHEAP] * 2)
+    assert server.client.get("/v1/status").json()["lag"] == {"events": 2}
+    assert "\ntamis_lag_events 2.0" in server.client.get("/metrics").text
+    server.pipeline.become(state=state)
+    assert server.client.get("/v1/status").json()["lag"] == {"events": None}
+    assert "\ntamis_lag_events" not in server.client.get("/metrics").text, "0 would say that all is matched"
 
 
 def test_a_store_that_is_gone_is_told_and_is_no_fault(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.service.api import probes
+from tamis.service.api.publishing import acceptance
 from tamis.service.api.publishing.ids import repeatable_ids
 from tamis.service.configuration import LimitSettings, Settings
 from tests.service.api.server import CHEAP, Server
@@ -236,6 +239,46 @@ def test_a_log_that_took_nothing_is_asked_again_though_nobody_publishes(server: 
     assert server.client.get("/ready").json()["log"] == "took nothing when last asked to"
     server.service.log_failed -= probes._LOG_SECONDS
     assert server.client.get("/ready").json()["log"] == "ok", "else a balancer would never send anything again"
+
+
+def test_a_log_that_says_nothing_is_an_answer_of_503_and_the_append_goes_on(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, released = server.service.log.append, threading.Event()
+
+    async def late(*given: Any, **more: Any) -> Any:
+        await asyncio.to_thread(released.wait)
+        return await append(*given, **more)
+
+    monkeypatch.setattr(server.service.log, "append", late)
+    monkeypatch.setattr(acceptance, "_PATIENCE", 0.05)
+    key = {"Idempotency-Key": "once"}
+    for _ in range(3):
+        answer = server.publish(CHEAP, **key)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        assert "Idempotency-Key" in answer.json()["detail"]
+    assert server.client.get("/ready").status_code == 503
+    released.set()
+    monkeypatch.setattr(acceptance, "_PATIENCE", 30)
+    assert server.publish(CHEAP, **key).json()["repeated"] is True
+    assert len(recorded(server)) == 1
+    assert server.client.get("/ready").status_code == 200
+
+
+def test_whoever_waits_for_a_turn_in_vain_is_told_so_and_appends_nothing(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(server.service.log), "shared", "kafka events")
+    monkeypatch.setattr(acceptance, "_PATIENCE", 0.05)
+    elsewhere = server.service.store.lock("publishing \0once")
+    assert elsewhere.hold()
+    answer = server.publish(CHEAP, **{"Idempotency-Key": "once"})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert server.client.get("/ready").status_code == 200, "the log is well"
+    elsewhere.release()
+    monkeypatch.setattr(acceptance, "_PATIENCE", 30)
+    assert server.publish(CHEAP, **{"Idempotency-Key": "once"}).json()["repeated"] is False
+    assert len(recorded(server)) == 1
 
 
 def test_an_event_that_the_log_can_never_take_is_an_answer_of_413(

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -222,3 +223,56 @@ async def test_spark_reads_the_same_columns_as_from_a_spool(
     assert told["from 25"] == rows[25:]
     assert told["from where a batch ended"] == rows[20:]
     assert told["times"] == sorted({int(row["time"].timestamp() * 1000) for row in recent.to_pylist()})
+
+
+async def test_brokers_that_are_away_keep_nobody_waiting_and_what_they_were_given_is_there_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Questions and appends end soon while the brokers are away, and are good afterwards."""
+    try:
+        with Broker() as broker:
+            log = open_log(f"kafka://{broker.servers}/{await made(broker.servers, partitions=2)}", write=True)
+            await log.append(ids(0), bodies(0), key="before")
+            await asyncio.to_thread(broker.kill)
+            given = asyncio.create_task(log.append(ids(1), bodies(1), key="during"))
+            await asyncio.sleep(0)
+            for ask in (log.size, lambda: log.recent(5)) * 10:
+                began = time.monotonic()
+                with pytest.raises(NotAppended, match="Kafka at"):
+                    await asyncio.to_thread(ask)
+                assert time.monotonic() - began < 4
+            began = time.monotonic()
+            with pytest.raises(NotAppended, match="does not answer"):
+                await log.append(ids(2), bodies(2), key="refused")
+            assert time.monotonic() - began < 1
+            await asyncio.to_thread(broker.start)
+            async with asyncio.timeout(60):
+                while True:
+                    try:
+                        assert (await given if not given.done() else given.result()).count == 1
+                        again = await log.append(ids(1), bodies(1), key="during")
+                        break
+                    except NotAppended:
+                        given = asyncio.create_task(log.append(ids(1), bodies(1), key="during"))
+                        await asyncio.wait({given}, timeout=0.2)
+            assert again.repeated
+            assert sorted((await asyncio.to_thread(log.recent, 10))["id"].to_pylist()) == ["evt_0", "evt_1"]
+            await log.close()
+    except BrokerUnavailableError as missing:
+        pytest.skip(str(missing))
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("tamis")]
+    assert len(told) == 2, told
+    assert "does not answer" in told[0]
+    assert "answers again after" in told[1]
+
+
+async def test_questions_to_a_quiet_topic_do_not_wait_for_events(open_again: Open) -> None:
+    log = open_again()
+    await log.append(ids(0), bodies(0), key="k")
+    await asyncio.to_thread(log.size)
+    began = time.monotonic()
+    for _ in range(10):
+        await asyncio.to_thread(log.size)
+        await log.append(ids(0), bodies(0), key="k")
+    assert time.monotonic() - began < 4, "each fetch that finds nothing takes half a second"
+    await log.close()

@@ -140,10 +140,10 @@ class RecentEvents(BaseModel):
     summary="The newest events",
     responses=responses(401, 403, 422, 503),
 )
-def recent_events(
+async def recent_events(
     caller: Administrator, service: Serving, count: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> RecentEvents:
     """What was published last, whether it matched or not."""
-    rows = service.log.recent(count).select(["id", "time", "body"]).to_pylist()
+    rows = (await service.recent_events(count)).select(["id", "time", "body"]).to_pylist()
     items = [RecentEvent(id=row["id"], time=row["time"], event=orjson.loads(row["body"])) for row in reversed(rows)]
     return RecentEvents(items=items)

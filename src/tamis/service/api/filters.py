@@ -15,11 +15,12 @@ from tamis.service.api.access import Subscriber
 from tamis.service.api.examining import index_of, newest_first
 from tamis.service.api.explanations import EventForm, ExplanationForm, explained
 from tamis.service.api.joins import JoinedNow, JoinForm, join_form
-from tamis.service.api.language import read_filter
+from tamis.service.api.language import ReadFilter, read_filter
 from tamis.service.api.problems import responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.api.strict_json import StrictRoute
 from tamis.service.api.texts import FilterText
+from tamis.service.log import RECORDS
 from tamis.service.store import Kind
 
 router = APIRouter(prefix="/v1/filters", tags=["filters"], route_class=StrictRoute)
@@ -129,11 +130,12 @@ class TriedFilter(BaseModel):
 )
 async def try_filter(form: FilterForm, caller: Subscriber, service: Serving) -> TriedFilter:
     """Which of the newest 1,000 events would have matched; of a join, what its content would be now."""
-    return await service.examine(lambda: _tried(service, form.filter))
+    read = await service.examine(lambda: read_filter(service, form.filter))
+    recent = await service.recent_events(_TRIED) if read.kind != "join" else RECORDS.empty_table()
+    return await service.examine(lambda: _tried(service, read, recent))
 
 
-def _tried(service: Service, text: str) -> TriedFilter:
-    read = read_filter(service, text)
+def _tried(service: Service, read: ReadFilter, recent: pa.Table) -> TriedFilter:
     if read.kind == "join":
         now = JoinedNow(service, read.matched)
         return TriedFilter(
@@ -144,7 +146,6 @@ def _tried(service: Service, text: str) -> TriedFilter:
             misses=[],
             rows=now.rows[:_SHOWN],
         )
-    recent = service.log.recent(_TRIED)
     # Under today's schema: what was published under an earlier one is an event of this one too.
     checked = service.schema.check_json(recent["body"], ignore_unknown=True)
     index, valid = index_of(service, read), checked.valid_rows

@@ -12,7 +12,7 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from tamis.service.matching import Fared
 
@@ -58,6 +58,27 @@ class Totals:
         yield family
 
 
+class _Knowable:
+    """A gauge that is not always known. What is unknown has no sample: a 0 would be believed, and NaN spoils sums."""
+
+    def __init__(self, name: str, about: str, *, registry: CollectorRegistry) -> None:
+        self._name = name
+        self._about = about
+        self._value: float | None = None
+        registry.register(self)
+
+    def set(self, value: float | None) -> None:
+        """None: it cannot be told."""
+        self._value = value
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """As the registry asks for it."""
+        family = GaugeMetricFamily(self._name, self._about)
+        if self._value is not None:
+            family.add_metric((), self._value)
+        yield family
+
+
 class Metrics:
     """Counters and gauges of one server. Safe from any thread."""
 
@@ -90,14 +111,16 @@ class Metrics:
             buckets=_LATENCY_SECONDS,
             registry=registry,
         )
-        self.lag = Gauge("tamis_lag_events", "Events on the log that are not matched yet", registry=registry)
-        self.subscriptions = Gauge("tamis_subscriptions_active", "Subscriptions that are matched", registry=registry)
+        self.lag = _Knowable("tamis_lag_events", "Events on the log that are not matched yet", registry=registry)
+        self.subscriptions = _Knowable(
+            "tamis_subscriptions_active", "Subscriptions that are matched", registry=registry
+        )
         self.listeners = Gauge("tamis_listeners", "Readers by server-sent events and WebSocket", registry=registry)
         self.delivered = Totals("tamis_deliveries", "Notifications acknowledged by webhooks and Kafka", registry)
         self.handed_out = Totals("tamis_notifications_read", "Notifications that subscribers have read", registry)
         self.delivery_failures = Totals("tamis_delivery_failures", "Attempts at a delivery that failed", registry)
         self.breakers_open = Gauge("tamis_breakers_open", "Endpoints that are not called for now", registry=registry)
-        self.dead_letters = Gauge("tamis_dead_letters", "Dead letters kept", registry=registry)
+        self.dead_letters = _Knowable("tamis_dead_letters", "Dead letters kept", registry=registry)
         self.operator_cost = _of_operators("cost", "What an evaluation costs, declared or learned", registry)
         self.operator_selectivity = _of_operators("selectivity", "The share of evaluations that held, lately", registry)
         self.operator_suspended = _of_operators("suspended", "1 while the operator is left alone", registry)

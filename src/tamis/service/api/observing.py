@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from tamis.service.api.service import Service
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
 from tamis.service.matching import Batch
+from tamis.service.store import State, Store
+
+if TYPE_CHECKING:
+    from tamis.service.api.service import Service
+
+_STATES: Final[tuple[State, ...]] = ("active", "paused", "expired", "cancelled")
 
 
 def matched_ends(batch: Batch) -> dict[int, int]:
@@ -16,9 +24,31 @@ def matched_ends(batch: Batch) -> dict[int, int]:
     return {} if batch.processed < 0 else {0: batch.processed + batch.events}
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the store has: subscriptions in each state, dead letters, and the newest revision of subscriptions."""
+
+    subscriptions: dict[str, int]
+    dead_letters: int
+    revision: int
+
+
+def counted(store: Store) -> Counts:
+    """Asks the store, so not in the event loop."""
+    return Counts(
+        {state: store.subscriptions.count(None, state) for state in _STATES},
+        store.dead_letters.count(),
+        store.subscriptions.revision,
+    )
+
+
 def lag(service: Service) -> int | None:
-    """Events on the log that are not matched yet; None while that cannot be told."""
-    last = service.supervisor.status().last
+    """Events on the log that are not matched yet; None while that cannot be told.
+
+    What a service that matches no more heard last grows old: where it does not run here, another one matches.
+    """
+    pipeline = service.supervisor.status()
+    last = pipeline.last if pipeline.state == "running" else None
     ends = {} if last is None else matched_ends(last)
     if last is None or not ends:
         return None
@@ -28,15 +58,15 @@ def lag(service: Service) -> int | None:
     return unmatched
 
 
-def observe(service: Service) -> None:
-    """Sets what is counted elsewhere. Asks the store, so not in the event loop."""
+def observe(service: Service, counts: Counts | None) -> None:
+    """Sets what is counted elsewhere; without `counts`, what the store has is not there."""
     metrics, pipeline = service.metrics, service.supervisor.status()
     metrics.pipeline_up.set(pipeline.state == "running")
     metrics.pipeline_restarts.set(pipeline.restarts)
     metrics.batch_busy.set(pipeline.busy)
-    metrics.lag.set(lag(service) or 0)
-    metrics.subscriptions.set(service.store.subscriptions.count(None, "active"))
-    metrics.dead_letters.set(service.store.dead_letters.count())
+    metrics.lag.set(lag(service))
+    metrics.subscriptions.set(None if counts is None else counts.subscriptions["active"])
+    metrics.dead_letters.set(None if counts is None else counts.dead_letters)
     delivery = service.delivery.status()
     metrics.listeners.set(delivery["listeners"])
     metrics.delivered.set(delivery["delivered"])

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy.exc import SQLAlchemyError
-from starlette.concurrency import run_in_threadpool
 
 from tamis.errors import TamisError
 from tamis.service.api.observing import observe
+from tamis.service.api.probing import Probe
 from tamis.service.api.service import Service, Serving
 
 router = APIRouter(tags=["operations"])
 
-_LOG_SECONDS: Final = 10.0  # for which the log is taken to be as it was when it took nothing
+_LOG_SECONDS: Final = 3.0  # for which the log is taken to be as it was when it took nothing
 
 
 class Alive(BaseModel):
@@ -56,17 +57,17 @@ async def health() -> Alive:
     responses={503: {"model": Ready, "description": "Some part is not ready"}},
 )
 async def ready(service: Serving) -> Response:
-    """200 if the store answers, the log takes events and the pipeline runs, here or in another service; else 503."""
-    state = service.supervisor.status().state
-    # Where services share a log, one matches for all; the others wait to take its place.
-    matched = state == "running" or (state == "waiting" and service.log.shared is not None)
-    found = {
-        "store": await run_in_threadpool(_store_state, service),
-        "log": await run_in_threadpool(_log_state, service),
-        "pipeline": "ok" if matched else state,
-    }
-    is_ready = all(each == "ok" for each in found.values())
-    return JSONResponse(Ready(ready=is_ready, **found).model_dump(), 200 if is_ready else 503)
+    """200 if requests are served: the store answers and the log takes events; else 503.
+
+    `pipeline` says whether events are matched. Where services share a log, another one matches, or what is taken now is
+    matched soon, so it does not count; of a log of its own, this server is the one to match.
+    """
+    store, log = await asyncio.gather(_state(service.head_probe), _log_state(service))
+    state, shared = service.supervisor.status().state, service.log.shared is not None
+    pipeline = "ok" if state == "running" or (state == "waiting" and shared) else state
+    is_ready = (store, log) == ("ok", "ok") and (shared or pipeline == "ok")
+    told = Ready(ready=is_ready, store=store, log=log, pipeline=pipeline)
+    return JSONResponse(told.model_dump(), 200 if is_ready else 503)
 
 
 @router.get(
@@ -77,26 +78,26 @@ async def ready(service: Serving) -> Response:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(service: Serving) -> Response:
-    """Counters and gauges in Prometheus' text form."""
-    await run_in_threadpool(observe, service)
+    """Counters and gauges in Prometheus' text form. What cannot be told now is left out."""
+    try:
+        counts = await service.counts_probe.answer()
+    except (TamisError, OSError):
+        counts = None
+    observe(service, counts)
     return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
-def _store_state(service: Service) -> str:
+async def _state(probe: Probe[Any]) -> str:
     try:
-        service.store.notifications.head()
-    except (TamisError, SQLAlchemyError) as error:
+        await probe.answer()
+    except (TamisError, SQLAlchemyError, OSError) as error:
         return f"does not answer ({type(error).__name__})"
     return "ok"
 
 
-def _log_state(service: Service) -> str:
+async def _log_state(service: Service) -> str:
     failed = service.log_failed
     # Not for longer: a balancer sends nothing to whoever is not ready, and it would never be asked again.
     if failed is not None and time.monotonic() - failed < _LOG_SECONDS:
         return "took nothing when last asked to"
-    try:
-        service.log.size()
-    except (TamisError, OSError) as error:
-        return f"cannot be read ({type(error).__name__})"
-    return "ok"
+    return await _state(service.log_probe)

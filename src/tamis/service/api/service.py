@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+import pyarrow as pa
+from anyio import CapacityLimiter, fail_after, to_thread
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
@@ -13,9 +14,12 @@ from tamis.schema import Schema
 from tamis.service.api.key_ring import KeyRing
 from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
+from tamis.service.api.observing import counted
+from tamis.service.api.probing import Probe
 from tamis.service.api.rates import RateLimit
 from tamis.service.configuration import Settings
 from tamis.service.followed_schema import FollowedSchema
+from tamis.service.log import NotAppended
 from tamis.service.offering import NOTHING, Offering
 
 if TYPE_CHECKING:
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 
 
 _EXAMINERS: Final = 4
+_LOG_READERS: Final = 4
+_LOG_SECONDS: Final = 1.5  # that a reader of the log waits for others
 
 T = TypeVar("T")
 
@@ -61,7 +67,12 @@ class Service:
         self.meter = Meter()
         self.rates = RateLimit(settings.limits.requests_per_second, settings.limits.request_burst)
         self._examiners = CapacityLimiter(_EXAMINERS)
+        self._log_readers = CapacityLimiter(_LOG_READERS)
+        self.head_probe = Probe(lambda: store.notifications.head())
+        self.log_probe = Probe(lambda: log.size())
+        self.counts_probe = Probe(lambda: counted(store))
         self.log_failed: float | None = None  # when (monotonic) the log took nothing; None since it took something
+        self.log_took = float("-inf")  # when (monotonic) the log last took something
         self.followed = followed
 
     async def examine(self, work: Callable[[], T]) -> T:
@@ -70,6 +81,18 @@ class Service:
         The others wait: without that, they would hold up whoever looks up a key or reads a notification.
         """
         return await to_thread.run_sync(work, limiter=self._examiners)
+
+    async def recent_events(self, count: int) -> pa.Table:
+        """The log's newest records. A log that is away takes its time to say so: it holds up nobody else."""
+        try:
+            with fail_after(_LOG_SECONDS):
+                await self._log_readers.acquire()
+        except TimeoutError:
+            raise NotAppended("too many wait for the event log") from None
+        try:
+            return await to_thread.run_sync(self.log.recent, count, limiter=CapacityLimiter(1))
+        finally:
+            self._log_readers.release()
 
     @property
     def schema(self) -> Schema:

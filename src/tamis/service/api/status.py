@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 
+from tamis.errors import TamisError
 from tamis.service.api.access import Subscriber
-from tamis.service.api.observing import lag
+from tamis.service.api.observing import Counts, lag
 from tamis.service.api.problems import responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.matching import PipelineStatus
-from tamis.service.store import State
+from tamis.service.store import StoreError
 
 router = APIRouter(prefix="/v1/status", tags=["operations"])
-
-_STATES: Final[tuple[State, ...]] = ("active", "paused", "expired", "cancelled")
 
 
 class Rates(BaseModel):
@@ -139,7 +138,7 @@ class StatusForm(BaseModel):
     subscriptions: dict[str, int] = Field(description="How many in each state")
     dead_letters: int
     revision: int = Field(description="The store's newest revision of subscriptions")
-    log: dict[str, int]
+    log: dict[str, int] | None = Field(description="What is on the event log; null while it does not answer")
     pipeline: PipelineForm
     delivery: dict[str, Any] = Field(
         description="Numbers of readers, webhooks and topics; for administrators also `endpoints`: those that have "
@@ -151,7 +150,7 @@ class StatusForm(BaseModel):
 async def status(caller: Subscriber, service: Serving) -> StatusForm:
     """Rates, latency, lag, and the health of the pipeline and of delivery."""
     meter = service.meter
-    counted = await run_in_threadpool(_counted, service)
+    counts, log = await asyncio.gather(_counts(service), _log(service))
     return StatusForm(
         version=version("tamis"),
         uptime_seconds=meter.uptime,
@@ -172,18 +171,26 @@ async def status(caller: Subscriber, service: Serving) -> StatusForm:
         lag=Lag(events=lag(service)),
         pipeline=_pipeline(service.supervisor.status(), caller.administers),
         delivery=_delivery(service, caller.administers),
-        **counted,
+        subscriptions=counts.subscriptions,
+        dead_letters=counts.dead_letters,
+        revision=counts.revision,
+        log=log,
     )
 
 
-def _counted(service: Service) -> dict[str, Any]:
-    store, (events, size) = service.store, service.log.size()
-    return {
-        "subscriptions": {state: store.subscriptions.count(None, state) for state in _STATES},
-        "dead_letters": store.dead_letters.count(),
-        "revision": store.subscriptions.revision,
-        "log": {"events": events, "bytes": size},
-    }
+async def _counts(service: Service) -> Counts:
+    try:
+        return await service.counts_probe.answer()
+    except TimeoutError:
+        raise StoreError("the store does not answer") from None
+
+
+async def _log(service: Service) -> dict[str, int] | None:
+    try:
+        events, size = await service.log_probe.answer()
+    except (TamisError, OSError):
+        return None
+    return {"events": events, "bytes": size}
 
 
 def _delivery(service: Service, administers: bool) -> dict[str, Any]:

@@ -61,12 +61,15 @@ class KafkaKeys:
     async def catch_up(self) -> None:
         """Reads every key that was written before now, by whomever."""
         end = (await self._consumer.end_offsets([self._place]))[self._place]
+        self._consumer.resume(self._place)
         while await self._consumer.position(self._place) < end:
             read = await self._consumer.getmany(self._place, timeout_ms=_READ_MS)
             for record in read.get(self._place, ()):
                 # Whoever else writes to this topic must not keep everybody from publishing.
                 with suppress(struct.error, TypeError):
                     self._known.add(Keyed.from_bytes(record.value))
+        # Else it would fetch on, and the next question wait behind a fetch that finds nothing.
+        self._consumer.pause(self._place)
 
     def find(self, key: bytes, now: int) -> Keyed | None:
         """The append under this key, if it is not too long ago."""

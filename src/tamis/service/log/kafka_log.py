@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import datetime
@@ -21,6 +22,7 @@ from tamis.pipeline.spool.frames import content_hash, key_hash
 from tamis.pipeline.spool.keys import Keyed
 from tamis.pipeline.spool.records import as_strings
 from tamis.pipeline.spool.tail import microseconds
+from tamis.service.absence import Absence
 from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.log.kafka_faults import ends_producer
 from tamis.service.log.kafka_keys import KafkaKeys
@@ -36,9 +38,15 @@ _BATCH_BYTES: Final = 1 << 19
 # A broker takes no more unless it is told to; a record's key, headers and frame count too.
 _LARGEST_BYTES: Final = 1 << 20
 _OVERHEAD_BYTES: Final = 1 << 12
-_WAIT_SECONDS: Final = 60.0
+_WAIT_SECONDS: Final = 60.0  # at the start
+_ANSWER_SECONDS: Final = 1.5  # while it serves
+_READ_SECONDS: Final = 3.0
+_STOP_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.5  # between two looks whether the brokers are back
 _READ_MS: Final = 500
 _TOPIC_SECONDS: Final = 20.0
+
+_LOG: Final = logging.getLogger("tamis.service")
 
 Answer = TypeVar("Answer")
 
@@ -58,6 +66,10 @@ class KafkaLog:
     `_producer`, `_keys`, `_consumer` or `_under_way` runs there.
 
     An append goes to one partition, in order. It is not one transaction: if it fails midway, some events may stay.
+
+    Where the brokers do not answer, nothing is given to the client, which would keep it and try for as long as they are
+    away: appends and questions are refused at once, and the brokers asked until they answer. An append that the client
+    has by then is not taken back, for they may have it: it goes on, and ends when they are back.
     """
 
     def __init__(self, address: KafkaAddress, *, write: bool = False) -> None:
@@ -73,9 +85,11 @@ class KafkaLog:
         self._reading = asyncio.Lock()
         self._under_way: dict[bytes, asyncio.Future[None]] = {}
         self._turn = 0
+        self._absence = Absence(f"Kafka at {self._servers}", _LOG)
+        self._looking: asyncio.Task[None] | None = None
         if write:
             try:
-                self._ask(self._started())
+                self._ask(self._started(), _WAIT_SECONDS)
             except BaseException:
                 self._loop.close()
                 raise
@@ -92,12 +106,14 @@ class KafkaLog:
             raise ValueError(f"{len(ids)} ids for {len(bodies)} bodies")
         if not len(ids):
             return Receipt(0, 0)
+        self._require_presence()
         work = self._append(ids, bodies) if key is None else self._append_once(ids, bodies, key)
-        return await asyncio.wrap_future(self._loop.submit(self._or_refused(work)))
+        return await asyncio.wrap_future(self._loop.submit(self._watched(work)))
 
     def recent(self, count: int) -> pa.Table:
         """See EventLog."""
-        return self._ask(self._newest(count))
+        self._require_presence()
+        return self._ask(self._newest(count), _READ_SECONDS)
 
     def frame(self, spark: SparkSession, *, stream: bool, start: int | str | None = None) -> DataFrame:
         """See EventLog. The session needs the connector; a number as `start` holds for every partition."""
@@ -119,7 +135,8 @@ class KafkaLog:
 
     def size(self) -> tuple[int, int]:
         """See EventLog: numbers of messages; what they weigh only the broker knows."""
-        return self._ask(self._count()), 0
+        self._require_presence()
+        return self._ask(self._count(), _ANSWER_SECONDS), 0
 
     def sweep(self, before: datetime, processed: int) -> int:
         """See EventLog: nothing, for the topic's own retention lets go of them."""
@@ -133,16 +150,54 @@ class KafkaLog:
     def _of_all_partitions(self, reached: str) -> str:
         """Spark wants to be told of every partition; those that were added since are read from their beginning."""
         known = json.loads(reached)[self._topic]
-        beginning = {str(place.partition): _EARLIEST for place in self._ask(self._places())}
+        beginning = {str(place.partition): _EARLIEST for place in self._ask(self._places(), _WAIT_SECONDS)}
         return json.dumps({self._topic: {**beginning, **known}})
 
-    def _ask(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        asked = self._loop.submit(self._or_refused(work))
+    def _ask(self, work: Coroutine[Any, Any, Answer], seconds: float) -> Answer:
+        return self._loop.submit(self._within(seconds, work)).result()
+
+    async def _within(self, seconds: float, work: Coroutine[Any, Any, Answer]) -> Answer:
         try:
-            return asked.result(_WAIT_SECONDS)
-        except TimeoutError:
-            asked.cancel()
+            async with asyncio.timeout(seconds):
+                return await self._or_refused(work)
+        except (NotAppended, TimeoutError) as error:
+            self._look()
+            if isinstance(error, NotAppended):
+                raise
             raise NotAppended(f"Kafka at {self._servers} does not answer") from None
+
+    async def _watched(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """The outcome of an append; where it is long in coming, the brokers are asked whether they are there at all."""
+        late = asyncio.get_running_loop().call_later(_ANSWER_SECONDS, self._look)
+        try:
+            return await self._or_refused(work)
+        except NotAppended:
+            self._look()
+            raise
+        finally:
+            late.cancel()
+
+    def _require_presence(self) -> None:
+        if self._absence.lasts:
+            raise NotAppended(f"Kafka at {self._servers} does not answer")
+
+    def _look(self) -> None:
+        """Has the brokers asked, until they answer."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._until_met(), name="tamis-kafka-absence")
+
+    async def _until_met(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    await self._count()
+            except (KafkaError, OSError, TimeoutError) as error:
+                self._absence.missed(str(error) or "no answer in time")
+            else:
+                self._absence.met()
+                if not self._absence.lasts:
+                    return
+            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _or_refused(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         producer = self._producer
@@ -241,6 +296,8 @@ class KafkaLog:
             consumer = AIOKafkaConsumer(self._topic, **self._address.client(), enable_auto_commit=False)
             await _start(consumer)
             self._consumer = consumer
+        # Else it would fetch all the time, for nobody, and a question wait behind each fetch that finds nothing.
+        self._consumer.pause(*self._consumer.assignment())
         places = [TopicPartition(self._topic, one) for one in self._consumer.partitions_for_topic(self._topic) or ()]
         return self._consumer, places
 
@@ -263,19 +320,24 @@ class KafkaLog:
                 start = max(firsts[place], ends[place] - count)
                 if start == ends[place]:
                     continue
+                consumer.resume(place)
                 consumer.seek(place, start)
                 while await consumer.position(place) < ends[place]:
                     read = await consumer.getmany(place, timeout_ms=_READ_MS)
                     found += (record for record in read.get(place, ()) if record.offset < ends[place])
+                consumer.pause(place)
         found.sort(key=lambda record: (record.timestamp, record.partition, record.offset))
         return _table(found[-count:] if count else [])
 
     async def _stop(self) -> None:
-        for client in (self._producer, self._consumer):
-            if client is not None:
-                await client.stop()
-        if self._keys is not None:
-            await self._keys.stop()
+        if self._looking is not None:
+            self._looking.cancel()
+        for client in (self._producer, self._consumer, self._keys):
+            # A producer waits until all that it was given is sent.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_STOP_SECONDS):
+                    if client is not None:
+                        await client.stop()
 
 
 async def _start(client: _Client) -> None:

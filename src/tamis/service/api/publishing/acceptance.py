@@ -30,6 +30,14 @@ _KEPT_BODY: Final = 64 << 10
 _SMALL_BODY: Final = 4 << 10
 # Checks use a core each; more at once would only hold each other up.
 _CHECKS: Final = 4
+_PATIENCE: Final = 3.0  # seconds in which the log takes a publish, and so much more for each event
+_EVENT_PATIENCE: Final = 0.000_25
+_SOON: Final = {"Retry-After": "1"}
+_ITS_TURN: Final = "events are being published under this idempotency key, and are not yet on the log; try again"
+_NO_WORD: Final = (
+    "the event log has not acknowledged the events, and may take them yet: published again under an Idempotency-Key, "
+    "the same as before, they do not come twice"
+)
 # Seconds between two looks whether it is one's turn.
 _FIRST_LOOK: Final = 0.01
 _LATER_LOOKS: Final = 0.5
@@ -45,12 +53,24 @@ class Accepted:
     refused: dict[int, str]
 
 
+@dataclass(slots=True)
+class _Attempt:
+    """An append: whether the log has been given it, and whether its publisher has been answered without it."""
+
+    ids: pa.Array
+    bodies: pa.Array
+    key: str | None
+    is_begun: bool = False
+    is_given_up: bool = False
+
+
 class Acceptance:
     """Takes events in for a service. One an application."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._checks = CapacityLimiter(_CHECKS)
+        self._appending: set[asyncio.Task[Receipt]] = set()
 
     async def publish(
         self, headers: Mapping[str, str], body: bytes, caller: Caller, key: str | None = None
@@ -99,29 +119,62 @@ class Acceptance:
         return await to_thread.run_sync(read_and_judge, limiter=self._checks)
 
     async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None) -> Receipt:
-        log = self._service.log
+        """What the log says; a `Problem` if it has said nothing when it should have.
+
+        An append cannot be taken back then. It goes on, and keeps its turn: who publishes the same events again under
+        the same key is told what has become of them, and no other service begins them anew.
+        """
+        attempt = _Attempt(ids, bodies, key)
+        appending = asyncio.create_task(self._in_turn(attempt))
+        self._appending.add(appending)
+        appending.add_done_callback(self._ended)
+        patience = _PATIENCE + _EVENT_PATIENCE * len(ids)
+        done, _ = await asyncio.wait({appending}, timeout=patience)
+        if done:
+            return appending.result()
+        attempt.is_given_up = True
+        if not attempt.is_begun:
+            raise Problem(503, "unavailable", _ITS_TURN, headers=_SOON)
+        self._service.log_failed = time.monotonic()
+        raise Problem(503, "unavailable", _NO_WORD, headers=_SOON)
+
+    async def _in_turn(self, attempt: _Attempt) -> Receipt:
+        service, began = self._service, time.monotonic()
         try:
-            async with nullcontext() if key is None or log.shared is None else self._turn(key):
-                receipt = await log.append(ids, bodies, key=key)
+            async with nullcontext() if attempt.key is None or service.log.shared is None else self._turn(attempt):
+                attempt.is_begun = True
+                receipt = await service.log.append(attempt.ids, attempt.bodies, key=attempt.key)
         except NotAppended:
-            self._service.log_failed = time.monotonic()
+            # Where it has taken others since, it is well.
+            if service.log_took < began:
+                service.log_failed = time.monotonic()
             raise
-        self._service.log_failed = None
+        service.log_failed, service.log_took = None, time.monotonic()
         return receipt
 
+    def _ended(self, appending: asyncio.Task[Receipt]) -> None:
+        self._appending.discard(appending)
+        if not appending.cancelled():
+            # Perhaps nobody waits for it any more.
+            appending.exception()
+
     @asynccontextmanager
-    async def _turn(self, key: str) -> AsyncIterator[None]:
+    async def _turn(self, attempt: _Attempt) -> AsyncIterator[None]:
         """Under one key, of all services one at a time looks whether the log has it, and appends.
 
         Else a publisher that gets no answer in time, and tries again at another service while the first still appends,
         would publish twice. A service that dies has no turn any more: what it has not appended, the next one appends.
         """
-        lock = self._service.store.lock(f"publishing {key}")
+        lock = self._service.store.lock(f"publishing {attempt.key}")
         pause = _FIRST_LOOK
         try:
             while not await to_thread.run_sync(lock.hold):
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LATER_LOOKS)
+                if attempt.is_given_up:
+                    break
+            if attempt.is_given_up:
+                raise NotAppended("its turn came too late")
             yield
         finally:
             with CancelScope(shield=True):

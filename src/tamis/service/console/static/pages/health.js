@@ -46,7 +46,7 @@ function pipelineOf({ pipeline, lag, p50, p99, log, uptime, version }) {
       ["Latency p99", duration(p99 ?? NaN)],
       ["Illegible events", count(pipeline.dead)],
       ["Refused subscriptions", count(pipeline.refused_subscriptions)],
-      ["Event log", `${count(log.events)} events, ${bytes(log.bytes)}`],
+      ["Event log", log ? `${count(log.events)} events, ${bytes(log.bytes)}` : "does not answer"],
       ["Service", `${version}, up for ${duration(uptime * 1000)}`],
     ]),
     pipeline.error
