@@ -163,5 +163,5 @@ def test_a_store_that_cannot_be_opened_is_named(run: Run, house: Path) -> None:
     (house / "tamis-state" / "store.sqlite").write_text("no database" * 1_000)
     result = run(*IMPORT)
     assert result.exit_code == 2
-    assert "StoreError" in result.stderr
+    assert "StoreFailedError" in result.stderr
     assert "not a database" in result.stderr

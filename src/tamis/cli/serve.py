@@ -150,6 +150,9 @@ def _log_to_standard_error(verbose: bool) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     if verbose:
         logging.getLogger("tamis").setLevel(logging.INFO)
+    else:
+        # Of brokers that are away it says so at every attempt, some thirty times a second; Tamis says it once.
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 def _is_local(host: str) -> bool:

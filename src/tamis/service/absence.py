@@ -8,6 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+# Where nobody has set up logging, as in a command that ends with the error itself, the line would be a second one.
+logging.getLogger("tamis.service").addHandler(logging.NullHandler())
+
 _SETTLED: Final = 1.0  # seconds without a failure after which a part is back
 _AGAIN: Final = 30.0  # seconds after its return in which a part that goes again is not worth a line
 
@@ -44,11 +47,11 @@ class Absence:
                 self._since = now
                 self._told = now >= self._quiet_until
                 if self._told:
-                    self._logger.warning("%s does not answer, and is asked until it does: %s", self._part, reason)
+                    self._logger.warning("%s does not answer: %s", self._part, reason)
 
     def met(self) -> None:
         """The part answered."""
-        if self._since is None:
+        if not self.lasts:
             return
         with self._entered:
             # Several may be asking: what was begun before it went, or reached one half of it, is no return.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import re
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -111,3 +114,36 @@ def test_what_one_server_is_told_the_other_knows(two_servers: tuple[Server, Serv
     assert one.client.get(path, headers=key).json()["state"] == "cancelled"
     pushing = [server.client.get("/v1/status").json()["delivery"]["pushing"] for server in two_servers]
     assert pushing == [1, 0]
+
+
+def test_a_database_that_is_away_is_said_once_and_shown_to_nobody(
+    start: Callable[..., Server], caplog: pytest.LogCaptureFixture
+) -> None:
+    with Postgres(fsync=False) as away:
+        server = start(Settings(store_url=away.new_database()))
+        made = server.subscribe()
+        path, ticket = f"/v1/subscriptions/{made['id']}/notifications", {"Tamis-Ticket": made["ticket"]}
+        key = {"Authorization": f"Bearer tk_{'0' * 16}_{'x' * 43}"}
+        away.kill()
+        for _ in range(20):
+            for answer in (
+                server.client.get(path, headers=ticket),
+                server.client.get("/v1/status"),
+                server.client.get("/ready"),
+                server.client.post("/v1/subscriptions", json={"filter": "price < 10"}),
+                server.client.post("/v1/subscriptions", json={"filter": "price < 10"}, headers=key),
+            ):
+                assert answer.status_code == 503
+                assert not re.search(r"tamis@|postgresql|127\.0\.0\.1|connection", answer.text), answer.text
+        assert "tamis_pipeline_up 1.0" in server.client.get("/metrics").text
+        away.start()
+        deadline = time.monotonic() + 30
+        while len(caplog.records) < 2 and time.monotonic() < deadline:
+            server.client.get("/ready")
+        assert server.client.get("/ready").status_code == 200
+        assert server.client.get(path, headers=ticket).status_code == 200
+    gone, back = [record for record in caplog.records if record.levelno >= logging.WARNING][:2]
+    assert "does not answer" in gone.getMessage()
+    assert "answers again" in back.getMessage()
+    assert len(caplog.records) == 2, "of twenty rounds of requests, delivery, expiry and the schema"
+    assert all(record.exc_info is None for record in caplog.records)

@@ -10,9 +10,11 @@ from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 
+from tamis.errors import TamisError
 from tamis.service.api.observing import matched_ends
 from tamis.service.api.service import Service
 from tamis.service.matching import Batch
+from tamis.service.store.errors import warn
 
 _logger: Final = logging.getLogger("tamis.service")
 _EXPIRY_SECONDS: Final = 1.0
@@ -107,12 +109,17 @@ def let_go(service: Service) -> None:
 
 
 async def _repeat(name: str, seconds: float, work: Callable[[], object]) -> None:
-    """Does the work now and then, in a thread; what fails is logged and done again the next time."""
+    """Does the work now and then, in a thread; what fails is logged, a fault of Tamis's once, and done again."""
+    known = ""
     while True:
         try:
             await run_in_threadpool(work)
-        except Exception:
-            _logger.exception("%s did not succeed; it is tried again", name)
+        except TamisError as error:
+            warn(_logger, f"{name} did not succeed", error)
+        except Exception as error:
+            if repr(error) != known:
+                _logger.exception("%s did not succeed; it is tried again", name)
+            known = repr(error)
         await asyncio.sleep(seconds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -18,10 +19,12 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from tamis.errors import EventError, FilterError, SchemaError, TamisError
 from tamis.service.log import EventTooLarge, IdempotencyConflict, NotAppended
-from tamis.service.store import NotFoundError, StoreError
+from tamis.service.store import NotFoundError, StoreAwayError, StoreError, StoreFailedError
 
 MEDIA_TYPE: Final = "application/problem+json"
 
+_LOG: Final = logging.getLogger("tamis.service")
+_SOON: Final = {"Retry-After": "1"}
 _SHOWN_ERRORS: Final = 20
 _SHOWN_TEXT: Final = 500
 _POLICY: Final = 1008  # the WebSocket close code for what a server will not have
@@ -115,10 +118,22 @@ def of_error(error: TamisError) -> Problem:
             return Problem(413, "too-large", str(error)[:_SHOWN_TEXT])
         case NotFoundError():
             return not_found()
-        case NotAppended() | StoreError():
-            return Problem(503, "unavailable", str(error)[:_SHOWN_TEXT], headers={"Retry-After": "1"})
+        case StoreAwayError():
+            return _unavailable("the store does not answer; try again soon")
+        case StoreFailedError():
+            _LOG.warning("%s", error)
+            return _unavailable("the store failed; try again soon")
+        case NotAppended():
+            return _unavailable("the event log takes nothing for now; try again soon")
+        case StoreError():
+            return _unavailable(str(error)[:_SHOWN_TEXT])
         case _:
             return Problem(422, "refused", str(error)[:_SHOWN_TEXT])
+
+
+def _unavailable(detail: str) -> Problem:
+    """The reason as such, with names of machines and folders, is for the service's log."""
+    return Problem(503, "unavailable", detail, headers=dict(_SOON))
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from tamis.service.api.observing import Counts, lag
 from tamis.service.api.problems import responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.matching import PipelineStatus
-from tamis.service.store import StoreError
+from tamis.service.store import StoreAwayError
 
 router = APIRouter(prefix="/v1/status", tags=["operations"])
 
@@ -182,7 +182,7 @@ async def _counts(service: Service) -> Counts:
     try:
         return await service.counts_probe.answer()
     except TimeoutError:
-        raise StoreError("the store does not answer") from None
+        raise StoreAwayError("the store does not answer") from None
 
 
 async def _log(service: Service) -> dict[str, int] | None:

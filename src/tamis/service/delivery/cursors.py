@@ -12,6 +12,7 @@ from typing import Final
 from tamis.errors import TamisError
 from tamis.service.delivery.clock import Clock
 from tamis.service.store import DeliveryState, Store
+from tamis.service.store.errors import warn
 
 SAVE_SECONDS: Final = 0.1
 
@@ -54,7 +55,7 @@ class Cursors:
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, work)
         except TamisError as error:
-            _log.warning("delivery states could not be saved, trying again: %s", error)
+            warn(_log, "saving states of deliveries failed", error)
             self._put_back(states)
         except asyncio.CancelledError:
             self._put_back(states)

@@ -33,6 +33,7 @@ from tamis.service.followed_schema import FollowedSchema
 from tamis.service.notification import BEGINNING, LAST, Cursor, Notification
 from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import DeadLetter, DeliveryState, Store
+from tamis.service.store.errors import warn
 
 CHANGES_SECONDS: Final = 0.25
 _READERS: Final = 4
@@ -240,7 +241,7 @@ class Delivery:
             try:
                 await self.notice_changes()
             except TamisError as error:
-                _log.warning("changes of subscriptions could not be read, trying again: %s", error)
+                warn(_log, "reading changes of subscriptions failed", error)
             await self._clock.sleep(CHANGES_SECONDS)
 
     async def notice_changes(self) -> None:

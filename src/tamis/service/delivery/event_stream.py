@@ -12,9 +12,11 @@ from starlette.types import Receive, Scope, Send
 
 from tamis.service.delivery.feeds import Feed, FeedEnded
 from tamis.service.notification import Notification
+from tamis.service.store import StoreAwayError
 
 MEDIA_TYPE: Final = "text/event-stream"
 RETRY_MILLISECONDS: Final = 2_000
+_STORE_SECONDS: Final = 1.0  # between two questions to a store that is away
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _HEARTBEAT: Final = b":\n\n"
 
@@ -52,6 +54,11 @@ async def events(
                 async with asyncio.timeout(heartbeat):
                     found = await feed.take()
             except TimeoutError:
+                yield _HEARTBEAT
+                continue
+            except StoreAwayError:
+                # Its readers would only come again, and to a service that is no better.
+                await asyncio.sleep(_STORE_SECONDS)
                 yield _HEARTBEAT
                 continue
             except FeedEnded as ended:

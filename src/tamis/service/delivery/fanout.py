@@ -14,6 +14,7 @@ from tamis.errors import TamisError
 from tamis.service.delivery.feeds import LiveFeed, WideFeed
 from tamis.service.delivery.reading import Gathered, Page, Reading, WidePage
 from tamis.service.notification import Cursor, Notification
+from tamis.service.store.errors import warn
 
 POLL_SECONDS: Final = 0.2
 _PAIRS: Final = 20_000
@@ -56,7 +57,7 @@ class Fanout:
             try:
                 await self.advance()
             except TamisError as error:
-                _log.warning("new notifications could not be read, trying again: %s", error)
+                warn(_log, "reading new notifications failed", error)
 
     def wake(self, head: int) -> None:
         """The store has something new, up to `head`."""

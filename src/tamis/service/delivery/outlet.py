@@ -14,6 +14,7 @@ from tamis.service.delivery.feeds import FeedEnded, LiveFeed, Source
 from tamis.service.delivery.sending import Outcome
 from tamis.service.notification import Cursor, Notification
 from tamis.service.store import DeliveryState
+from tamis.service.store.errors import warn
 
 _AT_ONCE: Final = 20
 _STORE_SECONDS: Final = 1.0
@@ -105,7 +106,7 @@ class Outlet:
             except FeedEnded:
                 raise
             except TamisError as error:
-                _log.warning("subscription %d could not be served, trying again: %s", self.number, error)
+                warn(_log, f"serving subscription {self.number} failed", error)
                 await self._wait(_STORE_SECONDS)
 
     async def _send(self, notifications: list[Notification]) -> None:

@@ -12,8 +12,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from tamis.service.delivery.feeds import Feed, FeedEnded
 from tamis.service.notification import CursorError, Notification
+from tamis.service.store import StoreAwayError
 
 HELLO_SECONDS: Final = 2.0
+_STORE_SECONDS: Final = 1.0  # between two questions to a store that is away
 _LONGEST_HELLO: Final = 200
 _NORMAL, _GOING, _REFUSED, _LATER = 1000, 1001, 1008, 1013
 
@@ -85,7 +87,11 @@ async def _until_either_ends(*works: Coroutine[None, None, None]) -> None:
 
 async def _send(socket: WebSocket, feed: Feed, delivered: Delivered) -> None:
     while True:
-        found = await feed.take()
+        try:
+            found = await feed.take()
+        except StoreAwayError:
+            await asyncio.sleep(_STORE_SECONDS)
+            continue
         for notification in found:
             body = notification.wide if feed.wide else notification.body
             await socket.send({"type": "websocket.send", "text": body.decode()})

@@ -4,7 +4,7 @@ from tamis.service.store.advertisements import Advertisement, Advertisements
 from tamis.service.store.backtests import Backtest, Backtests
 from tamis.service.store.dead_letters import DeadLetter, DeadLetters
 from tamis.service.store.deliveries import Deliveries, DeliveryState
-from tamis.service.store.errors import NotFoundError, StoreError, TextError
+from tamis.service.store.errors import NotFoundError, StoreAwayError, StoreError, StoreFailedError, TextError, warn
 from tamis.service.store.importing import Imported
 from tamis.service.store.joins import Content, Joined, Joins, JoinWrites, Opening, Owner, StoredRow, StoredTable
 from tamis.service.store.keys import ROLES, Key, Keys, Role
@@ -58,7 +58,9 @@ __all__ = [
     "Schemas",
     "State",
     "Store",
+    "StoreAwayError",
     "StoreError",
+    "StoreFailedError",
     "StoreLock",
     "StoredEvent",
     "StoredRow",
@@ -66,4 +68,5 @@ __all__ = [
     "Subscription",
     "Subscriptions",
     "TextError",
+    "warn",
 ]

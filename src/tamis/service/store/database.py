@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -15,7 +16,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from tamis.durable import sqlite_remedy
-from tamis.service.store.errors import StoreError
+from tamis.service.absence import Absence
+from tamis.service.store.errors import StoreAwayError, StoreError, StoreFailedError
+
+_LOG: Final = logging.getLogger("tamis.service")
 
 _BUSY_MILLISECONDS = 30_000
 _POOL = {"pool_size": 16, "max_overflow": 48, "pool_timeout": 30}
@@ -23,7 +27,7 @@ _POOL = {"pool_size": 16, "max_overflow": 48, "pool_timeout": 30}
 _POSTGRES_POOL = {"pool_size": 8, "max_overflow": 12, "pool_timeout": 30}
 # A server that is gone without a word is noticed in half a minute.
 _POSTGRES = {
-    "connect_timeout": 10,
+    "connect_timeout": 3,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -45,7 +49,10 @@ class Database:
         self._writing = threading.Lock() if self.is_sqlite else nullcontext()
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
         # Rows in bulk go past SQLAlchemy to the driver.
-        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        driver = self.engine.dialect.loaded_dbapi
+        self._driver_error: type[Exception] = driver.Error
+        self._away: tuple[type[Exception], ...] = (driver.OperationalError, driver.InterfaceError)
+        self._absence = Absence(f"the store {self.name}", _LOG)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -75,9 +82,21 @@ class Database:
         except (DBAPIError, self._driver_error) as error:
             own = getattr(error, "orig", error)
             reason = " ".join(str(own).split())
-            raise StoreError(f"the store {self.name} failed: {reason}{sqlite_remedy(own)}") from error
+            told = f"{reason}{sqlite_remedy(own)}"
+            kind = StoreFailedError
+            if isinstance(own, self._away) and not _is_conflict(own):
+                kind = StoreAwayError
+                self._absence.missed(told)
+            raise kind(f"the store {self.name} failed: {told}") from error
         except PoolTimeoutError as error:
-            raise StoreError(f"the store {self.name} is too busy") from error
+            raise StoreAwayError(f"the store {self.name} is too busy") from error
+        else:
+            self._absence.met()
+
+
+def _is_conflict(error: BaseException) -> bool:
+    """Whether two transactions got into each other's way: PostgreSQL answers, and would let one of them try again."""
+    return str(getattr(error, "sqlstate", None) or "").startswith("40")
 
 
 def _understood(url: str) -> URL:
