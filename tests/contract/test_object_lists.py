@@ -138,7 +138,7 @@ def _texts(events: list[dict[str, Any]]) -> pa.Array:
 def _alone(events: list[dict[str, Any]]) -> list[Verdict]:
     found: list[Verdict] = []
     for event in events:
-        wrong = {(violation.attribute, violation.rule) for violation in SCHEMA.violations(event)}
+        wrong: set[tuple[str, str]] = {(violation.attribute, violation.rule) for violation in SCHEMA.violations(event)}
         values = {} if wrong else as_dicts(SCHEMA.to_arrow([event]))[0]
         found.append((values, wrong))
     return found
