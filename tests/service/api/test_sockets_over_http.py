@@ -109,7 +109,9 @@ def test_a_second_message_after_the_first_is_one_too_many(place: Place) -> None:
     assert asyncio.run(talk()) == 1008
 
 
-@pytest.mark.parametrize("said", [b"\0" * 5_000, ["x" * 1_000] * 5, os.urandom(1 << 20)])
+@pytest.mark.parametrize(
+    "said", [b"\0" * 5_000, ["x" * 1_000] * 5, os.urandom(1 << 20)], ids=["compressible", "in parts", "random"]
+)
 def test_a_message_longer_than_any_that_is_meant_closes_the_socket_unread(
     place: Place, said: bytes | list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
