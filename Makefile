@@ -9,7 +9,7 @@ APART := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java chromium demo test test-all check bench dist lock clean
+.PHONY: help setup java chromium demo test test-all test-bounds check bench dist lock clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +41,10 @@ test: $(STAMP) java chromium  ## run the tests
 test-all: $(STAMP) java chromium  ## run the tests, the slow ones too
 	$(BIN)/python -m tests.compiling
 	$(BIN)/python -m pytest --hypothesis-profile long $(APART)
+
+test-bounds: $(STAMP)  ## run the kernels' tests with every index checked (kernels of its own, in build/bounds)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/bounds $(BIN)/python -m pytest -m "not slow" \
+		tests/matching tests/joins tests/routing $(APART)
 
 check: $(STAMP)  ## format, lint, types, imports
 	$(BIN)/ruff format --check .
