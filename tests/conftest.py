@@ -51,13 +51,20 @@ LONG = (
 
 @pytest.hookimpl(tryfirst=True)  # before what spreads tests over processes looks for their groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In several processes, tests with the Spark session stay together, for there is one; others by file."""
+    """In several processes, tests with the Spark session stay together, for there is one; others by file.
+
+    A slow test takes as long as a file, and is a group of its own.
+    """
     rank = {group: place for place, group in enumerate(LONG)}
     places = {}
     for item in items:
-        group = "spark" if "spark" in getattr(item, "fixturenames", ()) else item.nodeid.partition("::")[0]
+        if "spark" in getattr(item, "fixturenames", ()):
+            group = "spark"
+        else:
+            group = item.nodeid if item.get_closest_marker("slow") else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
-        places[item] = rank.get(group, len(LONG))
+        # Slow ones before files of many small tests, which fill what is left at the end.
+        places[item] = 0.5 if group == item.nodeid else rank.get(group, len(LONG))
     if hasattr(config, "workerinput"):  # one of several processes
         items.sort(key=places.__getitem__)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tamis
 from tamis.matching.statistics import Statistics
@@ -24,17 +26,17 @@ def test_agrees_with_the_oracle_on_crowds(matcher: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-@every_matcher
-def test_agrees_with_the_oracle_at_length(matcher: str) -> None:
-    check_generated(matcher, 5000, workloads(max_subscriptions=40, max_events=20), _agrees)
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(4))
+def test_all_agree_with_the_oracle_at_length(part: int) -> None:  # parts run in processes of their own
+    _check_all(cases(150), workloads(max_subscriptions=40, max_events=20))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-@every_matcher
-def test_agrees_with_the_oracle_on_crowds_at_length(matcher: str) -> None:
-    check_generated(matcher, 1500, crowds(max_subscriptions=2000), _agrees)
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(4))
+def test_all_agree_with_the_oracle_on_crowds_at_length(part: int) -> None:
+    _check_all(cases(15), crowds(max_subscriptions=2000))
 
 
 @every_matcher
@@ -61,6 +63,21 @@ def test_agrees_with_the_oracle_on_auctions(matcher: str) -> None:
     index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
     assert index.errors == []
     assert answers(index, workload.events) == expected
+
+
+def _check_all(count: int, drawn: st.SearchStrategy[Generated]) -> None:
+    """Checks every matcher on the same generated cases: drawing them, and the oracle, take longer than a matcher."""
+
+    @settings(max_examples=count)
+    @given(workload=drawn)
+    def case(workload: Generated) -> None:
+        expected = None
+        for matcher in tamis.MATCHERS:
+            index = tamis.compile(workload.subscriptions, workload.schema, matcher=matcher)
+            expected = expected or _expected(workload, index)
+            assert answers(index, workload.events) == expected, matcher
+
+    case()
 
 
 def _agrees(matcher: str, workload: Generated) -> None:
