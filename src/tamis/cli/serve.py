@@ -25,6 +25,13 @@ class Who(StrEnum):
     keys = "keys"
 
 
+class Unknown(StrEnum):
+    """What becomes of attributes that the schema does not have."""
+
+    refuse = "refuse"
+    ignore = "ignore"
+
+
 def serve(
     state: Annotated[
         Path | None,
@@ -62,6 +69,15 @@ def serve(
         typer.Option("--spark", metavar="URL", help="spark://... or local\\[2] instead of all local cores."),
     ] = None,
     operators: OperatorsOption = None,
+    unknown_attributes: Annotated[
+        Unknown | None,
+        typer.Option(
+            "--unknown-attributes",
+            help="What to do with events that have attributes that are not in the schema: refuse them, or ignore those "
+            "attributes and name them in the answer.",
+            show_default="refuse",
+        ),
+    ] = None,
     publish: Annotated[Who | None, typer.Option("--publish", help="Who may publish.", show_default="anyone")] = None,
     subscribe: Annotated[
         Who | None, typer.Option("--subscribe", help="Who may subscribe.", show_default="anyone")
@@ -131,6 +147,7 @@ def serve(
             "log_url": log,
             "spark_master": spark,
             "operators": separate(operators) or None,
+            "unknown_attributes": None if unknown_attributes is None else unknown_attributes.value,
             "access.publish": None if publish is None else publish.value,
             "access.subscribe": None if subscribe is None else subscribe.value,
             "delivery.allow_private": True if allow_private else None,

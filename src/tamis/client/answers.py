@@ -78,15 +78,27 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of a publish. `refused` has the index and the reason of events that break the schema."""
+    """What became of a publish. `refused` has the index and the reason of events that break the schema.
+
+    `ignored` are attributes that the schema does not have, each with the number of events, where a service is set to
+    ignore them: the most frequent of `ignored_count`.
+    """
 
     accepted: int
     refused: Sequence[Mapping[str, Any]]
     repeated: bool
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    ignored_count: int = 0
 
     @classmethod
     def read(cls, form: Mapping[str, Any]) -> Published:
-        return cls(form["accepted"], form.get("refused", ()), form.get("repeated", False))
+        return cls(
+            form["accepted"],
+            form.get("refused", ()),
+            form.get("repeated", False),
+            form.get("ignored", {}),
+            form.get("ignored_count", 0),
+        )
 
 
 class OwnedSubscription:

@@ -207,7 +207,9 @@ class Settings:
     """The operators that filters may call: names of those that installed packages offer, or `module:name`."""
     missing_operators: Literal["refuse", "ignore"] = "refuse"
     """What to do at the start if subscriptions call an operator that is not offered: not start, or let them wait."""
-    unknown_attributes: Literal["ignore", "refuse"] = "ignore"
+    unknown_attributes: Literal["refuse", "ignore"] = "refuse"
+    """What becomes of an event with attributes that the schema does not have: it is refused, or they are ignored. What
+    CloudEvents have besides their data is no such attribute, and where there is no schema, nothing is."""
     default_validity: Duration = timedelta(days=1)
     max_validity: Duration = timedelta(days=366)
     trusted_proxies: tuple[str, ...] = ()

@@ -40,9 +40,9 @@ class FollowedSchema:
     def refresh(self) -> bool:
         """Takes over what another thread or process has put into the store; False if there was nothing new."""
         with self._lock:
-            version, form = self._store.schemas.current() or (0, None)
-            if version == self._serving[0]:
+            if self._store.schemas.version() == self._serving[0]:
                 return False
+            version, form = self._store.schemas.current() or (0, None)
             self._serving = version, serving_schema(None if form is None else Schema.from_dict(form))
             return True
 

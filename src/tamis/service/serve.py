@@ -20,7 +20,6 @@ from fastapi import FastAPI
 
 from tamis.compiled import kernels_are_kept
 from tamis.pipeline.session import require_spark
-from tamis.schema import Schema
 from tamis.service.api.head_limit import HeadLimit
 from tamis.service.api.known_host import KnownHost
 from tamis.service.api.schema_file import settle_schema
@@ -29,6 +28,7 @@ from tamis.service.api.socket_protocol import SocketProtocol
 from tamis.service.application import create_app
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.delivery import Delivery
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.log import EventLog, open_log
 from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.matching import Supervisor
@@ -142,7 +142,7 @@ def assemble(settings: Settings) -> Service:
         store.close()
         raise
     delivery = Delivery(store, settings, followed, offering=offering)
-    bridge = _bridge(settings, followed.schema, store, log, offering)
+    bridge = _bridge(settings, followed, store, log, offering)
     return Service(settings, store, log, delivery, Supervisor(settings), followed, offering, bridge)
 
 
@@ -160,14 +160,16 @@ def _require_whole(settings: Settings) -> None:
         )
 
 
-def _bridge(settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> Bridge | None:
+def _bridge(
+    settings: Settings, followed: FollowedSchema, store: Store, log: EventLog, offering: Offering
+) -> Bridge | None:
     """The way to a network of brokers, if the settings ask for one: only then gRPC is needed."""
     if not settings.broker.wanted:
         return None
     try:
         from tamis.service.brokering import open_bridge
 
-        return open_bridge(settings, schema, store, log, offering)
+        return open_bridge(settings, followed, store, log, offering)
     except ModuleNotFoundError as error:
         store.close()
         raise ConfigurationError(f"a network of brokers needs {error.name}: pip install 'tamis[broker]'") from error

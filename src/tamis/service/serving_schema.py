@@ -6,6 +6,7 @@ from typing import Final
 
 from tamis.errors import SchemaError
 from tamis.schema import Schema
+from tamis.service.event_body import PASSED_OVER
 
 CONTEXT_ATTRIBUTES: Final = {
     "ce.id": "string",
@@ -27,6 +28,10 @@ def serving_schema(schema: Schema | None) -> Schema:
     """
     if schema is None:
         schema = Schema.from_dict({"attributes": {}, "event_types": {"event": {}}})
+    for name in schema.attributes:
+        if name == PASSED_OVER or name.startswith(f"{PASSED_OVER}."):
+            message = "events have under this name what the schema had no attribute for when they were published"
+            raise SchemaError(message, f"attributes.{name}", "call it otherwise")
     for name, domain in CONTEXT_ATTRIBUTES.items():
         known = schema.attributes.get(name)
         if known is not None and (known.domain.kind != domain or known.multiple):

@@ -9,17 +9,28 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 import pyarrow as pa
 import pytest
+from fastapi.testclient import TestClient
 
 from tamis.service.api import probes
 from tamis.service.api.publishing import acceptance
 from tamis.service.api.publishing.ids import repeatable_ids
+from tamis.service.api.service import Service
+from tamis.service.application import create_app
 from tamis.service.configuration import LimitSettings, Settings
-from tests.service.api.server import CHEAP, Server
+from tamis.service.delivery import Delivery
+from tamis.service.followed_schema import FollowedSchema
+from tamis.service.log import open_log
+from tamis.service.store import Store
+from tests.service.api.server import AUCTIONS, CHEAP, PlayedPipeline, Server
+
+if TYPE_CHECKING:
+    from tamis.service.matching import Supervisor
 
 
 def recorded(server: Server) -> list[dict[str, Any]]:
@@ -36,7 +47,15 @@ def post(server: Server, body: bytes, content_type: str, **headers: str) -> Any:
 def test_one_event_is_accepted_when_it_is_on_the_log(server: Server) -> None:
     answer = server.publish(CHEAP)
     assert answer.status_code == 202
-    assert answer.json() == {"accepted": 1, "refused": [], "refused_count": 0, "first": 0, "repeated": False}
+    assert answer.json() == {
+        "accepted": 1,
+        "refused": [],
+        "refused_count": 0,
+        "first": 0,
+        "repeated": False,
+        "ignored": {},
+        "ignored_count": 0,
+    }
     assert recorded(server) == [CHEAP]
 
 
@@ -98,7 +117,8 @@ def test_a_bad_event_does_not_stop_the_others_and_becomes_a_dead_letter(server: 
     assert letter.owner == mine["Authorization"].split("_")[1]
 
 
-def test_a_large_batch_is_judged_like_its_events_one_by_one(server: Server) -> None:
+def test_a_large_batch_is_judged_like_its_events_one_by_one(start: Callable[..., Server]) -> None:
+    server = start(Settings(unknown_attributes="ignore"))
     bad = [
         '{"event_type": ["antiques"]}',
         '{"event_type": ["antiques"], "price": NaN}',
@@ -211,12 +231,124 @@ def test_there_are_only_so_many_events_in_a_publish(start: Callable[..., Server]
     assert post(server, sink.getvalue(), "application/vnd.apache.arrow.stream").status_code == 413
 
 
-def test_unknown_attributes_are_kept_or_refused_as_set(start: Callable[..., Server]) -> None:
-    odd = {**CHEAP, "colour": "red"}
-    kind = start()
-    assert kind.publish(odd).status_code == 202
-    assert recorded(kind) == [odd]
-    assert start(Settings(unknown_attributes="refuse")).publish(odd).status_code == 422
+ODD = {**CHEAP, "colour": "red"}
+ARROW = "application/vnd.apache.arrow.stream"
+ODD_CLOUD_EVENT = {
+    "specversion": "1.0",
+    "id": "7",
+    "source": "/a",
+    "type": "antiques",
+    "traceparent": "00-4bf9-01",
+    "data": {"price": 5.0, "colour": "red"},
+}
+
+
+def odd_rows() -> bytes:
+    table = pa.table({"event_type": [["antiques"]], "price": [5.0], "colour": ["red"]})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (orjson.dumps(ODD), "application/json"),
+        (orjson.dumps([ODD] * 3), "application/json"),
+        (b"\n".join([orjson.dumps(CHEAP)] * 150 + [orjson.dumps(ODD)] * 2), "application/x-ndjson"),
+        (odd_rows(), ARROW),
+        (orjson.dumps(ODD_CLOUD_EVENT), "application/cloudevents+json"),
+        (orjson.dumps([ODD_CLOUD_EVENT] * 120), "application/cloudevents-batch+json"),
+    ],
+)
+def test_an_unknown_attribute_is_refused_by_name_or_ignored_by_name_in_every_format(
+    start: Callable[..., Server], body: bytes, content_type: str
+) -> None:
+    strict, lax = start(), start(Settings(unknown_attributes="ignore"))
+    answer = post(strict, body, content_type)
+    said = answer.json()
+    told = [one["message"] for one in (said["errors"] if answer.status_code == 422 else said["refused"])]
+    odd = max(1, body.count(b'"colour"'))
+    assert told
+    assert all("attribute 'colour' is no attribute of the schema" in message for message in told)
+    assert len(recorded(strict)) == said.get("accepted", 0) == (150 if b"\n" in body and odd == 2 else 0)
+    assert all("colour" not in body for body in recorded(strict))
+    answer = post(lax, body, content_type)
+    assert (answer.status_code, answer.json()["refused"]) == (202, [])
+    assert (answer.json()["ignored"], answer.json()["ignored_count"]) == ({"colour": odd}, 1)
+    assert "colour" not in recorded(lax)[-1], "later readers must not take it for an attribute"
+    boss = lax.key("administer")
+    shown = lax.client.get("/v1/events/recent?count=1", headers=boss).json()["items"][0]["event"]
+    assert shown["colour"] == "red"
+    assert f"tamis_attributes_ignored_total {float(odd)}" in lax.client.get("/metrics").text
+
+
+def test_only_so_many_ignored_attributes_are_named_and_all_are_counted(start: Callable[..., Server]) -> None:
+    lax = start(Settings(unknown_attributes="ignore"))
+    many = {f"x{number}": 1 for number in range(50)}
+    answer = lax.publish([{**CHEAP, **many, "y" * 1_000: 1}, {**CHEAP, "x7": 1}]).json()
+    assert (len(answer["ignored"]), answer["ignored_count"]) == (20, 51)
+    assert answer["ignored"]["x7"] == 2
+    assert max(map(len, answer["ignored"])) <= 200
+
+
+def test_what_cloudevents_have_besides_a_schema_passes_where_unknown_attributes_are_refused(server: Server) -> None:
+    event = {**ODD_CLOUD_EVENT, "data": {"price": 5.0}, "tenant": 7}
+    assert post(server, orjson.dumps(event), "application/cloudevents+json").json()["ignored"] == {}
+    assert post(server, orjson.dumps([event] * 120), "application/cloudevents-batch+json").json()["accepted"] == 120
+    boss = server.key("administer")
+    shown = server.client.get("/v1/events/recent?count=1", headers=boss).json()["items"][0]["event"]
+    assert (shown["ce"]["traceparent"], shown["ce"]["tenant"], shown["price"]) == ("00-4bf9-01", 7, 5.0)
+    reason = server.publish({"data": "text", **CHEAP}).json()["detail"]
+    assert "'data' is no attribute" in reason, "that is not a CloudEvent"
+
+
+def test_data_of_a_cloudevent_that_is_no_object_passes_too(start: Callable[..., Server]) -> None:
+    server = start(schema={"attributes": {"price": "float"}, "event_types": {"note": {"price": "optional"}}})
+    event = {"specversion": "1.0", "id": "7", "source": "/a", "type": "note", "data": "some text"}
+    assert post(server, orjson.dumps(event), "application/cloudevents+json").status_code == 202
+
+
+def test_events_of_any_form_are_taken_until_somebody_gives_a_schema(tmp_path: Path) -> None:
+    settings = Settings(state=tmp_path)
+    store = Store.open(settings.store)
+    followed = FollowedSchema(store)
+    pipeline = PlayedPipeline()
+    log = open_log(settings.log, write=True)
+    service = Service(settings, store, log, Delivery(store, settings, followed), cast("Supervisor", pipeline), followed)
+    with TestClient(create_app(service)) as client:
+        server = Server(service, pipeline, client)
+        answer = server.publish({"anything": {"goes": [1, "x"]}})
+        assert (answer.status_code, answer.json()["ignored"]) == (202, {}), answer.text
+        boss = server.key("administer")
+        form = {"attributes": {"anything.goes": "integer"}, "optional": {"event": {"anything.goes": "optional"}}}
+        assert client.post("/v1/schema/extensions", json=form, headers=boss).status_code == 201
+        assert not service.schema.check_json(log.recent(1)["body"], ignore_unknown=True).violations.num_rows
+        shown = client.get("/v1/events/recent?count=1", headers=boss).json()["items"][0]["event"]
+        assert shown == {"anything": {"goes": [1, "x"]}}
+        assert server.publish({"anything": {"goes": 1, "else": 2}}).status_code == 422
+
+
+def test_an_extension_at_another_service_counts_here_at_once(server: Server) -> None:
+    """Whether or not this one has looked for one since."""
+    assert server.publish(ODD).status_code == 422
+    form = {**AUCTIONS, "attributes": {**AUCTIONS["attributes"], "colour": "string"}}
+    antiques = {**AUCTIONS["event_types"]["antiques"], "colour": "optional"}
+    form["event_types"] = {**AUCTIONS["event_types"], "antiques": antiques}
+    server.service.store.schemas.add(form)
+    assert server.publish(ODD).status_code == 202
+    assert recorded(server) == [ODD]
+
+
+def test_the_same_key_is_the_same_publish_though_the_schema_has_grown(start: Callable[..., Server]) -> None:
+    lax = start(Settings(unknown_attributes="ignore"))
+    key = {"Idempotency-Key": "once"}
+    assert lax.publish(ODD, **key).json()["repeated"] is False
+    form = {"attributes": {"colour": "string"}, "optional": {"antiques": {"colour": "optional"}}}
+    assert lax.client.post("/v1/schema/extensions", json=form, headers=lax.key("administer")).status_code == 201
+    assert lax.publish(ODD, **key).json()["repeated"] is True
+    assert len(recorded(lax)) == 1
 
 
 def test_a_log_that_takes_nothing_is_an_answer_of_503(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

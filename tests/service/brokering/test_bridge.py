@@ -18,19 +18,16 @@ pytest.importorskip("grpc", reason="the broker extra is not installed")
 
 from tamis.broker.access import AccessError
 from tamis.broker.store import BrokerStore, BrokerStoreError
-from tamis.schema import Schema
 from tamis.service.brokering import Bridge, bridge
 from tamis.service.configuration import BrokerSettings, Settings
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.log import NotAppended
 from tamis.service.log.spool_log import SpoolLog
 from tamis.service.offering import NOTHING
-from tamis.service.serving_schema import serving_schema
 from tamis.service.store import Store
 from tests.service.store.made import CHEAP
 
-SCHEMA = serving_schema(
-    Schema.from_dict({"attributes": {"price": "integer"}, "event_types": {"sale": {"price": "mandatory"}}})
-)
+SCHEMA = {"attributes": {"price": "integer"}, "event_types": {"sale": {"price": "mandatory"}}}
 
 
 @dataclass(slots=True)
@@ -45,7 +42,9 @@ class _Part:
     def open(cls, folder: Path, **broker: Any) -> _Part:
         settings = replace(Settings(), state=folder, broker=BrokerSettings(**broker))
         store, log = Store.open(settings.store), SpoolLog(folder / "spool", write=True)
-        return cls(store, log, Bridge(settings, SCHEMA, store, log, NOTHING))
+        if store.schemas.version() == 0:
+            store.schemas.add(SCHEMA)
+        return cls(store, log, Bridge(settings, FollowedSchema(store), store, log, NOTHING))
 
     async def publish(self, *prices: int) -> None:
         bodies = [json.dumps({"price": price, "unknown": "kept"}) for price in prices]

@@ -96,6 +96,14 @@ class EventLogContract:
         assert await log.append(ids(0), bodies(1), key="another") == Receipt(1, 1)
         await log.close()
 
+    async def test_under_a_key_content_tells_whether_others_are_meant(self, open_again: Open) -> None:
+        log = open_again()
+        assert not (await log.append(ids(0), bodies(0), key="k", content=bodies(7))).repeated
+        assert (await log.append(ids(0), bodies(1), key="k", content=bodies(7))).repeated
+        with pytest.raises(IdempotencyConflict):
+            await log.append(ids(0), bodies(0), key="k", content=bodies(8))
+        await log.close()
+
     async def test_ids_and_bodies_must_go_together(self, open_again: Open) -> None:
         log = open_again()
         with pytest.raises(ValueError, match="1 ids for 2 bodies"):

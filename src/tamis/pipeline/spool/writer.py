@@ -54,17 +54,24 @@ class SpoolWriter:
         self._thread.start()
 
     def submit(
-        self, ids: pa.Array | pa.ChunkedArray, bodies: pa.Array | pa.ChunkedArray, key: str | None = None
+        self,
+        ids: pa.Array | pa.ChunkedArray,
+        bodies: pa.Array | pa.ChunkedArray,
+        key: str | None = None,
+        content: pa.Array | None = None,
     ) -> Future[Receipt]:
         """Queues events; the answer comes when they are durable.
 
         The answer, or this call, may be NotAppended (nothing was kept); the answer IdempotencyConflict if the key was
-        used for others before. ValueError: there are not as many ids as bodies, or one is null.
+        used for others before, by their `content` if it is given, else by the bodies. ValueError: there are not as many
+        ids as bodies, or one is null.
         """
         ids, bodies = as_strings(ids, "ids"), as_strings(bodies, "bodies")
         if len(ids) != len(bodies):
             raise ValueError(f"{len(ids)} ids for {len(bodies)} bodies")
-        hashes = (NO_KEY, NO_KEY) if key is None else (key_hash(key), content_hash(bodies))
+        hashes = (
+            (NO_KEY, NO_KEY) if key is None else (key_hash(key), content_hash(bodies if content is None else content))
+        )
         append = _Append(Events(ids, bodies, *hashes))
         if append.nbytes > MOST_BYTES:
             raise NotAppended(f"{append.nbytes} bytes in one append are too many; send at most {MOST_BYTES}")

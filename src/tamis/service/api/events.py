@@ -15,10 +15,13 @@ from tamis.service.api.publishing import formats
 from tamis.service.api.publishing.acceptance import Acceptance
 from tamis.service.api.service import Serving
 from tamis.service.api.strict_json import StrictRoute
+from tamis.service.event_body import published_event
 
 router = APIRouter(prefix="/v1/events", tags=["events"], route_class=StrictRoute)
 
 _SHOWN_REFUSALS: Final = 1_000
+_SHOWN_IGNORED: Final = 20
+_LONGEST_SHOWN: Final = 200  # characters of a name
 _EVENT: Final = {"event_type": ["antiques"], "price": 9.5, "quantity": 1, "period": "XVIII"}
 _CLOUD_EVENT: Final = {
     "specversion": "1.0",
@@ -65,6 +68,8 @@ class PublishedForm(BaseModel):
                     "refused_count": 1,
                     "first": 41_000,
                     "repeated": False,
+                    "ignored": {},
+                    "ignored_count": 0,
                 }
             ]
         }
@@ -75,6 +80,11 @@ class PublishedForm(BaseModel):
     refused_count: int
     first: int = Field(description="The number of the first accepted event on the log")
     repeated: bool = Field(description="The same idempotency key came before, and nothing was published now")
+    ignored: dict[str, int] = Field(
+        description="Unknown attributes that were ignored, where the server is set to, each with the number of events; "
+        f"the {_SHOWN_IGNORED} most frequent"
+    )
+    ignored_count: int = Field(description="How many unknown attributes there were")
 
 
 @router.post(
@@ -111,6 +121,8 @@ async def publish(
         refused_count=len(done.refused),
         first=done.first,
         repeated=done.repeated,
+        ignored={name[:_LONGEST_SHOWN]: number for name, number in done.ignored.most_common(_SHOWN_IGNORED)},
+        ignored_count=len(done.ignored),
     )
 
 
@@ -145,5 +157,5 @@ async def recent_events(
 ) -> RecentEvents:
     """What was published last, whether it matched or not."""
     rows = (await service.recent_events(count)).select(["id", "time", "body"]).to_pylist()
-    items = [RecentEvent(id=row["id"], time=row["time"], event=orjson.loads(row["body"])) for row in reversed(rows)]
+    items = [RecentEvent(id=row["id"], time=row["time"], event=published_event(row["body"])) for row in reversed(rows)]
     return RecentEvents(items=items)

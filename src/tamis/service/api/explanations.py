@@ -15,7 +15,6 @@ from tamis.service.api.examining import ID, index_of
 from tamis.service.api.joins import JoinedNow, WouldChange, condition_on
 from tamis.service.api.language import ReadFilter
 from tamis.service.api.problems import Fault, Problem
-from tamis.service.api.publishing.door import judge
 from tamis.service.api.service import Service
 from tamis.service.examining.explanation_json import explanation_json
 
@@ -127,7 +126,5 @@ def _explained_join(service: Service, filter: ReadFilter, event: dict[str, Any])
 def require_event(service: Service, event: dict[str, Any]) -> None:
     """Refuses what would be refused if it were published."""
     texts = pa.array([orjson.dumps(event).decode()], pa.large_string())
-    ignore = service.settings.unknown_attributes == "ignore"
-    judged = judge(service.schema, texts, ignore_unknown=ignore, event_bytes=service.limits.event_bytes)
-    for reason in judged.reasons.values():
+    for reason in service.judge(texts).reasons.values():
         raise Problem(422, "event", reason, [Fault(message=reason, field="event")])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-import orjson
 import pyarrow as pa
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,6 +19,7 @@ from tamis.service.api.problems import responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.api.strict_json import StrictRoute
 from tamis.service.api.texts import FilterText
+from tamis.service.event_body import published_event
 from tamis.service.log import RECORDS
 from tamis.service.store import Kind
 
@@ -146,7 +146,7 @@ def _tried(service: Service, read: ReadFilter, recent: pa.Table) -> TriedFilter:
             misses=[],
             rows=now.rows[:_SHOWN],
         )
-    # Under today's schema: what was published under an earlier one is an event of this one too.
+    # Under today's schema: what was published under an earlier one is an event of this one too, with the same values.
     checked = service.schema.check_json(recent["body"], ignore_unknown=True)
     index, valid = index_of(service, read), checked.valid_rows
     bound: dict[int, dict[str, Any]] = {}
@@ -170,6 +170,6 @@ def _newest(recent: pa.Table, rows: list[int], bound: dict[int, dict[str, Any]])
     chosen = rows[::-1][:_SHOWN]
     shown = zip(chosen, recent.take(pa.array(chosen, pa.int64())).to_pylist(), strict=True)
     return [
-        TriedEvent(id=row["id"], time=row["time"], event=orjson.loads(row["body"]), bindings=bound.get(place))
+        TriedEvent(id=row["id"], time=row["time"], event=published_event(row["body"]), bindings=bound.get(place))
         for place, row in shown
     ]

@@ -95,6 +95,11 @@ class Metrics:
         self.published = Counter("tamis_events_published", "Events that came in", registry=registry)
         self.accepted = Counter("tamis_events_accepted", "Events put on the log", registry=registry)
         self.refused = Counter("tamis_events_refused", "Events refused at the door", registry=registry)
+        self.ignored = Counter(
+            "tamis_attributes_ignored",
+            "Unknown attributes that were ignored, each once for each event accepted with it",
+            registry=registry,
+        )
         self.repeated = Counter(
             "tamis_events_repeated", "Events that came again under an idempotency key", registry=registry
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
 from tamis.service.api.observing import counted
 from tamis.service.api.probing import Probe
+from tamis.service.api.publishing.door import Judged, judge
 from tamis.service.api.rates import RateLimit
 from tamis.service.configuration import Settings
 from tamis.service.followed_schema import FollowedSchema
@@ -93,6 +96,14 @@ class Service:
             return await to_thread.run_sync(self.log.recent, count, limiter=CapacityLimiter(1))
         finally:
             self._log_readers.release()
+
+    def judge(self, texts: pa.Array) -> Judged:
+        """Which of these JSON texts are events as this server takes them, by the schema as it is now."""
+        version, schema = self.followed.serving
+        ignores = self.settings.unknown_attributes == "ignore"
+        judged = judge(schema, texts, ignore_unknown=ignores or not version, event_bytes=self.limits.event_bytes)
+        # Where nobody has given a schema, events may have any form: nothing of them is amiss.
+        return judged if version else replace(judged, ignored=Counter())
 
     @property
     def schema(self) -> Schema:

@@ -18,10 +18,10 @@ from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.errors import TamisError
 from tamis.pipeline.spool import SpoolReader
-from tamis.schema import Schema
-from tamis.service.brokering.carried_events import incoming, network_schema, outgoing
+from tamis.service.brokering.carried_events import bodies_of, incoming, network_schema, outgoing
 from tamis.service.brokering.wanted_filters import WantedFilters
 from tamis.service.configuration import ConfigurationError, Settings
+from tamis.service.followed_schema import FollowedSchema
 from tamis.service.log import EventLog, NotAppended
 from tamis.service.log.spool_log import SpoolLog
 from tamis.service.offering import Offering
@@ -48,10 +48,14 @@ class Bridge:
     so that nothing is appended twice.
     """
 
-    def __init__(self, settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> None:
+    def __init__(
+        self, settings: Settings, followed: FollowedSchema, store: Store, log: EventLog, offering: Offering
+    ) -> None:
         if not isinstance(log, SpoolLog):
             raise ConfigurationError("a network of brokers needs a log of the service's own: a spool, not Kafka")
         given = settings.broker
+        schema = followed.schema
+        self._followed = followed
         self._schema = network_schema(schema)
         self._log = log
         self._reader = SpoolReader(log.folder)
@@ -205,10 +209,12 @@ class Bridge:
     def _take(self) -> None:
         """What comes, onto the log."""
         for delivered in self._attached.deliveries(timeout=1.0):
-            ids, bodies = incoming(delivered)
+            ids, events = incoming(delivered)
+            self._followed.refresh()
+            bodies = bodies_of(events, self._followed.schema)
             key = f"network\0{delivered.origin}\0{delivered.epoch}\0{delivered.number}"
             while True:
-                appending = self._log.append(ids, bodies, key=key)
+                appending = self._log.append(ids, bodies, key=key, content=events)
                 try:
                     receipt = asyncio.run_coroutine_threadsafe(appending, self._loop).result()
                     break
@@ -220,9 +226,11 @@ class Bridge:
                 self._loop.call_soon_threadsafe(self._heard, receipt.first + receipt.count, receipt.partition)
 
 
-def open_bridge(settings: Settings, schema: Schema, store: Store, log: EventLog, offering: Offering) -> Bridge | None:
+def open_bridge(
+    settings: Settings, followed: FollowedSchema, store: Store, log: EventLog, offering: Offering
+) -> Bridge | None:
     """The bridge that the settings ask for, if they do."""
-    return Bridge(settings, schema, store, log, offering) if settings.broker.wanted else None
+    return Bridge(settings, followed, store, log, offering) if settings.broker.wanted else None
 
 
 def _in_steps(ids: list[str]) -> list[list[str]]:

@@ -11,10 +11,13 @@ import pyarrow.compute as pc
 from tamis.broker.delivered import Delivered
 from tamis.schema import Schema
 from tamis.service.api.publishing.arrow_rows import row_text
+from tamis.service.api.publishing.door import judge
+from tamis.service.event_body import published_text
 
 ID: Final = "tamis.id"
 BODY: Final = "tamis.body"
 _FROM_OTHERS: Final = "via:"
+_ANY_SIZE: Final = 1 << 62
 
 
 def network_schema(schema: Schema) -> Schema:
@@ -39,12 +42,28 @@ def outgoing(schema: Schema, records: pa.RecordBatch) -> pa.RecordBatch:
         for name, column in zip(events.schema.names, events.columns, strict=True)
         if name not in (ID, BODY)
     ]
-    kept += [(ID, ids.take(checked.valid_rows)), (BODY, bodies.take(checked.valid_rows))]
+    kept += [(ID, ids.take(checked.valid_rows)), (BODY, _published(bodies.take(checked.valid_rows)))]
     return pa.RecordBatch.from_arrays([column for _, column in kept], [name for name, _ in kept])
 
 
+def bodies_of(events: pa.Array, schema: Schema) -> pa.Array:
+    """Bodies for the log. What this service's schema has no attribute for was no fault where it was published.
+
+    An event that does not fit for another reason stays as it is: matching makes it a dead letter.
+    """
+    judged = judge(schema, events, ignore_unknown=True, event_bytes=_ANY_SIZE)
+    bodies = events.to_pylist()
+    for row, body in zip(judged.rows.to_pylist(), judged.bodies.to_pylist(), strict=True):
+        bodies[row] = body
+    return pa.array(bodies, pa.string())
+
+
+def _published(bodies: pa.Array) -> pa.Array:
+    return pa.array(map(published_text, bodies.to_pylist()), pa.string())
+
+
 def incoming(delivered: Delivered) -> tuple[pa.Array, pa.Array]:
-    """Ids and bodies for the log. An id says where the event came in, so that it does not go out again."""
+    """Ids and events as they were published. An id says where an event came in, so that it does not go out again."""
     events, names = delivered.events, delivered.events.schema.names
     count = events.num_rows
     nothing = pa.nulls(count, pa.string())

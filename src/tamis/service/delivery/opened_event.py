@@ -16,6 +16,7 @@ from tamis.schema.binary import shown_bytes
 from tamis.schema.reading import flatten
 from tamis.schema.timestamps import to_datetime
 from tamis.schema.values import InadmissibleError, read_value
+from tamis.service.event_body import published_text
 
 _ONE_LINE: Final = str.maketrans("\r\n", "  ")
 
@@ -32,8 +33,8 @@ def _finite(text: str) -> float | None:
 class OpenedEvent:
     """One event of the store. Made, used and dropped by one thread.
 
-    `written` is what goes into a notification: the stored text as it stands, where it is JSON in the strict sense, in
-    one line.
+    `body` is the event as it was published, and `written` what goes into a notification of it: that text as it stands,
+    where it is JSON in the strict sense, in one line. `values` are of what the door read of it.
     `values(name, schema)` are an attribute's values as the language sees them; they are read when first asked for.
     `quotes(name, schema)` are those values as notifications quote them, at first and again.
     """
@@ -42,6 +43,7 @@ class OpenedEvent:
         self.position = position
         self.id = id
         self.time = time
+        stored, body = body, published_text(body)
         self.body = body
         # Line ends between tokens mean nothing to JSON, and would end the line of a server-sent event.
         self.written: Any = orjson.Fragment(body.translate(_ONE_LINE) if "\r" in body or "\n" in body else body)
@@ -50,6 +52,8 @@ class OpenedEvent:
         self._schema: Schema | None = None
         self._given: dict[str, object] = {}
         members = self._parse(body)
+        if stored is not body:
+            members = json.loads(stored)
         if isinstance(members, Mapping):
             self._given = dict(flatten(members))
 

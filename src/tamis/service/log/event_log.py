@@ -27,12 +27,15 @@ class EventLog(Protocol):
         How far a shared log has been matched is kept in the store, for whichever service goes on with it.
         """
 
-    async def append(self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None) -> Receipt:
+    async def append(
+        self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None, content: pa.Array | None = None
+    ) -> Receipt:
         """Returns when the events are durable.
 
         The same key again with the same bodies gives the first receipt, `repeated`, and appends nothing; with others
-        it is an IdempotencyConflict. NotAppended: nothing was kept (the disk is full, the broker away), and it may be
-        tried again. EventTooLarge: nothing was kept, and never will be.
+        it is an IdempotencyConflict. Bodies that are not what was published, and may be made of it otherwise the next
+        time, are compared by what was: that is their `content`. NotAppended: nothing was kept (the disk is full, the
+        broker away), and it may be tried again. EventTooLarge: nothing was kept, and never will be.
         """
 
     def recent(self, count: int) -> pa.Table:

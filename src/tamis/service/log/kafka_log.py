@@ -99,7 +99,9 @@ class KafkaLog:
         """See EventLog."""
         return f"kafka {self._topic}"
 
-    async def append(self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None) -> Receipt:
+    async def append(
+        self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None, content: pa.Array | None = None
+    ) -> Receipt:
         """See EventLog."""
         ids, bodies = as_strings(ids, "ids"), as_strings(bodies, "bodies")
         if len(ids) != len(bodies):
@@ -107,7 +109,11 @@ class KafkaLog:
         if not len(ids):
             return Receipt(0, 0)
         self._require_presence()
-        work = self._append(ids, bodies) if key is None else self._append_once(ids, bodies, key)
+        work = (
+            self._append(ids, bodies)
+            if key is None
+            else self._append_once(ids, bodies, key, bodies if content is None else content)
+        )
         return await asyncio.wrap_future(self._loop.submit(self._watched(work)))
 
     def recent(self, count: int) -> pa.Table:
@@ -270,8 +276,8 @@ class KafkaLog:
         placed = await asyncio.gather(*sent)
         return Receipt(placed[0].offset, len(placed), partition=partition)
 
-    async def _append_once(self, ids: pa.Array, bodies: pa.Array, key: str) -> Receipt:
-        name, content = key_hash(key), content_hash(bodies)
+    async def _append_once(self, ids: pa.Array, bodies: pa.Array, key: str, given: pa.Array) -> Receipt:
+        name, content = key_hash(key), content_hash(given)
         producer, keys = await self._started()
         while name in self._under_way:
             await asyncio.wait([self._under_way[name]])

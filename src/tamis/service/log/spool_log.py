@@ -35,13 +35,15 @@ class SpoolLog:
         """Where the events are."""
         return self._folder
 
-    async def append(self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None) -> Receipt:
+    async def append(
+        self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None, content: pa.Array | None = None
+    ) -> Receipt:
         """See EventLog. Appends that come together share one write and one fsync."""
         writer = self._writer
         if writer is None:
             # Opening looks through the newest segment, which would be felt by everyone else in the loop.
             writer = await asyncio.to_thread(self._opened)
-        return await asyncio.wrap_future(writer.submit(ids, bodies, key))
+        return await asyncio.wrap_future(writer.submit(ids, bodies, key, content))
 
     def recent(self, count: int) -> pa.Table:
         """See EventLog."""

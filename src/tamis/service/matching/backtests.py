@@ -38,13 +38,11 @@ class BacktestRunner:
         log: EventLog,
         store: Store,
         *,
-        ignore_unknown: bool = True,
         offering: Offering = NOTHING,
     ) -> None:
         self._spark = spark
         self._log = log
         self._store = store
-        self._ignore_unknown = ignore_unknown
         self._offering = offering
         self._stopped = threading.Event()
         self._failure: BaseException | None = None
@@ -86,9 +84,9 @@ class BacktestRunner:
             asked = Asked.read(job.request)
             records = self._log.frame(self._spark, stream=False)
             if schema.tables and are_joins(pa.array([asked.filter]))[0]:
-                result = look_back_joined(records, schema, asked, self._ignore_unknown)
+                result = look_back_joined(records, schema, asked)
             else:
-                result = look_back(records, schema, asked, self._ignore_unknown, self._offering.operators)
+                result = look_back(records, schema, asked, self._offering.operators)
         except Exception as error:  # noqa: BLE001 - the job's fault, or Spark's: whoever asked is told
             if not self._stopped.is_set():
                 traceback.print_exc()

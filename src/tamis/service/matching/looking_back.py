@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from tamis import pipeline
 from tamis.engine import Operators
 from tamis.errors import PipelineError
 from tamis.schema import Schema
+from tamis.service.event_body import published_event
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,9 +50,7 @@ class Asked:
             raise PipelineError(f"this is no backtest: {error}") from error
 
 
-def look_back(
-    records: DataFrame, schema: Schema, asked: Asked, ignore_unknown: bool, operators: Operators | None = None
-) -> dict[str, Any]:
+def look_back(records: DataFrame, schema: Schema, asked: Asked, operators: Operators | None = None) -> dict[str, Any]:
     """Counts over time and a few events that matched. Records have the columns of the event log.
 
     `illegible` are the events that are no longer, or not yet, valid under the schema.
@@ -64,7 +61,7 @@ def look_back(
     # The log's columns and the attributes come together in one frame, and attributes may have any name.
     time, body = _unused("time", schema), _unused("body", schema)
     named = chosen.selectExpr(f"time AS `{time}`", f"body AS `{body}`", "body")
-    valid, _ = pipeline.validate(named, schema, "body", ignore_unknown=ignore_unknown)
+    valid, _ = pipeline.validate(named, schema, "body", ignore_unknown=True)
     found = pipeline.backtest(
         valid,
         {_ID: asked.filter},
@@ -84,7 +81,7 @@ def look_back(
             "volume": _series(found.volume.select("window", "events")),
             "counts": counts,
             "total": sum(number for _, number in counts),
-            "samples": [orjson.loads(row[body]) for row in found.samples.collect()],
+            "samples": [published_event(row[body]) for row in found.samples.collect()],
             "errors": [str(error) for _, error in found.errors],
         }
     finally:

@@ -24,7 +24,7 @@ _AT_ONCE: Final = 10_000
 _ID: Final = "it"
 
 
-def look_back_joined(records: DataFrame, schema: Schema, asked: Asked, ignore_unknown: bool) -> dict[str, Any]:
+def look_back_joined(records: DataFrame, schema: Schema, asked: Asked) -> dict[str, Any]:
     """How many results came and went over time, and some of those that are there in the end.
 
     The form is that of a filter's backtest; `rows` is how many results there are in the end, and `samples` are results.
@@ -40,7 +40,7 @@ def look_back_joined(records: DataFrame, schema: Schema, asked: Asked, ignore_un
     illegible = 0
     ordered = chosen.orderBy("partition", "offset").select("time", "body").toArrow()
     for batch in ordered.to_batches(max_chunksize=_AT_ONCE) if not server.errors else []:
-        checked = schema.check_json(batch["body"].cast(pa.string()), ignore_unknown=ignore_unknown)
+        checked = schema.check_json(batch["body"].cast(pa.string()), ignore_unknown=True)
         illegible += batch.num_rows - len(checked.valid_rows)
         starts = _starts(batch["time"].take(checked.valid_rows), window)
         volume.update(starts)

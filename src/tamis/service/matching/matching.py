@@ -50,7 +50,6 @@ class Matching:
         checkpoint: Path,
         told: Callable[[Batch | Noticed], None],
         *,
-        ignore_unknown: bool = True,
         joining: Joining | None = None,
     ) -> None:
         self._log = log
@@ -83,7 +82,8 @@ class Matching:
             checkpoint=self._checkpoint.folder,
             json="body",
             keep=_COLUMNS,
-            ignore_unknown=ignore_unknown,
+            # The door has judged; what it passed over, and what others write to a shared log, is no reason here.
+            ignore_unknown=True,
             name="matching",
         )
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import PipelineError
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
+from tamis.service.event_body import published_text
 from tamis.service.matching.joining import TABLES, Joining, Step
 from tamis.service.matching.residuals import Residuals
 from tamis.service.store import Reached, Store
@@ -115,7 +116,7 @@ def _events(matched: pa.Table, rows: Numbers, first: int) -> pa.Table:
 
 def _refusals(changing: pa.Table, refused: dict[int, str]) -> pa.Table:
     """Dead letters of changes that their table could not take."""
-    letters = changing.take(pa.array(list(refused), pa.int64())).select(_DEAD)
+    letters = _as_published(changing.take(pa.array(list(refused), pa.int64())).select(_DEAD))
     return letters.append_column("reason", pa.array(list(refused.values()), pa.string()))
 
 
@@ -130,7 +131,12 @@ def _letters(dead: pa.Table) -> pa.Table:
     lengths = np.asarray(pc.list_value_length(violations), np.int64)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]).astype(np.int32)
     reasons = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), messages), "; ")
-    return dead.select(_DEAD).append_column("reason", reasons)
+    return _as_published(dead.select(_DEAD)).append_column("reason", reasons)
+
+
+def _as_published(letters: pa.Table) -> pa.Table:
+    bodies = [None if body is None else published_text(body) for body in letters["body"].to_pylist()]
+    return letters.set_column(_DEAD.index("body"), letters.schema.field("body"), pa.array(bodies, pa.string()))
 
 
 def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 
 from tamis.dialects.cloudevents_filters import CloudEventsFilters
+from tamis.service.event_body import published_event
 from tamis.service.store import Store
 
 Numbers = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ class Residuals:
         for pair in np.flatnonzero(np.isin(subscriptions, list(filters))).tolist():
             row = int(rows[pair])
             if row not in contexts:
-                contexts[row] = orjson.loads(bodies[row].as_py()).get("ce")
+                contexts[row] = published_event(bodies[row].as_py()).get("ce")
             context = contexts[row]
             kept[pair] = isinstance(context, dict) and filters[int(subscriptions[pair])].holds(context)
         return kept

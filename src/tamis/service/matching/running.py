@@ -43,7 +43,7 @@ class Running:
         self._offering = Offering.named(settings.operators)
         self._fared: dict[str, Fared] = {}
         self._heard = 0.0
-        log, state, ignore = open_log(settings.log), settings.state.absolute(), settings.unknown_attributes == "ignore"
+        log, state = open_log(settings.log), settings.state.absolute()
         # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
         with ThreadPoolExecutor(3, "starting") as others:
             rehearsing = others.submit(rehearse)
@@ -60,7 +60,6 @@ class Running:
                 self._table,
                 state / "checkpoint",
                 say,
-                ignore_unknown=ignore,
                 joining=self._joining,
             )
             for each in (warming, rehearsing):
@@ -68,7 +67,7 @@ class Running:
                 if (error := each.exception()) is not None:
                     traceback.print_exception(error)
             try_out(self._spark, log, self._table.newest())
-        self._backtests = BacktestRunner(self._spark, log, self._store, ignore_unknown=ignore, offering=self._offering)
+        self._backtests = BacktestRunner(self._spark, log, self._store, offering=self._offering)
         say(Turn("running", head=self._store.notifications.head()))
         say(Followed(self._table.applied))
 

@@ -26,6 +26,11 @@ class Schemas:
             row = connection.execute(newest).one_or_none()
         return None if row is None else (row.version, json.loads(row.form))
 
+    def version(self) -> int:
+        """The newest; 0 if there is none."""
+        with self._database.read() as connection:
+            return self._newest(connection)
+
     def get(self, version: int) -> dict[str, Any] | None:
         with self._database.read() as connection:
             form = connection.execute(select(SCHEMAS.c.form).where(SCHEMAS.c.version == version)).scalar_one_or_none()

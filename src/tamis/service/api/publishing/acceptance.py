@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 import pyarrow as pa
 from anyio import CancelScope, CapacityLimiter, to_thread
 
-from tamis.schema import Schema
 from tamis.service.api.access import Caller
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.publishing import formats
-from tamis.service.api.publishing.door import Judged, judge
+from tamis.service.api.publishing.door import Judged
 from tamis.service.api.publishing.ids import event_ids, repeatable_ids
 from tamis.service.api.publishing.incoming import Incoming
 from tamis.service.api.service import Service
 from tamis.service.log import NotAppended, Receipt
+from tamis.service.store import StoreError
 from tamis.service.store.dead_letters import letter_row
 
 _SHOWN: Final = 20
@@ -45,12 +46,16 @@ _LATER_LOOKS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What became of a publish: `first` is the log's number of the first event accepted, `refused` is by place."""
+    """What became of a publish: `first` is the log's number of the first event accepted, `refused` is by place.
+
+    `ignored` are the unknown attributes of those accepted, with the number of events.
+    """
 
     count: int
     first: int
     repeated: bool
     refused: dict[int, str]
+    ignored: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -60,6 +65,7 @@ class _Attempt:
     ids: pa.Array
     bodies: pa.Array
     key: str | None
+    content: pa.Array
     is_begun: bool = False
     is_given_up: bool = False
 
@@ -82,7 +88,7 @@ class Acceptance:
         service = self._service
         # Keys are of their owner: what another published under the same one is another thing.
         scoped = None if key is None else f"{caller.owner}\0{key}"
-        incoming, judged = await self._read(headers, body, service.schema)
+        incoming, judged = await self._read(headers, body)
         count = len(incoming.texts)
         service.metrics.published.inc(count)
         service.metrics.refused.inc(len(judged.reasons))
@@ -92,39 +98,54 @@ class Acceptance:
             raise _nothing_left(judged)
         if (ids := incoming.ids) is None:
             ids = event_ids(count) if scoped is None else repeatable_ids(count, scoped, body)
-        bodies = incoming.texts
+        texts = incoming.texts
         if judged.reasons:
-            ids, bodies = ids.take(judged.rows), bodies.take(judged.rows)
-        receipt = await self._append(ids, bodies.cast(pa.string()), scoped)
+            ids, texts = ids.take(judged.rows), texts.take(judged.rows)
+        receipt = await self._append(ids, judged.bodies.cast(pa.string()), scoped, texts.cast(pa.string()))
         if judged.reasons and not receipt.repeated:
             await to_thread.run_sync(self._keep_refused, incoming, judged, caller)
         if receipt.repeated:
             service.metrics.repeated.inc(receipt.count)
         else:
             service.metrics.accepted.inc(receipt.count)
+            service.metrics.ignored.inc(judged.ignored.total())
             service.meter.accepted(receipt.first + receipt.count, receipt.partition)
-        return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons)
+        return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons, judged.ignored)
 
-    async def _read(self, headers: Mapping[str, str], body: bytes, schema: Schema) -> tuple[Incoming, Judged]:
-        settings, limits = self._service.settings, self._service.limits
+    async def _read(self, headers: Mapping[str, str], body: bytes) -> tuple[Incoming, Judged]:
+        """The events, judged by the newest schema that any service of the store has."""
+        service, limits = self._service, self._service.limits
 
         def read_and_judge() -> tuple[Incoming, Judged]:
-            incoming = formats.read(headers, body, limits.events, limits.body_bytes, schema.event_types)
-            ignore = settings.unknown_attributes == "ignore"
-            return incoming, judge(schema, incoming.texts, ignore_unknown=ignore, event_bytes=limits.event_bytes)
+            incoming = formats.read(headers, body, limits.events, limits.body_bytes, service.schema.event_types)
+            return incoming, service.judge(incoming.texts)
 
-        # A small body is done with sooner than a thread is woken.
-        if len(body) <= _SMALL_BODY:
-            return read_and_judge()
-        return await to_thread.run_sync(read_and_judge, limiter=self._checks)
+        async def done() -> tuple[Incoming, Judged]:
+            # A small body is done with sooner than a thread is woken.
+            if len(body) <= _SMALL_BODY:
+                return read_and_judge()
+            return await to_thread.run_sync(read_and_judge, limiter=self._checks)
 
-    async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None) -> Receipt:
+        incoming, judged = await done()
+        # An extension only adds: where nothing is amiss by an older schema, nothing is by a newer one.
+        if (judged.reasons or judged.ignored) and await to_thread.run_sync(self._has_grown):
+            return await done()
+        return incoming, judged
+
+    def _has_grown(self) -> bool:
+        """Whether another service has extended the schema since it was last looked at."""
+        try:
+            return self._service.followed.refresh()
+        except StoreError:
+            return False
+
+    async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None, content: pa.Array) -> Receipt:
         """What the log says; a `Problem` if it has said nothing when it should have.
 
         An append cannot be taken back then. It goes on, and keeps its turn: who publishes the same events again under
         the same key is told what has become of them, and no other service begins them anew.
         """
-        attempt = _Attempt(ids, bodies, key)
+        attempt = _Attempt(ids, bodies, key, content)
         appending = asyncio.create_task(self._in_turn(attempt))
         self._appending.add(appending)
         appending.add_done_callback(self._ended)
@@ -143,7 +164,9 @@ class Acceptance:
         try:
             async with nullcontext() if attempt.key is None or service.log.shared is None else self._turn(attempt):
                 attempt.is_begun = True
-                receipt = await service.log.append(attempt.ids, attempt.bodies, key=attempt.key)
+                receipt = await service.log.append(
+                    attempt.ids, attempt.bodies, key=attempt.key, content=attempt.content
+                )
         except NotAppended:
             # Where it has taken others since, it is well.
             if service.log_took < began:

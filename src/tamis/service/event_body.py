@@ -1,0 +1,107 @@
+"""Bodies of events on the log: JSON objects of which every later reader reads what the door read, and nothing else.
+
+The door passes over names that are no attributes. They are not dropped, for subscribers are shown the event as it was
+published, but put aside under `PASSED_OVER`, which no schema can have: an extension that adds one of these names later
+changes nothing about the event. That needs no version on the log, and holds for readers with older and newer schemas.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import orjson
+
+PASSED_OVER: Final = "tamis.passed_over"
+_MARK: Final = json.dumps(PASSED_OVER) + ":"
+_ABSENT: Final = object()
+
+
+def parted_body(event: Mapping[str, Any], known: Collection[str], solitary: Collection[str]) -> str:
+    """The body of an event as it goes on the log: what is not under a `known` name is put aside.
+
+    `solitary`: the names in whose lists an object is no nesting, as `Schema.solitary` has them.
+    """
+    kept, rest = _parted_members(event, "", known, solitary)
+    body = {} if kept is _ABSENT else dict(kept)
+    if rest is not _ABSENT:
+        body[PASSED_OVER] = rest
+    return _written(body)
+
+
+def published_text(body: str) -> str:
+    """The event as it was published, of a body of the log."""
+    if _MARK not in body:
+        return body
+    try:
+        event = published_event(body)
+    except ValueError:  # not by the door: somebody else's, on a shared log
+        return body
+    try:
+        return orjson.dumps(event).decode()
+    except TypeError:  # an integer of more than 64 bits
+        return _written(event)
+
+
+def published_event(body: str) -> Any:
+    """The same as Python values; ValueError if the body is no JSON."""
+    if _MARK not in body:
+        return orjson.loads(body)
+    event = json.loads(body)
+    if isinstance(event, dict) and isinstance(rest := event.get(PASSED_OVER), dict):
+        return _joined({name: value for name, value in event.items() if name != PASSED_OVER}, rest)
+    return event
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _parted_members(
+    members: Mapping[str, Any], prefix: str, known: Collection[str], solitary: Collection[str]
+) -> tuple[Any, Any]:
+    """The members under known names and the others; `_ABSENT` for either that has none."""
+    kept, rest = {}, {}
+    for key, value in members.items():
+        # Else what a publisher calls by this name would be taken for what was put aside here.
+        ours = not prefix and key == PASSED_OVER
+        read, passed = (_ABSENT, value) if ours else _parted(value, f"{prefix}{key}", known, solitary)
+        if read is not _ABSENT:
+            kept[key] = read
+        if passed is not _ABSENT:
+            rest[key] = passed
+    return kept or _ABSENT, rest or _ABSENT
+
+
+def _parted(value: Any, name: str, known: Collection[str], solitary: Collection[str]) -> tuple[Any, Any]:
+    if isinstance(value, dict) and value:
+        return _parted_members(value, f"{name}.", known, solitary)
+    if isinstance(value, list) and name not in solitary and _holds_objects(value):
+        return _parted_items(value, name, known, solitary)
+    return (value, _ABSENT) if name in known else (_ABSENT, value)
+
+
+def _parted_items(items: list[Any], name: str, known: Collection[str], solitary: Collection[str]) -> tuple[Any, Any]:
+    """Two lists of as many items, with null where the other one has it."""
+    parts = [_parted(item, name, known, solitary) for item in items]
+    kept = [None if read is _ABSENT else read for read, _ in parts]
+    rest = [None if passed is _ABSENT else passed for _, passed in parts]
+    return (
+        kept if any(read is not _ABSENT for read, _ in parts) else _ABSENT,
+        rest if any(passed is not _ABSENT for _, passed in parts) else _ABSENT,
+    )
+
+
+def _holds_objects(value: list[Any]) -> bool:
+    return any(isinstance(item, dict) or (isinstance(item, list) and _holds_objects(item)) for item in value)
+
+
+def _joined(kept: Any, rest: Any) -> Any:
+    """What was parted, together again."""
+    if isinstance(kept, dict) and isinstance(rest, dict):
+        both = {name: _joined(value, rest[name]) if name in rest else value for name, value in kept.items()}
+        return both | {name: value for name, value in rest.items() if name not in kept}
+    if isinstance(kept, list) and isinstance(rest, list) and len(kept) == len(rest):
+        return [_joined(*pair) for pair in zip(kept, rest, strict=True)]
+    return rest if kept is None else kept
