@@ -19,6 +19,7 @@ from tamis.operators.inputs import Inputs
 from tamis.operators.naive import Asking, alternatives, substitutions
 from tamis.operators.predicates import Predicates
 from tamis.operators.schedules import SCHEDULES
+from tamis.operators.schedules.sub_order import schedule as sub_order
 from tamis.operators.values import outside
 from tests.contract.operator_workloads import SCHEMA, House, events, filters
 from tests.generated import cases
@@ -93,6 +94,27 @@ def test_adds_and_removes_change_what_matches(schedule: str, data: st.DataObject
         oracle.remove(gone)
         assert len(index) == len(oracle) == len(present) - len(gone)
         check(index, oracle, data.draw(events()))
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@given(st.data())
+@settings(max_examples=cases(10))
+def test_what_is_learned_and_planned_anew_changes_no_match(schedule: str, data: st.DataObject) -> None:
+    """Sub-Order plans anew with every chunk, however little beliefs moved, between changes of the subscriptions."""
+    texts = data.draw(st.lists(filters(), min_size=2, max_size=8))
+    index = tamis.compile(named(texts), SCHEMA, operators=House().operators, schedule=schedule)
+    oracle = tamis.compile(named(texts), SCHEMA, "naive", operators=House().operators)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sub_order, "PAID", 0.0)
+        patched.setattr(sub_order, "MOVED", 1.0)
+        for turn in range(3):
+            some = data.draw(events())
+            assert sorted_lists(index.match(some * 20)) == sorted_lists(oracle.match(some)) * 20
+            gone = data.draw(st.lists(st.sampled_from(index.ids().to_pylist()), max_size=2, unique=True))
+            for each in (index, oracle) if len(index) > len(gone) else ():
+                each.remove(gone)
+                each.add({f"more{turn}": texts[turn % len(texts)]})
+            check(index, oracle, some)
 
 
 @pytest.mark.parametrize("matcher", ["columnar", "naive"])

@@ -32,11 +32,11 @@ from tamis.operators.values import outside
 from tamis.schema import Schema
 
 EVENTS = 2_048
-"""Events taken through a schedule together."""
+"""Events taken through a schedule together, at most."""
 PAIRS = 8_000_000
 """Pairs of event and case that may be in question together, if that is more than one event has."""
 LEARN_AFTER = 64
-"""Events after which what they taught is taken over: a schedule plans anew then."""
+"""Events after which what they taught is taken over, and a schedule may plan anew; so many are taken together first."""
 LEARNED_ENOUGH = 1_000
 """Events after which a schedule that learns by itself is no longer replaced by one of what others learned."""
 
@@ -161,10 +161,9 @@ class OperatorMatcher:
         found: list[tuple[int, Evaluation, Matched]] = []
         reporting: dict[int, Entry] = {}
         with self._reading() as nodes:
-            size = max(1, min(EVENTS, PAIRS // max(1, len(self._enrolled.always) if self._enrolled.listed else 1)))
-            for first in range(0, len(batch), size):
-                evaluation, matched = self._chunk(batch.slice(first, size), nodes)
-                counts = np.bincount(matched[0], minlength=min(size, len(batch) - first))
+            for first, chunk in self._chunks(batch):
+                evaluation, matched = self._chunk(chunk, nodes)
+                counts = np.bincount(matched[0], minlength=len(chunk))
                 offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
                 parts.append(Part(first, offsets, matched[1].astype(np.int32)))
                 entries = {case: self._enrolled.cases.entry(case) for case in np.unique(matched[2]).tolist()}
@@ -174,6 +173,15 @@ class OperatorMatcher:
                     found.append((first, evaluation, matched))
             names = self._enrolled.roster.names
         return Answer(names, parts), partial(_bindings, names, found, reporting)
+
+    def _chunks(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The events in parts, each with its first row: small ones until events have taught, so that an order that is
+        far off is not followed for thousands of them; each twice as large as the one before."""
+        most = max(1, min(EVENTS, PAIRS // max(1, len(self._enrolled.always) if self._enrolled.listed else 1)))
+        first, size = 0, min(most, max(LEARN_AFTER, self._learned.lived))
+        while first < len(batch):
+            yield first, batch.slice(first, size)
+            first, size = first + size, min(most, 2 * size)
 
     def _chunk(self, batch: pa.RecordBatch, nodes: Nodes) -> tuple[Evaluation | None, Matched]:
         enrolled, certain = self._enrolled, self._enrolled.certain.array
@@ -197,6 +205,7 @@ class OperatorMatcher:
             if self._matching > 1 or sum(evidence.events for evidence in self._lessons) < LEARN_AFTER:
                 return
             self._take_over(nodes)
+            nodes.schedule.reconsider()
 
     def _take_over(self, nodes: Nodes) -> None:
         """What events have taught since, on their way through these nodes."""

@@ -124,6 +124,43 @@ def test_what_is_learned_counts_once_the_order_is_planned_anew() -> None:
     assert planned.graph.members[0].tolist() == [1, 0]
 
 
+def shown(planned: SubOrder, truths: list[int], events: int) -> None:
+    """Learns from events in which every predicate was evaluated, and had this truth."""
+    evaluations = np.tile(np.arange(len(truths), dtype=np.int32), events)
+    offsets = np.arange(0, len(evaluations) + 1, len(truths))
+    planned.learn(Evidence.of(Trail(offsets, evaluations, np.array(truths, np.int8)[evaluations])))
+
+
+def test_the_order_is_planned_anew_once_beliefs_have_moved() -> None:
+    planned = SubOrder(Problem.of([[0, 1]], [0.5, 0.5]))
+    assert not planned.reconsider()
+    shown(planned, [1, 0], 64)
+    assert planned.reconsider()
+    assert planned.graph.members[0].tolist() == [1, 0]
+    shown(planned, [1, 0], 64)
+    planned.reconsider()
+    shown(planned, [1, 0], 64)
+    assert not planned.reconsider()
+
+
+def test_the_order_stays_where_events_confirm_it() -> None:
+    planned = SubOrder(Problem.of([[0, 1]], [0.001, 0.9]))
+    for _ in range(5):
+        shown(planned, [0], 200)
+        assert not planned.reconsider()
+
+
+def test_planning_waits_until_evaluations_have_paid_for_it() -> None:
+    """What it takes to plan grows with the subscriptions; what pays for it is what evaluations cost."""
+    few, many = [[0, 1]], [[0, 1]] * 20_000
+    for subscriptions, cost, events in ((few, 0.001, 3_000), (few, 10.0, 4), (many, 0.001, 200_000), (many, 10.0, 200)):
+        planned, seen = SubOrder(Problem.of(subscriptions, [0.5, 0.5], [cost, cost])), 0
+        while not planned.reconsider():
+            shown(planned, [1, 0], max(1, events // 10))
+            seen += max(1, events // 10)
+        assert events / 4 < seen <= events, (len(subscriptions), cost, seen)
+
+
 def test_planning_keeps_every_subscription_once() -> None:
     rng = np.random.default_rng(3)
     subscriptions = [rng.choice(30, 4, replace=False).tolist() for _ in range(3000)]  # lists longer than are compared

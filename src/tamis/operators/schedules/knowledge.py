@@ -46,6 +46,11 @@ class Knowledge:
             counts *= fading
             counts[evidence.predicates] += more
 
+    @property
+    def evaluated(self) -> Reals:
+        """How often each predicate was evaluated, lately."""
+        return self._evaluated
+
     def selectivity(self) -> Reals:
         expected = self._corrected()
         trust = self._trust(expected)

@@ -28,8 +28,11 @@ AT_ONCE = 16  # events whose trails are written before they are taken over
 class Schedule(ABC):
     """An order of evaluation for the predicates of a changing set of subscriptions.
 
-    Subscriptions and predicates go by number. Nothing may be inserted, deleted, added or learned while a run is under
-    way. Not for two threads at once.
+    Subscriptions and predicates go by number. Nothing may be inserted, deleted, added, learned or planned anew while a
+    run is under way. Not for two threads at once.
+
+    A plan depends on what was declared, on the changes and on the evidence, in their order, and never on a clock: the
+    same events ask for the same evaluations again. Evidence has timings only of what has no declared cost.
     """
 
     name: ClassVar[str]
@@ -65,7 +68,14 @@ class Schedule(ABC):
         self.graph.delete(number)
 
     def learn(self, evidence: Evidence) -> None:  # noqa: B027  # not all of them learn
-        """Takes note of what events have shown."""
+        """Takes note of what events have shown. A plan that is kept stays as it is until `reconsider`."""
+
+    def reconsider(self) -> bool:
+        """Plans anew where beliefs have moved since the last plan, and events enough have paid for another.
+
+        Returns whether it did: never where no plan is kept, be it that the order is fixed, or chosen at each step.
+        """
+        return False
 
     def begin(self, events: int, live: Live | None = None, lanes: int | None = None, sample: int = 0) -> Run:
         """Runs so many events together, at most `lanes` of them at a time (as many as fit where None).

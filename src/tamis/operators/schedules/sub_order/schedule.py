@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tamis.operators.schedules.graph import Lists, Rows
-from tamis.operators.schedules.knowledge import HALF_LIFE, Knowledge
+from tamis.operators.schedules.knowledge import HALF_LIFE, LEAST, MOST, Knowledge
 from tamis.operators.schedules.problem import Integers, Offsets, Problem, Reals
 from tamis.operators.schedules.record import Evidence
 from tamis.operators.schedules.sub_order.kernels import (
@@ -23,6 +23,17 @@ from tamis.operators.schedules.walking.kernels import STOPPING
 from tamis.operators.schedules.walking.order import Order
 from tamis.operators.schedules.walking.schedule import Walking
 
+MOVED = 1.5
+"""The factor by which cost / (1 - selectivity) of a predicate must have changed for its belief to have moved."""
+SHARE = 0.05
+"""Of evaluations, or of what they cost, those of predicates that moved, for which it is worth to plan anew."""
+PAID = 20.0
+"""Times the cost of planning that evaluations must have cost since: planning takes a twentieth of the time at most."""
+PLANNING, PLANNING_EACH = 1.0, 0.003
+"""Milliseconds that it takes to plan, and more for each predicate of each subscription."""
+LEAST_COST = 0.01
+"""Milliseconds that an evaluation takes at least, whatever the operator costs."""
+
 
 class SubOrder(Walking):
     """Linked chains (Liu et al. 2007, §4.2).
@@ -34,7 +45,8 @@ class SubOrder(Walking):
 
     Departs: only chains that share a predicate are compared, the others differ by nothing; where more than 32 share
     one, each is compared with 32 (see `compare`). The paths that the greedy leaves are in any order in the paper; here
-    they are ordered by what their first chain gains, over all chains, by being early.
+    they are ordered by what their first chain gains, over all chains, by being early. And the order is made anew where
+    what was learned has moved far enough (`reconsider`); the paper's keeps to what was known when it was made.
     """
 
     name = "sub-order"
@@ -43,14 +55,38 @@ class SubOrder(Walking):
     def __init__(self, problem: Problem, half_life: float = HALF_LIFE) -> None:
         super().__init__(problem)
         self.knowledge = Knowledge(problem.selectivity, problem.cost, half_life)
+        self._paid = 0.0
         self.replan()
 
     def learn(self, evidence: Evidence) -> None:
-        """Takes note; the order stays as it is until `replan`."""
+        """Takes note; the order stays as it is until `reconsider` or `replan`."""
         self.knowledge.learn(evidence)
+        made = evidence.evaluated + evidence.unknown
+        self._paid += float(made @ self.knowledge.cost()[evidence.predicates].clip(LEAST_COST))
+
+    def reconsider(self) -> bool:
+        """Plans anew if predicates that make up a twentieth of the evaluations, or of their cost, are worth another
+        place than planned, and as soon as evaluations have cost 20 times what planning does.
+
+        Costs are read as milliseconds here, as learned ones are; in another unit it is planned sooner, or later.
+        """
+        members = int(self.graph.members.rows.length.sum())
+        if self._paid < PAID * (PLANNING + PLANNING_EACH * members) or not self._moved():
+            return False
+        self.replan()
+        return True
+
+    def _moved(self) -> bool:
+        """Whether enough of what is evaluated has moved. Predicates that are seldom asked for may have by chance."""
+        cost = self.knowledge.cost()
+        now, planned = worths(self.knowledge.selectivity(), cost), worths(self._selectivity, self._cost)
+        moved = np.abs(np.log(now) - np.log(planned)) > np.log(MOVED)
+        often = self.knowledge.evaluated
+        return any(weight[moved].sum() > SHARE * weight.sum() for weight in (often, often * cost))
 
     def replan(self) -> None:
         """Builds chains and order anew, by the selectivities and costs that are believed now."""
+        self._paid = 0.0
         self._selectivity, self._cost = self.knowledge.selectivity(), self.knowledge.cost()
         self._rank = ranks(self._selectivity, self._cost)
         offsets, members = self.graph.as_lists()
@@ -115,6 +151,11 @@ class SubOrder(Walking):
         # C / P: a chain gains by being first if it comes to the link with high probability and at low cost.
         order = np.lexsort((above / reached.clip(1e-300), members))
         return advantage.astype(np.float64), (starts, owners[order].astype(np.int32))
+
+
+def worths(selectivity: Reals, cost: Reals) -> Reals:
+    """Each predicate's cost / (1 - selectivity), finite even where it never fails: the cost until it fails once."""
+    return cost / (1 - selectivity.clip(LEAST, MOST))
 
 
 def ranks(selectivity: Reals, cost: Reals) -> Integers:
