@@ -26,6 +26,8 @@ def test_operators_are_listed_with_what_they_take_and_cost() -> None:
     assert found.exit_code == 0
     lines = found.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["name", "loc_in", "mob_pattern", "broken"]
+    assert " 1 " in lines[1]
+    assert " 0.3 " in lines[1]
     assert "?people: integer" in lines[2]
     assert "learned" in lines[3]
 

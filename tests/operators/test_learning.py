@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.errors import OperatorError
 from tamis.operators.schedules import SCHEDULES
 
 SCHEMA = tamis.Schema.from_dict({"attributes": {"n": "integer"}, "event_types": {"e": {"n": "mandatory"}}})
@@ -119,3 +121,89 @@ def test_matching_the_same_events_again_asks_the_same(schedule: str) -> None:
             index.match(EVENTS[first:end])
         runs.append(often.calls)
     assert runs[0] == runs[1]
+
+
+class Pair:
+    """`usual` nearly always holds and `unusual` hardly ever, and so they may be declared. Counts the calls of each."""
+
+    def __init__(self, usual: float | None = None, unusual: float | None = None) -> None:
+        self.calls = {"usual": 0, "unusual": 0}
+
+        @tamis.operator(name="usual", cost=1.0, selectivity=usual)
+        def holds(n: int, salt: int) -> bool:
+            self.calls["usual"] += 1
+            return not rarely(n, salt)
+
+        @tamis.operator(name="unusual", cost=1.0, selectivity=unusual)
+        def fails(n: int, salt: int) -> bool:
+            self.calls["unusual"] += 1
+            return rarely(n, salt)
+
+        self.operators = [holds, fails]
+
+    def compiled(self, schedule: str) -> tamis.Index:
+        filters = {f"f{k}": f"usual({k}) AND unusual({k + 50})" for k in range(20)}
+        return tamis.compile(filters, SCHEMA, operators=self.operators, schedule=schedule)
+
+
+@pytest.mark.parametrize("schedule", LEARNING)
+def test_the_first_plan_goes_by_declared_selectivities(schedule: str) -> None:
+    right, wrong = Pair(usual=0.98, unusual=0.02), Pair(usual=0.02, unusual=0.98)
+    found = right.compiled(schedule).match(EVENTS[:32])
+    assert found.to_lists() == wrong.compiled(schedule).match(EVENTS[:32]).to_lists()
+    assert right.calls["unusual"] == wrong.calls["usual"] == 32 * 20
+    assert right.calls["usual"] < 32
+
+
+@pytest.mark.parametrize("schedule", LEARNING)
+def test_observation_replaces_what_was_declared(schedule: str) -> None:
+    pair = Pair(usual=0.02, unusual=0.98)
+    index = pair.compiled(schedule)
+    index.match(EVENTS[:256])
+    before = dict(pair.calls)
+    assert before["usual"] >= 64 * 20
+    index.match(EVENTS[256:512])
+    assert pair.calls["usual"] - before["usual"] < 256 * 2
+    assert pair.calls["unusual"] - before["unusual"] >= 256 * 19
+
+
+@pytest.mark.parametrize("schedule", LEARNING)
+def test_a_saved_index_is_opened_with_what_was_learned_and_else_with_what_is_declared(
+    schedule: str, tmp_path: Path
+) -> None:
+    wrong = Pair(usual=0.02, unusual=0.98)
+    index = wrong.compiled(schedule)
+    index.save(tmp_path / "new")
+    index.match(EVENTS[:256])
+    index.save(tmp_path / "old")
+    for saved, declared in (("new", Pair(usual=0.98, unusual=0.02)), ("old", wrong)):
+        opened = tamis.Index.open(tmp_path / saved, operators=declared.operators)
+        before = declared.calls["usual"]
+        opened.match(EVENTS[:32])
+        assert declared.calls["usual"] - before < 32 * 2, saved
+
+
+def test_statistics_tell_a_declared_selectivity_until_one_is_observed() -> None:
+    index = Pair(usual=0.3).compiled("sub-order")
+    usual, unusual = index.operators["usual"], index.operators["unusual"]
+    assert (usual.selectivity, usual.observed, unusual.selectivity, unusual.observed) == (0.3, False, None, False)
+    assert str(usual) == "usual(salt: integer): cost 1, 0 evaluations, expected to hold 30%"
+    index.match(EVENTS[:64])
+    usual = index.operators["usual"]
+    assert usual.observed
+    assert usual.selectivity is not None
+    assert usual.selectivity > 0.9
+    assert ", held 9" in str(usual)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.01, float("nan"), True, "0.5"])
+def test_a_selectivity_is_a_probability(wrong: Any) -> None:
+    with pytest.raises(OperatorError, match=r"selectivity is the probability that a call holds, from 0 to 1"):
+        tamis.operator(name="x", selectivity=wrong)(rarely)
+
+
+@pytest.mark.parametrize("certain", [0, 1.0])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_selectivity_may_be_declared_as_certain_and_still_be_wrong(schedule: str, certain: float) -> None:
+    often = Often(selectivity=certain)
+    assert right(compiled(often.operator.with_selectivity(certain), schedule).match(EVENTS[:256]), 0)

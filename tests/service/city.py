@@ -24,7 +24,7 @@ BOXES = {"Bronx": (40.78, 40.92, -73.94, -73.76), "Queens": (40.54, 40.81, -73.9
 OPERATORS = ("tests.service.city:loc_in", "tests.service.city:mob_pattern", "tests.service.city:broken")
 
 
-@tamis.operator(cost=1.0)
+@tamis.operator(cost=1.0, selectivity=0.3)
 def loc_in(lat: float, lon: float, place: str) -> bool:
     """Whether the camera is over a place."""
     south, north, west, east = BOXES[place]

@@ -82,7 +82,9 @@ def operators(
     if not found:
         remark("no installed package offers operators; docs/operators.md says how one does")
         return
-    firm = (Column(heading, no_wrap=heading != "arguments") for heading in ("name", "arguments", "cost", "version"))
+    firm = (
+        Column(heading, no_wrap=heading != "arguments") for heading in ("name", "arguments", "cost", "holds", "version")
+    )
     table = PartedTable(*firm, Column("what it does", min_width=40))
     for one in found:
         if isinstance(one, Operator):
@@ -90,11 +92,12 @@ def operators(
                 one.name,
                 Text(_arguments(one)),
                 "learned" if one.cost is None else f"{one.cost:g}",
+                "learned" if one.selectivity is None else f"{one.selectivity:.3g}",
                 one.version,
                 Text(one.about),
             )
         else:
-            table.add_row(one[0], "", "", "", Text(one[1], "red"))
+            table.add_row(one[0], "", "", "", "", Text(one[1], "red"))
     out.print(table)
 
 

@@ -45,6 +45,7 @@ def operator(
     name: str | None = None,
     version: str = "1",
     cost: float | None = None,
+    selectivity: float | None = None,
     time_limit: float | None = TIME_LIMIT,
     batch: bool = False,
     together: bool = False,
@@ -58,6 +59,7 @@ def operator(
     name: str | None = None,
     version: str = "1",
     cost: float | None = None,
+    selectivity: float | None = None,
     time_limit: float | None = TIME_LIMIT,
     batch: bool = False,
     together: bool = False,
@@ -68,6 +70,8 @@ def operator(
 
     - `name`: what filters call it; the function's own name if left out. `version`: change it when results change.
     - `cost`: what a call costs, in any unit that all operators of an index share; None: learned, in milliseconds.
+    - `selectivity`: how likely a call is to hold, from 0 to 1: what the first plan goes by, until observation replaces
+      it. None: learned, and 0.5 until then.
     - `time_limit`: seconds that a call may take before it is given up and its predicate is unknown; None: any.
     - `batch`: the function takes Arrow arrays with a row for each event, and returns Arrow.
     - `together`: a batch function whose arguments are arrays too, with a value a row beside the event's: calls that
@@ -81,7 +85,8 @@ def operator(
     def declare(function: Function) -> Operator:
         formals = _formals(function)
         declared = name or str(getattr(function, "__name__", ""))
-        fields: dict[str, Any] = {"version": str(version), "cost": cost, "time_limit": time_limit}
+        fields: dict[str, Any] = {"version": str(version), "cost": cost, "selectivity": selectivity}
+        fields["time_limit"] = time_limit
         _check(declared, fields)
         return Operator(
             declared,
@@ -101,9 +106,13 @@ def operator(
 def _check(name: str, fields: Mapping[str, Any]) -> None:
     if _NAME.fullmatch(name) is None or name.upper() in WORDS:
         raise OperatorError(f"{name!r} is no name that filters can call; give one: @tamis.operator(name='...')")
-    cost, limit = fields["cost"], fields["time_limit"]
+    cost, selectivity, limit = fields["cost"], fields["selectivity"], fields["time_limit"]
     if cost is not None and not (isinstance(cost, int | float) and math.isfinite(cost) and cost > 0):
         raise OperatorError(f"operator {name}: cost is a number above 0, or None to learn it, and not {cost!r}")
+    number = isinstance(selectivity, int | float) and not isinstance(selectivity, bool)
+    if selectivity is not None and not (number and 0 <= selectivity <= 1):
+        message = "selectivity is the probability that a call holds, from 0 to 1, or None to learn it"
+        raise OperatorError(f"operator {name}: {message}, and not {selectivity!r}")
     if limit is not None and not (isinstance(limit, int | float) and limit > 0):
         raise OperatorError(f"operator {name}: time_limit is in seconds, above 0, or None for any, and not {limit!r}")
 

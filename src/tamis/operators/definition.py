@@ -54,9 +54,10 @@ class Operator:
     """A function that filters may call by name, scalar (one event a call) or batch (Arrow in, Arrow out).
 
     `reads` says which parameters the event fills, by attribute; None: by their names (see resolution.py). `cost` is in
-    any unit that all operators of an index share; None: learned from timings, in milliseconds. `version` tells results
-    of old code from those of new. `together`: a batch operator whose arguments are arrays too, so that one of its
-    calls answers many of filters. Immutable; calling it calls the function.
+    any unit that all operators of an index share; None: learned from timings, in milliseconds. `selectivity` is how
+    likely a call is to hold, until observation says otherwise; None: not known beforehand. `version` tells results of
+    old code from those of new. `together`: a batch operator whose arguments are arrays too, so that one of its calls
+    answers many of filters. Immutable; calling it calls the function.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Operator:
     formals: tuple[Formal, ...]
     version: str = "1"
     cost: float | None = None
+    selectivity: float | None = None
     time_limit: float | None = TIME_LIMIT
     batch: bool = False
     together: bool = False
@@ -85,6 +87,10 @@ class Operator:
     def with_cost(self, cost: float | None) -> Operator:
         """The same operator with another declared cost, or with None: learned."""
         return dataclasses.replace(self, cost=cost)
+
+    def with_selectivity(self, selectivity: float | None) -> Operator:
+        """The same operator with another declared selectivity, or with None: learned."""
+        return dataclasses.replace(self, selectivity=selectivity)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By its place where it has one: what its module has loaded is then loaded once a process, and never sent."""

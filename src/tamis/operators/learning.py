@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ HALF_LIFE = 10_000.0
 """Events after which an observation weighs half."""
 LIKELY = 0.5
 COST = 1.0
-"""What is believed of a predicate that nothing is known of; cost in milliseconds."""
+"""What is believed of a predicate that nothing is known of, nor declared; cost in milliseconds."""
+DECLARED = 2.0
+"""Evaluations that what is believed beforehand of a predicate's selectivity counts for."""
 
 
 class Learned:
@@ -87,10 +89,12 @@ class Learned:
         self._keys += [key_of(predicates[number]) for number in range(len(self._keys), len(predicates))]
         return np.array(self._keys, np.uint64)
 
-    def selectivity(self, predicates: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """How likely each is to hold; even, as long as little is known."""
-        seen = self._counts[:, predicates]
-        return (seen[HELD] + 2 * LIKELY) / (seen[EVALUATED] + 2)
+    def selectivity(self, predicates: Sequence[Predicate]) -> npt.NDArray[np.float64]:
+        """How likely each is to hold; as declared, or even, as long as little is known."""
+        seen = self._counts[:, [predicate.number for predicate in predicates]]
+        declared = (predicate.resolved.operator.selectivity for predicate in predicates)
+        expected = np.array([LIKELY if one is None else one for one in declared], np.float64)
+        return (seen[HELD] + DECLARED * expected) / (seen[EVALUATED] + DECLARED)
 
     def cost(self, predicate: Predicate, beside: float = COST) -> float:
         """What an evaluation costs: as declared, or as timed; `beside` if neither is known."""

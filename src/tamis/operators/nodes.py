@@ -73,11 +73,10 @@ class Nodes:
         return self._add_node(literal) if known == NONE else known
 
     def _beliefs(self, nodes: range) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        predicates = self._cases.predicates
-        self._learned.grow(len(predicates))
-        numbers = self._predicate_of[nodes.start : nodes.stop]
-        cost = np.array([self._learned.cost(predicates[number]) for number in numbers.tolist()], np.float64)
-        likely = self._learned.selectivity(numbers)
+        self._learned.grow(len(self._cases.predicates))
+        predicates = self._cases.predicates.listed(self._predicate_of[nodes.start : nodes.stop].tolist())
+        cost = np.array([self._learned.cost(predicate) for predicate in predicates], np.float64)
+        likely = self._learned.selectivity(predicates)
         return cost, np.where(self._negated[nodes.start : nodes.stop], 1 - likely, likely)
 
     def insert(self, case: int, entry: Entry) -> None:

@@ -13,8 +13,9 @@ class OperatorStatistics:
     """One operator: what it takes and costs, how it fared so far, how often it held.
 
     `cost` is what an evaluation costs, as declared, or learned in milliseconds (`learned`); None as long as it was
-    never called. `selectivity`: the share of evaluations that held, lately. `predicates`: how many different ones the
-    subscriptions have. `suspended`: it is left alone for now, after too many time-outs.
+    never called. `selectivity`: the share of evaluations that held, lately (`observed`), or as declared; None where
+    neither is known. `predicates`: how many different ones the subscriptions have. `suspended`: it is left alone for
+    now, after too many time-outs.
     """
 
     name: str
@@ -24,13 +25,18 @@ class OperatorStatistics:
     cost: float | None
     learned: bool
     selectivity: float | None
+    observed: bool
     predicates: int
     suspended: bool
     tally: Tally
 
     def __str__(self) -> str:
         cost = "cost not known yet" if self.cost is None else f"cost {self.cost:.4g}{' ms' * self.learned}"
-        held = "" if self.selectivity is None else f", held {self.selectivity:.0%}"
+        held = (
+            ""
+            if self.selectivity is None
+            else f", {'held' if self.observed else 'expected to hold'} {self.selectivity:.0%}"
+        )
         failed = self.tally.failures + self.tally.timeouts + self.tally.too_large
         wrong = f", {failed:,} failed (last: {self.tally.last_failure})" if failed else ""
         state = ", suspended" if self.suspended else ""

@@ -153,6 +153,8 @@ def test_operators_are_listed_before_anything_was_counted(city: Server) -> None:
     assert (mob["parameters"][0]["name"], mob["parameters"][0]["variable"]) == ("people", True)
     assert mob["about"].startswith("How many people")
     assert (mob["calls"], mob["selectivity"], mob["suspended"]) == (0, None, False)
+    loc = listed[1]
+    assert (loc["selectivity"], loc["selectivity_learned"]) == (0.3, False)  # as declared
     assert city.client.get("/v1/operators/mob_pattern").json() == mob
     assert city.client.get("/v1/operators/nothing").status_code == 404
 
@@ -162,6 +164,7 @@ def test_what_the_pipeline_counts_is_shown_and_measured(city: Server) -> None:
     city.pipeline.become(operators={"broken": Fared(tally, 2.5, 0.25, 4, True)})
     shown = city.client.get("/v1/operators/broken").json()
     assert (shown["cost"], shown["cost_learned"], shown["selectivity"], shown["predicates"]) == (2.5, True, 0.25, 4)
+    assert shown["selectivity_learned"]
     assert (shown["calls"], shown["evaluations"], shown["failures"], shown["timeouts"]) == (7, 9, 1, 1)
     assert (shown["suspended"], shown["last_failure"]) == (True, None)
     told = city.client.get("/v1/operators/broken", headers=city.key("administer")).json()

@@ -100,7 +100,14 @@ def _operators() -> list[dict[str, Any]]:
     people = {"name": "people", "kind": "integer", "variable": True, "optional": False, "repeated": False}
     counts = {"held": 0, "unknown": 0, "failures": 0, "timeouts": 0, "skipped": 0, "absent": 0, "seconds": 0.0}
     usual = {"version": "1", "batch": False, "time_limit": 30.0, "cost_learned": False, "selectivity": None} | counts
-    usual |= {"predicates": 0, "suspended": False, "calls": 0, "evaluations": 0, "last_failure": None}
+    usual |= {
+        "selectivity_learned": True,
+        "predicates": 0,
+        "suspended": False,
+        "calls": 0,
+        "evaluations": 0,
+        "last_failure": None,
+    }
     return [
         usual
         | {"name": "loc_in", "signature": "loc_in(place: string)", "reads": ["lat", "lon"], "cost": 1.0}

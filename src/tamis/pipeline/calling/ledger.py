@@ -110,6 +110,8 @@ class Ledger:
         seen = self._seen.get(operator.name)
         counts = [0.0] * 4 if seen is None else seen.counts.sum(axis=1).tolist()
         timed = counts[SPENT] / counts[TIMED] if counts[TIMED] >= 1 else None
+        observed = counts[EVALUATED] >= 1
+        held = counts[HELD] / counts[EVALUATED] if observed else None
         return OperatorStatistics(
             operator.name,
             operator.version,
@@ -117,7 +119,8 @@ class Ledger:
             operator.about,
             timed if operator.cost is None else operator.cost,
             operator.cost is None,
-            counts[HELD] / counts[EVALUATED] if counts[EVALUATED] >= 1 else None,
+            held if observed else operator.selectivity,
+            observed,
             0 if seen is None else len(seen),
             False,
             self._tallies.get(operator.name, Tally()) + Tally(),

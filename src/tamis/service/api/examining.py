@@ -27,8 +27,8 @@ _AT_ONCE: Final = 20
 def index_of(service: Service, filter: ReadFilter) -> tamis.Index:
     """The filter under the id `ID`. Somebody waits for what it says: operators have no more than some seconds a call.
 
-    An operator whose cost is learned is as dear as matching has found it to be. `FilterError` if the filter cannot be
-    read any more, because it calls what is no longer offered.
+    Learned costs, and selectivities, are what matching has found them to be. `FilterError` if the filter cannot be read
+    any more, because it calls what is no longer offered.
     """
     texts, limits, schema = {ID: filter.matched}, service.limits.filter, service.schema
     if filter.kind == "operator":
@@ -64,4 +64,5 @@ def _impatient(service: Service, operator: Operator) -> Operator:
     limit = _CALL_SECONDS if operator.time_limit is None else min(_CALL_SECONDS, operator.time_limit)
     fared = service.supervisor.status().operators.get(operator.name)
     cost = operator.cost if operator.cost is not None or fared is None else fared.cost
-    return dataclasses.replace(operator, time_limit=limit, cost=cost)
+    likely = operator.selectivity if fared is None or fared.selectivity is None else fared.selectivity
+    return dataclasses.replace(operator, time_limit=limit, cost=cost, selectivity=likely)

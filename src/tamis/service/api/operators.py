@@ -30,6 +30,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "cost": 40.0,
     "cost_learned": False,
     "selectivity": 0.12,
+    "selectivity_learned": True,
     "predicates": 3,
     "suspended": False,
     "calls": 1200,
@@ -71,7 +72,8 @@ class OperatorForm(BaseModel):
     time_limit: float | None = Field(description="Seconds that a call may take")
     cost: float | None = Field(description="What an evaluation costs; None: not known yet")
     cost_learned: bool = Field(description="Whether the cost is learned, in milliseconds, and not declared")
-    selectivity: float | None = Field(description="The share of evaluations that held, lately")
+    selectivity: float | None = Field(description="The share of evaluations that held, lately, or as declared")
+    selectivity_learned: bool = Field(description="Whether the selectivity was observed, and is not as declared")
     predicates: int = Field(description="In how many different forms subscriptions call it")
     suspended: bool = Field(description="Whether it is left alone for now, after too many time-outs")
     calls: int
@@ -149,7 +151,8 @@ def _shown(service: Service, resolved: Resolved, administers: bool) -> OperatorF
         time_limit=operator.time_limit,
         cost=operator.cost if operator.cost is not None else fared.cost,
         cost_learned=operator.cost is None,
-        selectivity=fared.selectivity,
+        selectivity=operator.selectivity if fared.selectivity is None else fared.selectivity,
+        selectivity_learned=fared.selectivity is not None,
         predicates=fared.predicates,
         suspended=fared.suspended,
         calls=tally.calls,

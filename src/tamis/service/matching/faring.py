@@ -27,9 +27,8 @@ class Fared:
     @classmethod
     def of(cls, statistics: OperatorStatistics) -> Fared:
         """What an index or a table says."""
-        return cls(
-            statistics.tally, statistics.cost, statistics.selectivity, statistics.predicates, statistics.suspended
-        )
+        held = statistics.selectivity if statistics.observed else None
+        return cls(statistics.tally, statistics.cost, held, statistics.predicates, statistics.suspended)
 
     def after(self, earlier: Tally) -> Fared:
         """The same, with what was counted before."""

@@ -38,7 +38,7 @@ function tableOf(items) {
     costOf(each),
     count(each.evaluations),
     count(each.calls),
-    share(each.selectivity),
+    heldOf(each),
     troubled(each.failures + each.timeouts),
     stateOf(each),
   ]));
@@ -57,7 +57,7 @@ function detailsOf(each, open) {
       ["Forms in use", count(each.predicates)],
       ["Events asked about", count(each.evaluations)],
       ["Held", count(each.held)],
-      ["Held lately", share(each.selectivity)],
+      ["Held lately", heldOf(each)],
       ["Could not tell", count(each.unknown)],
       ["Failures", troubled(each.failures)],
       ["Time-outs", troubled(each.timeouts)],
@@ -74,6 +74,10 @@ function detailsOf(each, open) {
 function costOf({ cost, cost_learned: learned }) {
   if (cost === null) return h("span", { class: "muted" }, "not known yet");
   return learned ? `${cost < 1 ? cost.toPrecision(2) : duration(cost)}${cost < 1 ? " ms" : ""}, learned` : `${cost}`;
+}
+
+function heldOf({ selectivity, selectivity_learned: learned }) {
+  return selectivity === null || learned ? share(selectivity) : `${share(selectivity)}, declared`;
 }
 
 function stateOf({ suspended, evaluations }) {
