@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,33 @@ def test_killing_the_jvm_a_worker_or_the_process_loses_and_doubles_nothing(house
 
     asyncio.run(run())
     assert house.due.total() > 0
+
+
+@pytest.mark.slow
+def test_killed_workers_do_not_end_the_query(house: AuctionHouse) -> None:
+    async def run() -> None:
+        supervising = Supervisor(settings(house))
+        await supervising.start()
+        await until(supervising, lambda: supervising.status().state == "running")
+        pid = supervising.status().pid
+        assert pid is not None
+        killed = 0
+        while killed < 6:
+            # The query hands events to workers for as long as there are any to match.
+            house.publish(200)
+            before = supervising.status().batches
+            for worker in workers_of(pid):
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
+                    killed += 1
+            await until(supervising, lambda: supervising.status().batches > before)  # noqa: B023 - called at once
+            assert supervising.status().pid == pid, supervising.status().error
+        await until(supervising, lambda: house.notified == house.due)
+        status = supervising.status()
+        assert (status.pid, status.restarts, status.error) == (pid, 0, None)
+        await supervising.stop()
+
+    asyncio.run(run())
 
 
 @pytest.mark.slow

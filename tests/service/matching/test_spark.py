@@ -11,7 +11,7 @@ import pytest
 from tamis import pipeline
 from tamis.errors import PipelineError
 from tamis.service.configuration import Settings
-from tamis.service.matching.spark import start_session
+from tamis.service.matching.spark import local_with_attempts, start_session
 
 pyspark = pytest.importorskip("pyspark", reason="the Spark extra is not installed")
 
@@ -60,3 +60,21 @@ def test_a_connector_that_is_not_to_be_had_is_one_line_with_the_remedy(
         start_session(Settings(state=tmp_path, log_url=KAFKA))
     with pytest.raises(PipelineError, match="what it said is on standard error"):
         start_session(Settings(state=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("asked", "attempts", "master"),
+    [
+        (None, None, "local[*,4]"),
+        ("local", None, "local[1,4]"),
+        ("local[2]", None, "local[2,4]"),
+        ("local[*]", "7", "local[*,7]"),
+        ("local[2,1]", None, "local[2,1]"),
+        ("spark://head:7077", None, "spark://head:7077"),
+    ],
+)
+def test_a_local_master_has_the_attempts_at_a_task_that_a_cluster_has(
+    tmp_path: Path, asked: str | None, attempts: str | None, master: str
+) -> None:
+    config = {} if attempts is None else {"spark.task.maxFailures": attempts}
+    assert local_with_attempts(Settings(state=tmp_path, spark_master=asked, spark_config=config)) == master

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,12 @@ _BRISK: Final = {
 }
 
 
+# A local master: threads, and perhaps attempts at a task.
+_LOCAL: Final = re.compile(r"local(?:\[(\d+|\*)\])?")
+_ATTEMPTS: Final = "spark.task.maxFailures"
+_USUAL_ATTEMPTS: Final = "4"  # Spark's own, on a cluster
+
+
 def start_session(settings: Settings) -> SparkSession:
     """The session. What a killed one left in the state folder is cleared away first."""
     folder = settings.state.absolute() / "spark"
@@ -58,7 +65,7 @@ def start_session(settings: Settings) -> SparkSession:
     if connector is not None:
         config[_PACKAGES] = ",".join(filter(None, (config.get(_PACKAGES), connector)))
     try:
-        return pipeline.session(settings.spark_master, name="tamis serve", config=config)
+        return pipeline.session(local_with_attempts(settings), name="tamis serve", config=config)
     except PipelineError as error:
         if connector is None:
             raise
@@ -66,6 +73,19 @@ def start_session(settings: Settings) -> SparkSession:
             f"Spark did not start, perhaps because {connector} is not to be had: name another in the settings "
             f"(spark_config: {{{_PACKAGES}: {KAFKA_CONNECTOR}:VERSION}}), or its files ({{{_JARS}: FILE,FILE...}})"
         ) from error
+
+
+def local_with_attempts(settings: Settings) -> str:
+    """The master of the settings, all local cores without one; a local one has as many attempts at a task as a cluster.
+
+    Local Spark gives a task one attempt unless its master names more, and has no other setting for it: the end of one
+    worker would end the query, and all of Spark with it.
+    """
+    master = settings.spark_master or "local[*]"
+    local = _LOCAL.fullmatch(master)
+    if local is None:
+        return master
+    return f"local[{local[1] or 1},{settings.spark_config.get(_ATTEMPTS, _USUAL_ATTEMPTS)}]"
 
 
 def _missing_connector(settings: Settings) -> str | None:
