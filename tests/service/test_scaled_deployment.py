@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("aiokafka", reason="the service extra is not installed")
 
+from benchmarks.service.server import descendants
 from scripts.postgres import Postgres
 from tests.pipeline.test_kafka import connector, servers
 from tests.service.scaled import Host, read_stream, read_topic, until
@@ -120,3 +121,51 @@ def test_of_two_services_one_matches_and_pushes_and_the_other_takes_its_place(ma
     assert Counter(one["event"]["n"] for one in read_stream(one, pulled, len(cheap(9)))) == Counter(cheap(9))
     on_topic = read_topic(one.servers, told, pushed["id"], len(cheap(9)))
     assert sorted(numbers(on_topic)) == cheap(9)
+
+
+def java_of(host: Host) -> list[int]:
+    assert host.process is not None
+    return [pid for pid, command in descendants(host.process.pid) if command.startswith("java ") or "/java " in command]
+
+
+def test_a_waiting_service_takes_over_with_the_spark_that_it_has(make: Make) -> None:
+    one, other = make(), make()
+    one.start()
+    one.wait_until_it_says()
+    other.start()
+    other.wait_until_it_says("another service of this store matches events; this one takes its place when it ends")
+    until(lambda: java_of(other), "Spark at the one that waits", other.said)
+    java = java_of(other)
+    pulled = other.subscribe("price < 10")
+    one.publish(lots(0), key="0")
+    one.kill()
+    other.publish(lots(1), key="1")
+    assert sorted(numbers(read_stream(other, pulled, len(cheap(2))))) == cheap(2)
+    assert java_of(other) == java
+
+
+def test_matching_goes_on_in_the_same_spark_when_postgresql_is_back(
+    servers: str, connector: str, tmp_path: Path
+) -> None:
+    with Postgres() as postgres:
+        host = Host(tmp_path / "host", postgres.new_database(), servers, f"events-{uuid.uuid4().hex}", connector)
+        try:
+            host.start()
+            host.wait_until_it_says()
+            java, pulled = java_of(host), host.subscribe("price < 10")
+            assert len(java) == 1
+            for batch in range(3):
+                host.publish(lots(batch), key=str(batch))
+                # Once when there is something to match, and once when there is not.
+                if batch == 1:
+                    read_stream(host, pulled, len(cheap(2)))
+                postgres.kill()
+                until(lambda: httpx.get(f"{host.address}/ready", timeout=30).status_code == 503, "absence", host.said)
+                postgres.start()
+            host.publish(lots(3), key="3")
+            assert sorted(numbers(read_stream(host, pulled, len(cheap(4))))) == cheap(4)
+            assert java_of(host) == java
+            status = httpx.get(f"{host.address}/v1/status").json()["pipeline"]
+            assert (status["state"], status["restarts"]) == ("running", 0)
+        finally:
+            host.kill()

@@ -201,6 +201,8 @@ class Settings:
     """None: all local cores."""
     spark_config: Mapping[str, str] = field(default_factory=dict)
     """More for Spark: `spark.jars.packages` with another connector for Kafka, `spark.driver.memory`, ..."""
+    standby: Literal["warm", "cold"] = "warm"
+    """While another service matches: have Spark started and idle, to take over at once, or start it only then."""
     schema_path: Path | None = None
     """The schema in YAML, for the first start; from then on the store has it."""
     operators: Names = ()

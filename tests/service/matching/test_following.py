@@ -155,6 +155,18 @@ def test_a_schema_that_grew_has_a_table_of_its_own_before_the_next_batch(house: 
     assert [path.name for path in followed.tables] == ["2.2"]
 
 
+def test_a_table_that_is_kept_up_without_batches_has_nothing_left_to_do_for_the_first(house: AuctionHouse) -> None:
+    followed = Followed(house)
+    wider = auction_schema().extend(attributes={"colour": "string"}, optional={"furniture": {"colour": "optional"}})
+    house.store.schemas.add(wider.to_dict())
+    house.subscribe("colour = 'red'")
+    followed.table.keep_up()
+    kept = followed.tables
+    assert [path.name for path in kept] == ["2.1"]
+    assert followed.matched_against(0) == house.subscribed
+    assert followed.tables == kept
+
+
 def test_many_changes_come_in_pages(house: AuctionHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tamis.service.matching.following._PAGE", 100)
     followed = Followed(house)

@@ -90,12 +90,13 @@ class FollowingTable:
         A batch that is run again gets the version it had first, unless a new table was built since.
         """
         with self._entered:
-            # First the schema: a filter that came with it is refused under the one before.
-            if not self._is_newest():
-                self._renew()
-            self._follow()
-            self._clear()
+            self._bring_up_to_date()
             return self._table.snapshot(self._table.note(stream, batch))
+
+    def keep_up(self) -> None:
+        """Applies all that has changed while there is no micro-batch, so that the first one has nothing to wait for."""
+        with self._entered:
+            self._bring_up_to_date()
 
     def catch_up(self) -> None:
         """Applies what has changed, so that the next micro-batch has less to wait for. May be called during one."""
@@ -107,6 +108,13 @@ class FollowingTable:
         """Whether the table is built under the store's newest schema."""
         self._followed.refresh()
         return self._version == self._followed.version
+
+    def _bring_up_to_date(self) -> None:
+        # First the schema: a filter that came with it is refused under the one before.
+        if not self._is_newest():
+            self._renew()
+        self._follow()
+        self._clear()
 
     def _follow(self) -> None:
         self._store.subscriptions.expire(datetime.now(UTC))

@@ -6,23 +6,15 @@ import os
 import sys
 import threading
 import traceback
-from contextlib import suppress
-from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tamis.errors import TamisError
 from tamis.service.configuration import Settings
 from tamis.service.matching.lifeline import Lock, end_group, watch
-from tamis.service.matching.messages import Alive, Message, Turn, written
-from tamis.spark_cause import in_one_line
-
-if TYPE_CHECKING:
-    from tamis.service.matching.running import Running
-    from tamis.service.store import StoreLock
+from tamis.service.matching.messages import Message, Turn, written
+from tamis.spark_cause import in_one_line, is_spark_error
 
 _GRACE: Final = 8.0
-_IDLE: Final = 0.5
-_PULSE: Final = 2.0
 _SHOWN: Final = 2_000
 
 
@@ -69,46 +61,10 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
         mouth.say(Turn("waiting"))
     if not lock.take(stopped):
         return
-    # What is imported here and below takes seconds, and is of no use to a process that waits.
-    from tamis.service.store import Store
+    # What is imported here takes seconds, and is of no use to a process that waits for its folder.
+    from tamis.service.matching.turns import take_turns
 
-    store = Store.open(settings.store)
-    # The folder's lock is this host's: another may have a folder of its own, and the same store.
-    sole = store.lock("pipeline")
-    if _held(sole, mouth, stopped):
-        from tamis.service.matching.running import Running
-
-        running = Running(settings, lock, store, sole, mouth.say)
-        # Looking after things may take long, where very many subscriptions change: signs of life do not wait for it.
-        threading.Thread(target=_pulse, args=(running, mouth, stopped), name="pulse", daemon=True).start()
-        while not stopped.wait(_IDLE):
-            running.look_after()
-        running.stop()
-    sole.release()
-    store.close()
-
-
-def _pulse(running: Running, mouth: Mouth, stopped: threading.Event) -> None:
-    """Says that the process lives, until it is to stop, or Spark is gone, which the process finds out by itself."""
-    for beat in count(1):
-        if stopped.wait(_PULSE):
-            return
-        running.ask_spark()
-        mouth.say(Alive(beat, running.busy()))
-
-
-def _held(sole: StoreLock, mouth: Mouth, stopped: threading.Event) -> bool:
-    """Waits until no other service's pipeline runs over the store; false if `stopped` first."""
-    if sole.hold():
-        return True
-    mouth.say(Turn("waiting"))
-    while not stopped.wait(_IDLE):
-        # A store that is away for a while is no reason to give up waiting.
-        with suppress(TamisError):
-            if sole.hold():
-                mouth.say(Turn("starting"))
-                return True
-    return False
+    take_turns(settings, lock, mouth.say, stopped)
 
 
 def _first_line(file: int) -> str:
@@ -124,4 +80,5 @@ def _first_line(file: int) -> str:
 
 def _shown(error: Exception) -> str:
     told = in_one_line(error)
-    return (told if isinstance(error, TamisError) else f"{type(error).__name__}: {told}")[:_SHOWN]
+    own = isinstance(error, TamisError) or is_spark_error(error)
+    return (told if own else f"{type(error).__name__}: {told}")[:_SHOWN]
