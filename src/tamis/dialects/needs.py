@@ -10,30 +10,44 @@ from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.placed import name_of
 
 _PREFERRED = ("string", "float", "boolean")
+_EXACT = 1 << 53
+"""Beyond this, doubles do not hold every whole number."""
+_LONG = 1 << 63
 
 
 @dataclass(slots=True)
 class Need:
     """How often rules ask for an attribute in each domain; `multiple` where its values are known to come as arrays.
 
-    A rule that only asks whether the attribute is there asks for no domain.
+    A rule that only asks whether the attribute is there asks for no domain. Numbers are asked for as `float`; `wide`
+    says that a rule names a whole number that only an integer attribute is sure to hold, `fractional` that one names a
+    number that no integer attribute holds.
     """
 
     asked: dict[str, int] = field(default_factory=dict)
     multiple: bool = False
+    wide: bool = False
+    fractional: bool = False
 
     @property
     def domain(self) -> str:
         """The domain most rules ask for; the others are refused where they compare it, with that as the reason."""
-        return max(_PREFERRED, key=lambda domain: (self.asked.get(domain, 0), -_PREFERRED.index(domain)))
+        most = max(_PREFERRED, key=lambda domain: (self.asked.get(domain, 0), -_PREFERRED.index(domain)))
+        return "integer" if most == "float" and self.wide and not self.fractional else most
 
     @property
     def disputed(self) -> bool:
         """Whether rules ask for it in several domains, of which an attribute has one."""
-        return len(self.asked) > 1
+        return len(self.asked) > 1 or (self.wide and self.fractional)
 
     def ask(self, domain: str) -> None:
         self.asked[domain] = self.asked.get(domain, 0) + 1
+
+    def name_number(self, value: int | float) -> None:
+        """Notes a number that a rule compares the attribute with."""
+        fits = -_LONG <= value < _LONG and value == int(value)
+        self.fractional |= not fits
+        self.wide |= fits and isinstance(value, int) and abs(value) > _EXACT
 
 
 Needs = dict[str, Need]
@@ -50,6 +64,8 @@ def merged(parts: Iterable[Mapping[str, Need]]) -> Needs:
         for name, wanted in part.items():
             into = need(together, name)
             into.multiple |= wanted.multiple
+            into.wide |= wanted.wide
+            into.fractional |= wanted.fractional
             for domain, count in wanted.asked.items():
                 into.asked[domain] = into.asked.get(domain, 0) + count
     return together

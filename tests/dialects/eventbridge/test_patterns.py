@@ -9,7 +9,7 @@ import pytest
 
 import tamis
 from tamis import Schema
-from tamis.dialects import ConversionError, eventbridge, proposed_schema
+from tamis.dialects import ConversionError, eventbridge, merged, proposed_schema
 from tamis.dialects.eventbridge import texts
 
 SCHEMA = Schema.from_dict(
@@ -85,6 +85,11 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"source": [{"wildcard": "a**b"}]}, "source[0].wildcard", "two wildcards"),
     ({"source": [{"wildcard": r"a\b"}]}, "source[0].wildcard", "backslash"),
     ({"source": [{"anything-but": ["a", 1]}]}, "source[0].anything-but", "not both"),
+    ({"source": [{"anything-but": []}]}, "source[0].anything-but", "an empty list excludes nothing"),
+    ({"source": [{"anything-but": [None, "a"]}]}, "source[0].anything-but", "strings, or numbers, and not null"),
+    ({"on": [{"anything-but": True}]}, "on[0].anything-but", "strings, or numbers, and not true"),
+    ({"source": [{"anything-but": {"prefix": 123}}]}, "source[0].anything-but.prefix", "a string or a list of strings"),
+    ({"source": [{"anything-but": {"suffix": ["a", 1]}}]}, "source[0].anything-but.suffix", "and 1 is none"),
     ({"source": [{"anything-but": {"prefix": ""}}]}, "source[0].anything-but.prefix", "empty prefix"),
     ({"source": [{"cidr": "10.0.0.0/33"}]}, "source[0].cidr", "no network"),
     ({"source": [{"cidr": "::1/128"}]}, "source[0].cidr", "no network"),
@@ -106,6 +111,15 @@ def test_what_cannot_be_converted_is_named_with_its_place_and_the_reason(pattern
 
 def test_a_null_may_be_taken_for_a_field_that_is_left_out() -> None:
     assert eventbridge.convert({"source": [None, "a"]}, SCHEMA, null_is_absent=True) == "source = 'a' OR source IS NULL"
+
+
+def test_a_null_in_an_event_is_absent_to_every_test() -> None:
+    """The difference from event-ruler that docs/importing.md has in its table."""
+    tests: dict[str, Any] = {
+        "anything-but": {"anything-but": "a"}, "but-prefix": {"anything-but": {"prefix": "a"}},
+        "exists": {"exists": True}, "absent": {"exists": False}}  # fmt: skip
+    index = tamis.compile({id: eventbridge.convert({"source": [test]}, SCHEMA) for id, test in tests.items()}, SCHEMA)
+    assert index.match([{"source": None}, {}]).to_lists() == [["absent"], ["absent"]]
 
 
 def test_a_pattern_that_excludes_too_much_among_several_values_is_refused() -> None:
@@ -132,6 +146,39 @@ def test_a_schema_is_proposed_from_what_patterns_ask_for() -> None:
     assert eventbridge.convert(patterns[0], schema)
     with pytest.raises(ConversionError, match="x is string in the schema"):
         eventbridge.convert(patterns[1], schema)
+
+
+ID = 3783596826723272134
+WIDE: list[tuple[list[Any], str]] = [
+    ([ID], "integer"),
+    ([-ID], "integer"),
+    ([{"anything-but": [1, ID]}], "integer"),
+    ([{"numeric": [">", 0, "<=", ID]}], "integer"),
+    ([2**53], "float"),
+    ([float(2**60)], "float"),
+    ([2**63], "float"),
+    ([ID, 2**64], "float"),
+    ([ID, 0.5], "float"),
+    ([ID, {"numeric": ["<", 1e300]}], "float"),
+]
+
+
+@pytest.mark.parametrize(("tests", "domain"), WIDE, ids=str)
+def test_a_number_that_doubles_round_asks_for_an_integer_unless_another_is_no_integer(
+    tests: list[Any], domain: str
+) -> None:
+    needed = eventbridge.needed([{"id": tests}])
+    assert needed["id"].domain == domain
+    apart = merged(eventbridge.needed([{"id": [test]}]) for test in tests)
+    assert apart["id"].domain == domain
+    assert apart["id"].disputed is needed["id"].disputed is ((ID in tests) and domain == "float")
+
+
+def test_an_event_with_the_id_of_a_rule_matches_and_its_neighbour_does_not() -> None:
+    pattern = {"id": [ID]}
+    schema = proposed_schema(eventbridge.needed([pattern]))
+    index = tamis.compile({"rule": eventbridge.convert(pattern, schema)}, schema)
+    assert index.match([{"id": ID}, {"id": ID + 1}]).to_lists() == [["rule"], []]
 
 
 def test_a_schema_that_exists_is_extended_by_what_it_lacks() -> None:

@@ -59,6 +59,18 @@ def arithmetic(draw: st.DrawFn) -> Any:
     return tree
 
 
+def escaped_patterns() -> st.SearchStrategy[tuple[str, str]]:
+    """A pattern and its escape, which may be a wildcard and may stand before itself."""
+    return st.sampled_from("!_%\\").flatmap(
+        lambda escape: st.tuples(
+            st.lists(st.sampled_from([*"ab%_", *(escape + each for each in ("a", "%", "_", escape))]), max_size=4)
+            .map("".join)
+            .filter(lambda text: (len(text) - len(text.rstrip(escape))) % 2 == 0),
+            st.just(escape),
+        )
+    )
+
+
 def leaves() -> st.SearchStrategy[Any]:
     numbers = value(st.integers(-9, 9) | st.sampled_from([0.5, -2.5, 0.3, 1e16, 2**53 + 1]))
     return st.one_of(
@@ -85,7 +97,7 @@ def leaves() -> st.SearchStrategy[Any]:
         st.builds(
             lambda name, pattern: ("like", name, pattern, None), st.sampled_from(STRINGS), TEXTS),
         st.builds(
-            lambda name, pattern: ("like", name, pattern + "!%", "!"), st.sampled_from(STRINGS), TEXTS),
+            lambda name, escaped: ("like", name, *escaped), st.sampled_from(STRINGS), escaped_patterns()),
     )  # fmt: skip
 
 

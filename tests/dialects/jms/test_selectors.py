@@ -46,6 +46,9 @@ CASES = [
     ("colour LIKE '12%3_'", "colour LIKE '12%3_'"),
     (r"colour LIKE '\_%' ESCAPE '\'", r"colour LIKE '\_%'"),
     ("colour LIKE 'a!%' ESCAPE '!'", r"colour LIKE 'a\%'"),
+    ("colour LIKE 'a__' ESCAPE '_'", r"colour LIKE 'a\_'"),
+    ("colour LIKE '_%a%' ESCAPE '_'", r"colour LIKE '\%a%'"),
+    ("colour LIKE 'a!!' ESCAPE '!'", "colour LIKE 'a!'"),
     (r"colour LIKE 'a\%'", r"colour LIKE 'a\\%'"),
     ("colour NOT LIKE 'a%'", "NOT colour LIKE 'a%'"),
     ("colour IS NULL", "colour IS NULL"),
@@ -94,6 +97,7 @@ REFUSED = [
     ("colour IN (5)", "IN takes strings"),
     ("colour LIKE 'a' ESCAPE '!!'", "one character"),
     ("colour LIKE 'a!' ESCAPE '!'", "ends within an escape"),
+    ("colour LIKE 'a_' ESCAPE '_'", "ends within an escape"),
     ("'a' LIKE 'a'", "after a property's name"),
     ("(age > 5) = TRUE", "a condition cannot be compared"),
     ("colour", "no condition by itself"),
@@ -127,3 +131,22 @@ def test_the_needed_properties_have_the_types_that_they_are_compared_in() -> Non
         "f": "boolean", "g": "float", "h": "float"}  # fmt: skip
     schema = proposed_schema(needs)
     assert [jms.convert(selector, schema) for selector in selectors[:4]]
+
+
+def test_a_number_that_doubles_round_asks_for_an_integer_unless_another_is_no_integer() -> None:
+    needs = jms.needed(
+        [
+            "a = 3783596826723272134 OR 1 < a",
+            "b + 1 > -(9223372036854775807) AND JMSTimestamp < 9007199254740993",
+            "c = 3783596826723272134 OR c < 0.5",
+            "d = 9007199254740992",
+            "e = 3783596826723272134D",
+            "f BETWEEN -9223372036854775808 AND 5",
+        ]
+    )
+    assert {name: need.domain for name, need in needs.items()} == {
+        "a": "integer", "b": "integer", "JMSTimestamp": "integer", "c": "float", "d": "float", "e": "float",
+        "f": "integer"}  # fmt: skip
+    schema = proposed_schema(needs)
+    index = tamis.compile({"a": jms.convert("a = 3783596826723272134", schema)}, schema)
+    assert index.match([{"a": 3783596826723272134}, {"a": 3783596826723272135}]).to_lists() == [["a"], []]

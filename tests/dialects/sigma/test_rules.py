@@ -208,6 +208,24 @@ def test_the_needed_attributes_are_texts_unless_all_rules_ask_for_numbers() -> N
     assert all(sigma.convert(form, schema) for form in rules)
 
 
+def test_whole_numbers_that_doubles_round_stay_as_they_are_written() -> None:
+    number = 3783596826723272134
+    assert sigma.convert(rule(sel={"EventID": number}), SCHEMA) == f"EventID = {number}"
+    assert sigma.convert(rule(sel={"EventID|gt": number}), SCHEMA) == f"EventID > {number}"
+    assert sigma.convert(rule(sel={"EventID|neq": number}), SCHEMA) == f"EventID IS NULL OR NOT EventID = {number}"
+    assert sigma.convert(rule(sel=[number]), SCHEMA, keywords="message") == f"message ILIKE '%{number}%'"
+    needs = sigma.needed([rule(sel={"EventID": number, "Port": 80}), rule(sel={"Port|gt": 0.5})])
+    assert {name: need.domain for name, need in needs.items()} == {"EventID": "integer", "Port": "float"}
+
+
+def test_numbers_that_are_one_to_pysigma_are_refused_unless_they_are_quoted() -> None:
+    numbers = [3783596826723272134, 3783596826723272135]
+    with pytest.raises(ConversionError, match="takes 3783596826723272134 and 3783596826723272135 for one number"):
+        sigma.convert(rule(sel={"EventID": numbers}), SCHEMA)
+    quoted = sigma.convert(rule(sel={"EventID": [str(number) for number in numbers]}), SCHEMA)
+    assert quoted == "EventID IN (3783596826723272134, 3783596826723272135)"
+
+
 def test_a_thousand_rules_convert_in_seconds() -> None:
     forms = [
         rule(

@@ -106,8 +106,8 @@ class _Converter:
         raise ConversionError(f"{test.kind} does not take {test.value!r}", test.place)
 
     def text_test(self, attribute: Attribute, test: Test) -> str:
-        self.require(attribute, ("string", *_LISTED), test)
         patterns = texts.alternatives(test)
+        self.require(attribute, ("string", *_LISTED), test)
         excluding = test.kind == "anything-but"
         if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):
             values = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from tamis.dialects.complement import ANY, Pattern, TooLargeError, others
@@ -87,11 +88,24 @@ def alternatives(test: Test) -> list[Pattern]:
         if kind not in ("prefix", "suffix", "wildcard", "equals-ignore-case"):
             raise ConversionError(f"anything-but does not take {kind}", place)
     excluded = operand if isinstance(operand, list) else [operand]
-    if not excluded or not all(isinstance(text, str) for text in excluded):
-        raise ConversionError("anything-but takes strings, or numbers, and not both", place)
+    if not excluded:
+        raise ConversionError("an empty list excludes nothing", place, "give a value, or leave the test out")
+    for value in excluded:
+        if kind != "equal" and not isinstance(value, str):
+            reason = f"anything-but with {kind} takes a string or a list of strings, and {_written(value)} is none"
+            raise ConversionError(reason, place, "" if value is None else f"quote it: {_written(str(value))}")
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise ConversionError(f"anything-but takes strings, or numbers, and not {_written(value)}", place)
+    if not all(isinstance(value, str) for value in excluded):
+        raise ConversionError("anything-but takes strings, or numbers, and not both", place, "give each a rule")
     if kind in ("prefix", "suffix") and "" in excluded:
         raise ConversionError(f"an empty {kind} is not allowed here", place)
     return [pattern_of(kind, text, place) for text in excluded]
+
+
+def _written(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _steps(text: str) -> Pattern:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tamis.dialects.conversion import ConversionError
+from tamis.dialects.jms.arithmetic import Number
 from tamis.dialects.jms.grammar import (
     And,
     Arithmetic,
@@ -42,13 +43,15 @@ def needed(rules: Iterable[str]) -> Needs:
     needs: Needs = {}
     for rule in rules:
         try:
-            found = list(_asked(parse(rule)))
+            condition = parse(rule)
         except ConversionError:
             continue  # `convert` tells of it
-        for name, domain in dict.fromkeys(found):
+        for name, domain in dict.fromkeys(_asked(condition)):
             wanted = need(needs, name)
             if (known := _HEADERS.get(name, domain)) is not None:
                 wanted.ask(known)
+        for name, value in _numbers(condition):
+            need(needs, name).name_number(value)
     return needs
 
 
@@ -80,6 +83,30 @@ def _compared(operand: Operand, domain: str | None) -> Iterator[tuple[str, str |
         case Arithmetic(left, _, right):
             yield from _compared(left, "float")
             yield from _compared(right, "float")
+
+
+def _numbers(condition: Condition) -> Iterator[tuple[str, Number]]:
+    """The properties of comparisons, each with the numbers that stand in the same comparison."""
+    match condition:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _numbers(part)
+        case Not(operand):
+            yield from _numbers(operand)
+        case Comparison(left, _, right):
+            names = {name for side in (left, right) for name, _ in _compared(side, None)}
+            yield from ((name, value) for side in (left, right) for value in _constants(side) for name in names)
+
+
+def _constants(operand: Operand) -> Iterator[Number]:
+    match operand:
+        case Literal(int() | float() as value) if not isinstance(value, bool):
+            yield value
+        case Negative(inner):
+            yield from (-value for value in _constants(inner))
+        case Arithmetic(left, _, right):
+            yield from _constants(left)
+            yield from _constants(right)
 
 
 def _domain(operand: Operand) -> str | None:

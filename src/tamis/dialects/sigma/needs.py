@@ -28,6 +28,10 @@ def needed(
             wanted = need(needs, field)
             if domain is not None:
                 wanted.ask(domain)
+        for item in found:
+            match item.test:
+                case Equal(value) | Compare(_, value) if not isinstance(value, bool):
+                    need(needs, item.field).name_number(value)
     for wanted in needs.values():
         if "string" in wanted.asked:
             wanted.asked = {"string": sum(wanted.asked.values())}

@@ -27,6 +27,7 @@ from tamis.dialects.sigma.tests import (
 )
 from tamis.language.patterns import Wildcard
 
+_LONG = 1 << 63
 _LOG_SOURCE = ("category", "product", "service")
 _OPERATORS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 
@@ -70,6 +71,7 @@ class _Reader:
         self.conditions: Any = conditions
         self.types: Any = types
         self.keywords = keywords
+        self.wide: dict[float, set[int]] = {}
 
     def detection(self, detection: Mapping[str, Any]) -> Node[Asked]:
         """Several conditions are several ways to match."""
@@ -78,6 +80,7 @@ class _Reader:
         from sigma.rule.detection import SigmaDetections
 
         given = {str(key): value for key, value in detection.items() if key != "timeframe"}
+        self.wide = _wide_numbers(given)
         try:
             parsed = [condition.parsed for condition in SigmaDetections.from_dict(given).parsed_condition]
         except SigmaError as error:
@@ -130,7 +133,7 @@ class _Reader:
         if isinstance(value, types.SigmaExpansion):
             return Some(tuple(self.value(field, member) for member in value.values))
         if isinstance(value, types.SigmaCompareExpression) and value.op is types.CompareOperators.NEQ:
-            return No(Asked(field, Equal(value.number.number)))
+            return No(Asked(field, Equal(self.number(field, value.number))))
         return Asked(field, self.test(field, value))
 
     def test(self, field: str, value: Any) -> Test:
@@ -141,7 +144,7 @@ class _Reader:
             remedy = "publish that part as an attribute of its own"
             raise ConversionError("a filter does not look at a part of a time", field, remedy)
         if isinstance(value, types.SigmaNumber):
-            return Equal(value.number)
+            return Equal(self.number(field, value))
         if isinstance(value, types.SigmaBool):
             return Equal(value.boolean)
         if isinstance(value, types.SigmaNull):
@@ -153,7 +156,7 @@ class _Reader:
             letters = "".join(sorted(value.sigma_to_re_flag[flag] for flag in value.flags))
             return Regex((f"(?{letters})" if letters else "") + str(value.regexp))
         if isinstance(value, types.SigmaCompareExpression):
-            return Compare(_OPERATORS[value.op.name], value.number.number)
+            return Compare(_OPERATORS[value.op.name], self.number(field, value.number))
         if isinstance(value, types.SigmaCIDRExpression):
             return _network(value.network)
         if isinstance(value, types.SigmaFieldReference):
@@ -162,6 +165,15 @@ class _Reader:
                 raise ConversionError(reason, field)
             return SameAs(value.field)
         raise ConversionError(f"{type(value).__name__} is not known", field)
+
+    def number(self, field: str, value: Any) -> int | float:
+        """The number as the rule has it: pySigma takes a whole one that is no double for the double beside it."""
+        read: int | float = value.number
+        meant = sorted(self.wide.get(read, ())) if isinstance(read, float) else []
+        if len(meant) > 1:
+            remedy = "write them in quotes, and declare the attribute integer"
+            raise ConversionError(f"pySigma takes {meant[0]} and {meant[1]} for one number", field, remedy)
+        return meant[0] if meant else read
 
     def parts(self, field: str, text: Any) -> tuple[str | Wildcard, ...]:
         """The text's parts; a placeholder has to be filled in before."""
@@ -173,6 +185,21 @@ class _Reader:
             if isinstance(part, self.types.Placeholder):
                 raise _placeholder(part.name, field)
         return tuple(part if isinstance(part, str) else wildcards[part] for part in text.s)
+
+
+def _wide_numbers(detection: Any) -> dict[float, set[int]]:
+    """The whole numbers of a detection that are no doubles, under the double beside them."""
+    found: dict[float, set[int]] = {}
+    parts, seen = [detection], set()
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Mapping | list) and id(part) not in seen:
+            # YAML's aliases may lead to one part many times, or into itself.
+            seen.add(id(part))
+            parts += part.values() if isinstance(part, Mapping) else part
+        elif isinstance(part, int) and abs(part) < _LONG and float(part) != part:
+            found.setdefault(float(part), set()).add(part)
+    return found
 
 
 def _network(network: Any) -> Network:
