@@ -187,7 +187,10 @@ def test_mistakes_are_refused_with_place_and_remedy(path: str, value: Any, place
             "{attributes: {x: {type: enumerated, values: [yes, no]}}, event_types: {e: }}",
             "quote it, for without quotes yes",
         ),
-        ("{domains: {d: {type: hierarchical, tree: &t {a: *t}}}, event_types: {e: }}", "two nodes 'a'"),
+        (
+            "{domains: {d: {type: hierarchical, tree: &t {a: *t}}}, event_types: {e: }}",
+            "stands for what it is a part of",
+        ),
         ("[" * 100_000, "nested too deeply"),
     ],
 )

@@ -15,6 +15,7 @@ import yaml
 
 from tamis.cli.lines import read_lines
 from tamis.dialects import ConversionError, sigma
+from tamis.yaml_loading import load
 
 _SUFFIXES = {
     "eventbridge": (".json", ".jsonl", ".ndjson", ".yaml", ".yml"),
@@ -78,7 +79,7 @@ def _file(path: Path) -> Iterator[Rule]:
         return
     text = path.read_text(encoding="utf-8")
     try:
-        document = json.loads(text) if suffix == ".json" else yaml.safe_load(text)
+        document = json.loads(text) if suffix == ".json" else load(text)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split()) or "nested too deeply"
         yield Rule(path.stem, None, ConversionError(f"the file cannot be read: {reason}", str(path)))

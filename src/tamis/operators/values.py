@@ -15,6 +15,7 @@ import numpy as np
 from tamis.errors import OperatorError
 from tamis.language.calls import Moment
 from tamis.language.signatures import ParameterKind
+from tamis.quoting import shown
 from tamis.schema.timestamps import from_datetime, to_datetime
 
 Bindable: TypeAlias = int | float | str | bool | Moment
@@ -53,7 +54,9 @@ def bindable(value: object, kind: ParameterKind) -> Bindable:
         moment = from_datetime(value)
         found = None if moment is None else Moment(moment)
     if found is None:
-        raise OperatorError(f"bound a variable to {_shown(value)}, which is not {_WANTED[kind]} as filters know them")
+        raise OperatorError(
+            f"bound a variable to {shown(value, 60)}, which is not {_WANTED[kind]} as filters know them"
+        )
     return found
 
 
@@ -77,8 +80,3 @@ def outside(value: Bindable | None) -> Any:
 def moment_outside(moment: Moment) -> object:
     assert isinstance(moment.microseconds, int)
     return to_datetime(moment.microseconds)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:60] + "..."

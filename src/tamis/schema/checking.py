@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import Violation
+from tamis.quoting import shown
 from tamis.schema.alignment import Aligned, Rows, align, batch_of, one_batch, patch
 from tamis.schema.reading import Reading, check_view, read_pairs
-from tamis.schema.values import shown
 from tamis.schema.view_check import breaks_view
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tamis.quoting import shown
 from tamis.schema.attributes import EventType
 from tamis.schema.domains import Domain, EnumeratedDomain, HierarchicalDomain, listing
 from tamis.schema.placed import within
 from tamis.schema.tables import Table, write_table
-from tamis.schema.values import shown
 
 if TYPE_CHECKING:
     from tamis.schema.model import Schema

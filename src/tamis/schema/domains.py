@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from tamis import quoting
 from tamis.errors import SchemaError
 
 ORDER_OPERATORS = ("<", "<=", ">", ">=")
@@ -91,7 +92,9 @@ class _Listed(ABC):
         """The sorted positions of every x in the domain with `x operator value`."""
         position = self.position(value)
         if position is None:
-            raise SchemaError(f"domain {self.name!r} has no value {value!r}", remedy=f"it has {listing(self.values)}")
+            raise SchemaError(
+                f"domain {self.name!r} has no value {quoting.shown(value)}", remedy=f"it has {listing(self.values)}"
+            )
         if operator not in ORDER_OPERATORS:
             raise SchemaError(f"{operator!r} is no order operator", remedy="use one of < <= > >=")
         others = self._below(position) if operator[0] == "<" else self._above(position)
@@ -239,7 +242,7 @@ PLAIN_DOMAINS: Mapping[str, Domain] = {
 
 def listing(values: Sequence[str], shown: int = 8) -> str:
     """Some of the values, for an error message."""
-    return ", ".join(map(repr, values[:shown])) + (", ..." if len(values) > shown else "")
+    return ", ".join(map(quoting.shown, values[:shown])) + (", ..." if len(values) > shown else "")
 
 
 def _reachable(edges: Mapping[int, Sequence[int]], start: int) -> list[int]:

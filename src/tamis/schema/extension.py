@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SchemaError
+from tamis.quoting import shown
 from tamis.schema.attributes import Annotation
 from tamis.schema.form import read_annotation
 from tamis.schema.placed import within
@@ -96,5 +97,5 @@ def _entries(section: object, place: str) -> list[tuple[str, Any]]:
     if section is None:
         return []
     if not isinstance(section, Mapping):
-        raise SchemaError(f"expected a mapping, found {section!r}", place, "write {name: definition}")
+        raise SchemaError(f"expected a mapping, found {shown(section)}", place, "write {name: definition}")
     return list(section.items())

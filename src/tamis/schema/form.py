@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tamis.errors import SchemaError
+from tamis.quoting import shown
 from tamis.schema.attributes import EVENT_TYPE, Annotation, Attribute, EventType
 from tamis.schema.domains import PLAIN_DOMAINS, Domain, EnumeratedDomain, HierarchicalDomain
 from tamis.schema.placed import defined, known_keys, mapping, name_of, sequence, text_of, within
@@ -103,12 +104,12 @@ def _number(domains: Mapping[str, Domain], event_types: Iterable[EventType]) -> 
 
 def _read_domain(name: str, definition: object, place: str) -> Domain:
     if name in PLAIN_DOMAINS or name in _DOMAIN_KEYS:
-        raise SchemaError(f"{name!r} is the name of a built-in domain", place, "choose another name")
+        raise SchemaError(f"{shown(name)} is the name of a built-in domain", place, "choose another name")
     fields = mapping(definition, place, remedy="write {type: ...}")
     kind = fields.get("type")
     if not isinstance(kind, str) or (kind not in PLAIN_DOMAINS and kind not in _DOMAIN_KEYS):
         raise SchemaError(
-            f"no such type of domain: {kind!r}" if "type" in fields else "the domain has no type",
+            f"no such type of domain: {shown(kind)}" if "type" in fields else "the domain has no type",
             within(place, "type"),
             f"use one of {', '.join([*PLAIN_DOMAINS, *_DOMAIN_KEYS])}",
         )
@@ -126,7 +127,7 @@ def _read_enumerated(name: str, fields: Mapping[str, object], place: str) -> Enu
     for position, value in enumerate(sequence(fields.get("values"), values_place, "list the values: [a, b, c]")):
         text = text_of(value, within(values_place, position))
         if text in values:
-            raise SchemaError(f"{text!r} is listed twice", within(values_place, position), "remove one")
+            raise SchemaError(f"{shown(text)} is listed twice", within(values_place, position), "remove one")
         values[text] = None
     if not values:
         raise SchemaError("the domain has no values", values_place, "list at least one")
@@ -157,7 +158,7 @@ def _read_tree(name: str, tree: object, place: str) -> HierarchicalDomain:
             node = text_of(given, node_place)
             if node in values:
                 raise SchemaError(
-                    f"the tree has two nodes {node!r}", node_place, "node names must be unique: rename one"
+                    f"the tree has two nodes {shown(node)}", node_place, "node names must be unique: rename one"
                 )
             position = len(values)
             values[node] = None
@@ -202,7 +203,7 @@ def read_annotation(given: object, place: str) -> Annotation:
     words = [given] if isinstance(given, str) else sequence(given, place, remedy)
     for word in words:
         if word not in _ANNOTATIONS:
-            raise SchemaError(f"no such annotation: {word!r}", place, remedy)
+            raise SchemaError(f"no such annotation: {shown(word)}", place, remedy)
     if len({"mandatory", "optional"}.intersection(words)) != 1 or len(set(words)) != len(words):
         raise SchemaError("an attribute is either mandatory or optional, said once", place, remedy)
     if {"unique", "multiple"} <= set(words):

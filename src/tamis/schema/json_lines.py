@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.quoting import shown
 from tamis.schema.alignment import Aligned, Rows, align
 from tamis.schema.checking import Checked, sift
 from tamis.schema.columns import EXACT_INTEGERS, Mask, either, flat_columns, is_list, rows_of
 from tamis.schema.json_blocks import framed, parse_blocks, partition
 from tamis.schema.json_shape import learn_shape, mixed_keys
 from tamis.schema.reading import Reading, check_view, read_event
-from tamis.schema.values import shown
 
 if TYPE_CHECKING:
     from tamis.schema.model import Schema

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
+from datetime import date
 
 from tamis.errors import SchemaError
+from tamis.quoting import SHOWN, shown
 from tamis.schema.domains import listing
 
 
 def within(place: str, key: object) -> str:
     """The path of `key` inside `place`, quoted where it would not read as a path."""
-    if isinstance(key, str) and key.isidentifier():
+    if isinstance(key, str) and len(key) <= SHOWN and key.isidentifier():
         return f"{place}.{key}" if place else key
-    return f"{place}[{key!r}]"
+    return f"{place}[{shown(key)}]"
 
 
 def mapping(given: object, place: str, remedy: str) -> Mapping[str, object]:
@@ -35,12 +37,12 @@ def text_of(given: object, place: str) -> str:
     if not isinstance(given, str):
         raise SchemaError(f"expected a string, found {_shown(given)}", place, _as_text(given))
     if any("\ud800" <= character <= "\udfff" for character in given):
-        raise SchemaError(f"{given!r} holds a lone surrogate", place, "remove it")
+        raise SchemaError(f"{shown(given)} holds a lone surrogate", place, "remove it")
     return given
 
 
 def _shown(given: object) -> str:
-    return "nothing" if given is None else repr(given)
+    return "nothing" if given is None else shown(given)
 
 
 def _as_text(given: object) -> str:
@@ -49,7 +51,9 @@ def _as_text(given: object) -> str:
         return "write it after the colon"
     if isinstance(given, bool):
         return "quote it, for without quotes yes, no, on and off are truth values in YAML"
-    return f"quote it: {str(given)!r}"
+    if isinstance(given, int | float | date):
+        return f"quote it: '{given if isinstance(given, date) else shown(given)}'"
+    return "write one text"
 
 
 def name_of(given: object, place: str) -> str:
@@ -65,7 +69,7 @@ def known_keys(given: Mapping[str, object], known: Iterable[str], place: str) ->
     """Refuses keys that mean nothing."""
     for key in given:
         if key not in known:
-            raise SchemaError(f"unknown key {key!r}", within(place, key), f"the keys are {', '.join(known)}")
+            raise SchemaError(f"unknown key {shown(key)}", within(place, key), f"the keys are {', '.join(known)}")
 
 
 def defined(name: str, known: Collection[str], what: str, place: str) -> str:
@@ -74,6 +78,6 @@ def defined(name: str, known: Collection[str], what: str, place: str) -> str:
         close = difflib.get_close_matches(name, known, 1)
         remedy = "declare it" + (f", or use one of {listing(list(known))}" if known else "")
         if close:
-            remedy = f"did you mean {close[0]!r}?"
-        raise SchemaError(f"{what} {name!r} is not defined", place, remedy)
+            remedy = f"did you mean {shown(close[0])}?"
+        raise SchemaError(f"{what} {shown(name)} is not defined", place, remedy)
     return name

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.errors import Rule, Violation
+from tamis.quoting import shown
 from tamis.schema.attributes import EVENT_TYPE, Attribute
 from tamis.schema.domains import listing
 from tamis.schema.tables import OPERATION, breaks_table, deletes
-from tamis.schema.values import InadmissibleError, Value, read_value, shown
+from tamis.schema.values import InadmissibleError, Value, read_value
 
 if TYPE_CHECKING:
     from tamis.schema.model import Schema

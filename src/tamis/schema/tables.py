@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tamis.errors import SchemaError
+from tamis.quoting import shown
 from tamis.schema.attributes import Annotation, Attribute, EventType
 from tamis.schema.domains import Domain, EnumeratedDomain
 from tamis.schema.placed import defined, known_keys, mapping, sequence, text_of, within
@@ -152,7 +153,7 @@ def read_duration(given: object, place: str) -> int:
     length = 0 if found is None else int(found[1]) * unit
     if not 0 < length < _LONGEST:
         units = ", ".join(f"{name}s" for name in _UNITS)
-        raise SchemaError(f"{given!r} is no duration", place, f"write a whole number and a unit: {units}")
+        raise SchemaError(f"{shown(given)} is no duration", place, f"write a whole number and a unit: {units}")
     return length
 
 
@@ -196,7 +197,7 @@ def _read_retention(
     if set(fields) == {"count"}:
         count = fields["count"]
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise SchemaError(f"{count!r} is no number of rows", within(place, "count"), "write 1 or more")
+            raise SchemaError(f"{shown(count)} is no number of rows", within(place, "count"), "write 1 or more")
         return Retention(count=count)
     if set(fields) != {"window", "by"}:
         raise SchemaError(f"no such retention: {', '.join(map(repr, fields)) or 'empty'}", place, _RETENTION_REMEDY)

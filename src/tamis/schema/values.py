@@ -24,7 +24,6 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _BOOLEANS = (bool, np.bool_)
 _INTEGERS = (int, np.integer)
 _FLOATS = (float, np.floating)
-_SHOWN = 80
 
 
 class InadmissibleError(ValueError):
@@ -44,17 +43,6 @@ class Unreadable:
 def read_value(domain: Domain, value: object) -> Value:
     """The value in the domain's canonical form; `InadmissibleError` says why there is none."""
     return _READERS[domain.kind](domain, value)
-
-
-def shown(value: object, limit: int = _SHOWN) -> str:
-    """The value for an error message, cut where it is long, always fit to be encoded."""
-    try:
-        text = repr(value[: limit + 1] if isinstance(value, str | bytes | list | tuple) else value)
-    except ValueError:
-        text = "a number of thousands of digits"
-    if len(text) > limit:
-        text = text[:limit] + "..."
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _integer(_: Domain, value: Any) -> int:

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import yaml
 
+from tamis import yaml_loading
 from tamis.errors import SchemaError
+from tamis.quoting import shown
 
 _REMEDIES: Final = {
     "'\\t'": "indent by spaces, not by tabs",
@@ -19,8 +21,8 @@ _REMEDIES: Final = {
 """What helps, by words of PyYAML's own message; the last holds for all others."""
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, but for repeated keys."""
+class _Loader(yaml_loading.Loader):
+    """The loader of YAML that others wrote, but for repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
@@ -28,8 +30,9 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable):
                 if key in seen:
-                    place = f"line {key_node.start_mark.line + 1}, column {key_node.start_mark.column + 1}"
-                    raise SchemaError(f"{key!r} is given twice", place, "remove or rename one")
+                    raise SchemaError(
+                        f"{shown(key)} is given twice", _place(key_node.start_mark), "remove or rename one"
+                    )
                 seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -37,16 +40,23 @@ class _Loader(yaml.SafeLoader):
 def read_yaml(text: str) -> object:
     """The dict form in a YAML text; a SchemaError says in one line where it is none."""
     try:
-        return yaml.load(text, Loader=_Loader)
+        return yaml_loading.load(text, _Loader)
+    except yaml_loading.TooManyAliasesError as error:
+        raise SchemaError(error.problem or "", _place(error.problem_mark), "write the values out") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         reason = f"this is no YAML: {(error.problem or error.context or '').removeprefix('but ')}"
-        raise SchemaError(reason, place, next(_REMEDIES[words] for words in _REMEDIES if words in reason)) from error
+        raise SchemaError(
+            reason, _place(mark), next(_REMEDIES[words] for words in _REMEDIES if words in reason)
+        ) from error
     except (yaml.YAMLError, ValueError) as error:
         raise SchemaError(f"this is no YAML: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise SchemaError("the YAML is nested too deeply", remedy="flatten it") from None
+
+
+def _place(mark: yaml.Mark | None) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
 
 
 def write_yaml(form: Mapping[str, object]) -> str:

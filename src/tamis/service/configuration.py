@@ -20,7 +20,9 @@ from pydantic.dataclasses import dataclass
 
 from tamis.errors import SchemaError, TamisError
 from tamis.language import Limits
+from tamis.quoting import shown
 from tamis.schema.yaml_form import read_yaml
+from tamis.yaml_loading import load
 
 Who = Literal["anyone", "keys"]
 Positive = Annotated[int, Field(gt=0)]
@@ -302,16 +304,16 @@ def _setting_paths(cls: type[Any], above: tuple[str, ...] = ()) -> Iterator[tupl
 
 def _listed(path: tuple[str, ...], text: str) -> object:
     try:
-        return yaml.safe_load(text)
+        return load(text)
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"{'.'.join(path)}: {text!r} is no YAML: {error}") from error
+        raise ConfigurationError(f"{'.'.join(path)}: {shown(text)} is no YAML: {error}") from error
 
 
 def _put(given: dict[str, Any], path: tuple[str, ...], value: object) -> None:
     for name in path[:-1]:
         inner = given.setdefault(name, {})
         if not isinstance(inner, dict):
-            raise ConfigurationError(f"the setting {name} is a mapping, not {inner!r}")
+            raise ConfigurationError(f"the setting {name} is a mapping, not {shown(inner)}")
         given = inner
     given[path[-1]] = value
 
@@ -322,4 +324,4 @@ def _shown(error: Mapping[str, Any]) -> str:
         known = {".".join(path[:depth]) for path in _setting_paths(Settings) for depth in range(1, len(path) + 1)}
         close = get_close_matches(place, known, 1)
         return f"there is no setting {place}" + (f"; did you mean {close[0]}?" if close else "")
-    return f"{place}: {error['msg']}, not {error['input']!r}" if error["loc"] else str(error["msg"])
+    return f"{place}: {error['msg']}, not {shown(error['input'])}" if error["loc"] else str(error["msg"])

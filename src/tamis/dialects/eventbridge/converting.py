@@ -17,6 +17,7 @@ from tamis.dialects.eventbridge import numbers, texts
 from tamis.dialects.eventbridge.reading import Every, Field, Node, Some, Test, read
 from tamis.dialects.writing import all_of, any_of, name, negated, number, one_of, string, unwrapped
 from tamis.language.patterns import rlike_matches
+from tamis.quoting import shown
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 _LISTED = ("enumerated", "hierarchical")
@@ -103,7 +104,7 @@ class _Converter:
                 return self.text_test(attribute, test)
             case kind, _ if kind in _STRING_TESTS:
                 return self.text_test(attribute, test)
-        raise ConversionError(f"{test.kind} does not take {test.value!r}", test.place)
+        raise ConversionError(f"{test.kind} does not take {shown(test.value)}", test.place)
 
     def text_test(self, attribute: Attribute, test: Test) -> str:
         patterns = texts.alternatives(test)
@@ -147,7 +148,7 @@ class _Converter:
             return self.networks(attribute, [v4_range(first, last)])
         except (AddressValueError, NetmaskValueError):
             remedy = "write an address, / and the number of bits: 10.0.0.0/24, 2001:db8::/32"
-            raise ConversionError(f"{operand!r} is no network", test.place, remedy) from None
+            raise ConversionError(f"{shown(operand)} is no network", test.place, remedy) from None
 
     def networks(self, attribute: Attribute, patterns: list[str]) -> str:
         if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):

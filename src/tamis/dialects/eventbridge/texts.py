@@ -11,6 +11,7 @@ from tamis.dialects.eventbridge.reading import Test
 from tamis.dialects.writing import FALSE, like, name, regex_literal, string
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.patterns import Wildcard, rlike_matches
+from tamis.quoting import shown
 
 _LONGEST = DEFAULT_LIMITS.pattern
 
@@ -33,7 +34,7 @@ def pattern_of(kind: str, operand: object, place: str) -> Pattern:
         case "wildcard", str(text):
             return _wildcard(text, place)
     remedy = "prefix and suffix take a string or equals-ignore-case, the others a string"
-    raise ConversionError(f"{kind} does not take {operand!r}", place, remedy)
+    raise ConversionError(f"{kind} does not take {shown(operand)}", place, remedy)
 
 
 def condition(attribute: str, pattern: Pattern) -> str:

@@ -37,6 +37,7 @@ from tamis.dialects.writing import (
     unwrapped,
 )
 from tamis.language.patterns import like_matches, read_like, write_like
+from tamis.quoting import shown
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 _NUMERIC = ("integer", "float")
@@ -52,7 +53,7 @@ def convert(selector: str, schema: Schema) -> str:
     'NOT price >= 0.5 OR NOT price <= 8'
     """
     if not isinstance(selector, str):
-        raise ConversionError("a selector is a text", repr(selector))
+        raise ConversionError("a selector is a text", shown(selector))
     text = _Converter(schema).written(parse(selector), True)
     return checked(unwrapped(text), schema)
 

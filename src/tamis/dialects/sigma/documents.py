@@ -8,9 +8,7 @@ from typing import Any
 import yaml
 
 from tamis.dialects.conversion import ConversionError
-
-# The C parser is some ten times faster, where PyYAML was built with it.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from tamis.yaml_loading import QuickLoader, load_all
 
 
 def documents(text: str) -> Iterator[Mapping[str, Any]]:
@@ -22,7 +20,7 @@ def documents(text: str) -> Iterator[Mapping[str, Any]]:
     shared: Mapping[str, Any] = {}
     last: Mapping[str, Any] = {}
     try:
-        for document in yaml.load_all(text, Loader=_LOADER):
+        for document in load_all(text, QuickLoader):
             if document is None:
                 continue
             action = document.get("action") if isinstance(document, Mapping) else None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from tamis.errors import TamisError
+from tamis.quoting import shown
 
 REQUIRED: Final = ("specversion", "id", "source", "type")
 MOST_ATTRIBUTES: Final = 100
@@ -53,7 +54,9 @@ def checked_attributes(given: Mapping[str, Any], place: str = "") -> dict[str, s
 
 def _check_name(name: str, place: str) -> None:
     if _NAME.fullmatch(name) is None or len(name) > LONGEST_NAME:
-        message = f"no attribute can be called {name!r:.110}: names are lower-case letters and digits, and not long"
+        message = (
+            f"no attribute can be called {shown(name, 110)}: names are lower-case letters and digits, and not long"
+        )
         _refuse(message, place, "")
 
 
@@ -77,7 +80,7 @@ def _check_core(attributes: Mapping[str, Any], place: str) -> None:
     for name, (pattern, expected) in _CORE.items():
         value = attributes.get(name)
         if value is not None and (not isinstance(value, str) or pattern.fullmatch(value) is None):
-            _refuse(f"{expected} is expected here, not {value!r:.100}", place, name)
+            _refuse(f"{expected} is expected here, not {shown(value, 100)}", place, name)
 
 
 _CORE: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {

@@ -11,6 +11,8 @@ from typing import Any
 import yaml
 
 from tamis.errors import OperatorError
+from tamis.quoting import shown
+from tamis.yaml_loading import load
 
 SAMPLE = Path(__file__).with_name("new_york.geojson")
 """New York's five boroughs, outlined by hand for examples (right to a few hundred metres), and some landmarks."""
@@ -48,7 +50,7 @@ def read_places(source: str | Path | Mapping[str, str]) -> Places:
         if path.suffix in (".geojson", ".json"):
             return Places.of(_features(json.loads(text), path))
         if path.suffix in (".yaml", ".yml"):
-            return Places.of(_named_texts(dict(yaml.safe_load(text)).items(), str(path)))
+            return Places.of(_named_texts(dict(load(text)).items(), str(path)))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, yaml.YAMLError) as error:
         raise OperatorError(f"places cannot be read from {path}: {error}; {_FORMS} is wanted") from error
     raise OperatorError(f"{path} is no file of places; {_FORMS} is wanted")
@@ -71,9 +73,9 @@ def _named_texts(items: Iterable[tuple[object, object]], place: str) -> dict[str
     named: dict[str, str] = {}
     for name, text in items:
         if not isinstance(name, str) or not isinstance(text, str):
-            raise OperatorError(f"{place}: {name!r} is {text!r}; a name and its geometry as text are wanted")
+            raise OperatorError(f"{place}: {shown(name)} is {shown(text)}; a name and its geometry as text are wanted")
         if name in named:
-            raise OperatorError(f"{place}: there are two places {name!r}; name one of them otherwise")
+            raise OperatorError(f"{place}: there are two places {shown(name)}; name one of them otherwise")
         named[name] = text
     if not named:
         raise OperatorError(f"{place}: there is no place")

@@ -17,6 +17,8 @@ import yaml
 from tamis.errors import OperatorError
 from tamis.language.predicates import Like
 from tamis.matching.patterns import PatternSet
+from tamis.quoting import shown
+from tamis.yaml_loading import load
 
 SAMPLE = Path(__file__).with_name("keywords.yaml")
 """Words that reports of a city's patrols are searched for: for examples."""
@@ -40,7 +42,7 @@ def read_keywords(source: str | Path | Mapping[str, Sequence[str]]) -> Keywords:
         given: object = source
     else:
         try:
-            given = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
+            given = load(Path(source).read_text(encoding="utf-8"))
         except (OSError, UnicodeError, yaml.YAMLError) as error:
             raise OperatorError(f"keywords cannot be read from {source}: {error}") from error
     if not isinstance(given, Mapping) or not given:
@@ -49,7 +51,8 @@ def read_keywords(source: str | Path | Mapping[str, Sequence[str]]) -> Keywords:
         listed = isinstance(words, Sequence) and not isinstance(words, str) and len(words) > 0
         if not (isinstance(name, str) and listed and all(isinstance(word, str) and _has_word(word) for word in words)):
             raise OperatorError(
-                f"the keywords {name!r} are {words!r}; a list of words is wanted, each with a letter or a digit"
+                f"the keywords {shown(name)} are {shown(words)}; "
+                "a list of words is wanted, each with a letter or a digit"
             )
     names = tuple(sorted(given))
     return Keywords(names, tuple(tuple(dict.fromkeys(given[name])) for name in names))
