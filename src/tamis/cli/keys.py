@@ -85,13 +85,16 @@ def revoke(
     state: StateOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Take a key back: from now on it opens nothing.
+    """Take a key back: from now on it opens nothing, and its subscriptions are paused.
 
     \b
     [bold]Examples[/bold]
       tamis keys revoke 0123456789abcdef
     """
     with opened_store(state, store) as opened:
-        if not opened.keys.revoke(id):
-            raise CommandError(f"there is no key {id}, or it was revoked before")
-    remark(f"key {id} is revoked")
+        paused = opened.keys.revoke(id)
+    if paused is None:
+        raise CommandError(f"there is no key {id}, or it was revoked before")
+    remark(f"key {id} is revoked; active subscriptions of it, paused from now on: {paused:,}")
+    if paused:
+        remark(f"GET /v1/subscriptions?owner={id} shows them: an administrator resumes, cancels or gives them away")

@@ -143,7 +143,7 @@ def test_a_revoked_key_opens_nothing_from_then_on(server: Server) -> None:
     made = server.client.post("/v1/keys", json={"name": "x", "roles": ["subscribe"]}, headers=boss).json()
     key = {"Authorization": f"Bearer {made['secret']}"}
     assert server.client.get("/v1/subscriptions", headers=key).status_code == 200
-    assert server.client.delete(f"/v1/keys/{made['id']}", headers=boss).status_code == 204
+    assert server.client.delete(f"/v1/keys/{made['id']}", headers=boss).status_code == 200
     assert server.client.get("/v1/subscriptions", headers=key).status_code == 401
     assert server.client.delete(f"/v1/keys/{made['id']}", headers=boss).status_code == 404
 

@@ -51,6 +51,25 @@ def test_notifications_go_out_in_order_and_the_cursor_is_kept(any_store: Store) 
     run(push())
 
 
+def test_what_a_revoked_key_made_is_pushed_no_more_until_an_administrator_resumes_it(any_store: Store) -> None:
+    key, _ = any_store.keys.create("Gallery", ["subscribe"])
+    revoked, stays = _webhook(any_store, owner=key.id), _webhook(any_store, "b")
+
+    async def push() -> None:
+        async with Running(any_store) as running:
+            assert any_store.keys.revoke(key.id) == 1
+            await running.delivery.notice_changes()
+            first, second = running.record(1, [(event, [revoked.number, stays.number]) for event in cheap(2)])
+            for position in (first, second):
+                sent = await running.channel.next()
+                assert (sent.subscription.id, sent.position) == (stays.id, position)
+            any_store.subscriptions.replace(revoked.id, state="active")
+            await running.delivery.notice_changes()
+            assert (await running.channel.next()).subscription.id == revoked.id, "what had matched is sent then"
+
+    run(push())
+
+
 def test_one_of_two_pushes_and_the_other_goes_on_when_it_ends(any_store: Store) -> None:
     hook = _webhook(any_store)
 

@@ -1,5 +1,7 @@
 """Who is asking, and what they may have: API keys with roles, and the tickets of single subscriptions.
 
+Where subscribing is by keys, a ticket is as good as its subscription's key: revoking that takes back both.
+
 What is another's is answered exactly as what does not exist.
 """
 
@@ -183,28 +185,46 @@ def _require(caller: Caller, role: Role) -> None:
     raise Problem(403, "role", f"this key may not {role}")
 
 
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A subscription that the caller may see.
+
+    `subscribes`: as its subscriber, by its ticket or as its owner, and not as an administrator who looks on. `key` is
+    the id of the key without which they would not be let in; empty if the ticket alone lets them.
+    """
+
+    subscription: Subscription
+    subscribes: bool
+    key: str
+
+
+def look_up(service: Service, id: str, caller: Caller, ticket: str | None) -> Admission:
+    """The subscription, if it is the caller's, the ticket fits it, or the caller administers; else 404.
+
+    Where subscribing is by keys, a ticket is no good if its owner's key is revoked. Asks the store, so not in the loop.
+    """
+    fits = ticket is not None and service.store.subscriptions.ticket_fits(id, ticket)
+    found = service.store.subscriptions.get(id)
+    owns = found is not None and caller.owner != "" and caller.owner == found.owner
+    if found is None or not (fits or owns or caller.administers):
+        raise not_found()
+    by_keys = service.settings.access.subscribe == "keys"
+    if (owns or caller.administers) and (by_keys or not fits):
+        return Admission(found, fits or owns, caller.owner)
+    if by_keys and service.store.keys.revoked({found.owner}):
+        detail = "the key that this subscription belongs to is revoked; an administrator can give it to another key"
+        raise Problem(403, "key", detail)
+    return Admission(found, True, found.owner if by_keys else "")
+
+
 async def owned_subscription(id: SubscriptionId, caller: Asking, ticket: Ticket, service: Serving) -> Subscription:
-    """The subscription, if it is the caller's, the ticket fits it, or the caller administers; else 404."""
-    return (await run_in_threadpool(look_up, service, id, caller, ticket))[0]
-
-
-async def ticketed_subscription(id: SubscriptionId, caller: Asking, ticket: Ticket, service: Serving) -> Subscription:
-    """The subscription, if its ticket came along; 403 for an owner who did not send it, else 404."""
-    found, fits = await run_in_threadpool(look_up, service, id, caller, ticket)
-    if not fits:
-        detail = "renewing and cancelling need the subscription's ticket: send it as Tamis-Ticket"
-        raise Problem(403, "ticket", detail)
-    return found
+    """The subscription, for whoever may see it: see `look_up`."""
+    return (await run_in_threadpool(look_up, service, id, caller, ticket)).subscription
 
 
 Owned = Annotated[Subscription, Depends(owned_subscription)]
-Ticketed = Annotated[Subscription, Depends(ticketed_subscription)]
 
 
-def look_up(service: Service, id: str, caller: Caller, ticket: str | None) -> tuple[Subscription, bool]:
-    """A subscription that the caller may see, and whether the ticket is its own. Asks the store, so not in the loop."""
-    fits = ticket is not None and service.store.subscriptions.ticket_fits(id, ticket)
-    found = service.store.subscriptions.get(id)
-    if found is None or not (fits or caller.administers or (caller.owner and caller.owner == found.owner)):
-        raise not_found()
-    return found, fits
+def for_owner(caller: Caller, service: Service) -> bool:
+    """Whether a change is made on behalf of the owner, whose key must be live when it is written."""
+    return not caller.administers and (caller.key is not None or service.settings.access.subscribe == "keys")

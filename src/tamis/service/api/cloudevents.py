@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from tamis.dialects.cloudevents_filters import CloudEventsFilterError, CloudEventsFilters
-from tamis.service.api.access import Asking, Owned, Subscriber, SubscriptionId, Ticket, Ticketed, look_up
+from tamis.service.api.access import Asking, Owned, Subscriber, SubscriptionId, Ticket, for_owner
 from tamis.service.api.creation import make_subscription
 from tamis.service.api.deliveries import WebhookForm, stored_delivery
 from tamis.service.api.problems import Fault, Problem, not_found, responses
@@ -36,7 +36,7 @@ _MOST_PAGES: Final = 20  # looked through for one answer, by somebody with many 
 
 _SECRETS: Final[dict[str, Any]] = {
     "Tamis-Ticket": {
-        "description": "Needed to renew and to delete; shown this once",
+        "description": "Lets anyone read, change and delete it without a key; shown this once",
         "schema": {"type": "string"},
     },
     "Tamis-Webhook-Secret": {
@@ -165,18 +165,9 @@ def retrieve(found: Owned) -> SubscriptionShown:
     },
 )
 async def update(
-    id: SubscriptionId,
-    form: SubscriptionRequest,
-    caller: Asking,
-    ticket: Ticket,
-    service: Serving,
-    response: Response,
+    form: SubscriptionRequest, found: Owned, caller: Subscriber, service: Serving, response: Response
 ) -> SubscriptionShown:
-    """Puts the whole subscription in place of the one there is; a credential left out stays if the sink does.
-
-    To make it valid for longer needs the ticket.
-    """
-    found, fits = await run_in_threadpool(look_up, service, id, caller, ticket)
+    """Puts the whole subscription in place of the one there is; a credential left out stays if the sink does."""
     _required(found)
     if form.id not in (None, found.id):
         raise _refused("id", "this is another subscription's id; leave it out")
@@ -186,16 +177,15 @@ async def update(
     renewed = config.validity is not None or config.expires not in (None, found.expires)
     if found.state == "expired" and not renewed:
         raise Problem(409, "conflict", "the subscription has expired; give it a validity")
-    if renewed and not fits:
-        raise Problem(403, "ticket", "making it valid for longer needs its ticket: send it as Tamis-Ticket")
     expires = _expiry(form, service) if renewed else None
     delivery = await _delivery(form, service, found.delivery)
     filters, text, exact = await service.examine(lambda: _translated(form, service))
     state: State | Keep = UNCHANGED if config.state not in ("active", "paused") else config.state
+    by_owner = for_owner(caller, service)
 
     def change() -> Subscription:
         if expires is not None:
-            service.store.subscriptions.renew(found.id, expires)
+            service.store.subscriptions.renew(found.id, expires, by_owner=by_owner)
         return service.store.subscriptions.replace(
             found.id,
             text=filters,
@@ -204,6 +194,7 @@ async def update(
             delivery=delivery,
             label=config.label or "",
             state=state,
+            by_owner=by_owner,
         )
 
     changed = await run_in_threadpool(change)
@@ -219,8 +210,8 @@ async def update(
     response_model_exclude_none=True,
     responses=responses(401, 403, 404, 422, 503),
 )
-def delete(found: Ticketed, service: Serving) -> SubscriptionShown:
-    """Ends it for good, and shows what it was. Needs the ticket."""
+def delete(found: Owned, service: Serving) -> SubscriptionShown:
+    """Ends it for good, and shows what it was."""
     return shown(service.store.subscriptions.cancel(_required(found).id))
 
 

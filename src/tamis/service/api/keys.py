@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
@@ -58,6 +58,15 @@ class CreatedKey(KeyForm):
     secret: str
 
 
+class RevokedKey(BaseModel):
+    """A key that was just revoked."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "9f86d081884c7d65", "paused": 3}]})
+
+    id: str
+    paused: int = Field(description="How many of its subscriptions were active, and are paused from now on")
+
+
 class KeyList(BaseModel):
     """All keys, the revoked ones included."""
 
@@ -87,18 +96,21 @@ def list_keys(caller: Administrator, service: Serving) -> KeyList:
 
 @router.delete(
     "/{id}",
-    status_code=204,
     operation_id="revoke_key",
     summary="Revoke a key",
     responses=responses(401, 403, 404, 422, 503),
 )
-async def revoke_key(id: Id, caller: Administrator, service: Serving) -> Response:
-    """It opens nothing from now on. What was made with it stays."""
-    revoked = await run_in_threadpool(service.store.keys.revoke, id)
+async def revoke_key(id: Id, caller: Administrator, service: Serving) -> RevokedKey:
+    """It opens nothing from now on. Its subscriptions are paused, and nothing more is sent for them.
+
+    An administrator finds them by `owner`, and can resume or cancel each, or give it to another key.
+    """
+    paused = await run_in_threadpool(service.store.keys.revoke, id)
     service.key_ring.forget()
-    if not revoked:
+    if paused is None:
         raise not_found("key")
-    return Response(status_code=204)
+    await service.delivery.notice_revocations()
+    return RevokedKey(id=id, paused=paused)
 
 
 def _shown(key: Key) -> KeyForm:

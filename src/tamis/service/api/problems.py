@@ -19,7 +19,14 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from tamis.errors import EventError, FilterError, SchemaError, TamisError
 from tamis.service.log import EventTooLarge, IdempotencyConflict, NotAppended
-from tamis.service.store import NotFoundError, StoreAwayError, StoreError, StoreFailedError
+from tamis.service.store import (
+    NotFoundError,
+    RevokedError,
+    StoreAwayError,
+    StoreError,
+    StoreFailedError,
+    TicketError,
+)
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -118,6 +125,10 @@ def of_error(error: TamisError) -> Problem:
             return Problem(413, "too-large", str(error)[:_SHOWN_TEXT])
         case NotFoundError():
             return not_found()
+        case RevokedError():
+            return Problem(403, "key", str(error)[:_SHOWN_TEXT])
+        case TicketError():
+            return Problem(409, "conflict", str(error)[:_SHOWN_TEXT])
         case StoreAwayError():
             return _unavailable("the store does not answer; try again soon")
         case StoreFailedError():
@@ -158,7 +169,7 @@ _UNSERVED: Final = {
 _EXAMPLES: Final = {
     400: ("request", "the body is no JSON: unexpected end of data at character 17"),
     401: ("key", "this key is unknown or revoked"),
-    403: ("ticket", "renewing and cancelling need the subscription's ticket: send it as Tamis-Ticket"),
+    403: ("role", "this key may not subscribe"),
     404: ("not-found", "there is no such subscription, or it is not yours"),
     409: ("conflict", "the subscription was cancelled and cannot be changed"),
     411: ("length", "say how long the body is"),

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.service.api.deliveries import DeliveryForm, PullForm, ShownDelivery, shown_delivery
-from tamis.service.api.texts import FilterText, Label
+from tamis.service.api.texts import FilterText, Id, Label
 from tamis.service.api.validity import ValidityForm
 from tamis.service.store import DeliveryState, Dialect, Kind, State, Subscription
 
@@ -56,6 +56,9 @@ class ChangeForm(BaseModel):
     label: Label | None = None
     delivery: DeliveryForm | None = None
     state: Literal["active", "paused"] | None = None
+    owner: Id | None = Field(
+        None, description="For administrators: the key that it belongs to from now on. It gets a new ticket"
+    )
 
 
 class Health(BaseModel):
@@ -88,13 +91,19 @@ class SubscriptionForm(BaseModel):
 
 
 class CreatedForm(SubscriptionForm):
-    """A subscription just made, with its ticket: shown this once, and needed to renew and to cancel."""
+    """A subscription just made, with its ticket: shown this once, and good for all but listing, without any key."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{**EXAMPLE, "ticket": "tkt_dGhlIHRpY2tldCBpcyB1bmd1ZXNzYWJsZSBieSBhbnlvbmU"}]}
     )
 
     ticket: str
+
+
+class ChangedForm(SubscriptionForm):
+    """A subscription as it is now; with its new ticket, shown this once, if it was given to another key."""
+
+    ticket: str | None = None
 
 
 class SubscriptionPage(BaseModel):

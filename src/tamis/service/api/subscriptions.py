@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from tamis.service.api.access import Asking, Owned, Subscriber, Ticket, Ticketed
+from tamis.service.api.access import Asking, Owned, Subscriber, Ticket, for_owner, subscriber
 from tamis.service.api.creation import make_subscription
 from tamis.service.api.deliveries import stored_delivery
 from tamis.service.api.explanations import EventForm, ExplanationForm, explained
@@ -18,6 +18,7 @@ from tamis.service.api.problems import Fault, Problem, responses
 from tamis.service.api.service import Serving
 from tamis.service.api.strict_json import StrictRoute
 from tamis.service.api.subscription_forms import (
+    ChangedForm,
     ChangeForm,
     CreatedForm,
     SubscribeForm,
@@ -27,7 +28,7 @@ from tamis.service.api.subscription_forms import (
     shown,
 )
 from tamis.service.api.validity import ValidityForm, expiry
-from tamis.service.store import UNCHANGED, NewSubscription, State, Subscription
+from tamis.service.store import UNCHANGED, NewSubscription, RevokedError, State, Subscription
 
 router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"], route_class=StrictRoute)
 
@@ -47,8 +48,9 @@ _LARGEST: Final = (1 << 63) - 1
 async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, service: Serving) -> CreatedForm:
     """Makes a subscription. Events published from now on are matched against it.
 
-    The answer has the ticket, which renewing and cancelling need, and for a webhook the secret that signs it. Neither
-    is shown again. Whoever brings a ticket of their own may ask again with it if the answer is lost.
+    The answer has the ticket, with which anyone can read, change, renew and cancel it, and for a webhook the secret
+    that signs it. Neither is shown again. Whoever brings a ticket of their own may ask again with it if the answer is
+    lost.
     """
     expires = expiry(form, service.settings)
     read = await service.examine(lambda: read_filter(service, form.filter))
@@ -81,6 +83,9 @@ def list_subscriptions(
     service: Serving,
     search: Annotated[str, Query(max_length=200, description="Part of the id, label or filter")] = "",
     state: Annotated[State | None, Query(description="Only those in this state")] = None,
+    owner: Annotated[
+        str | None, Query(max_length=100, description="For administrators: only those of this key")
+    ] = None,
     after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the page before")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> SubscriptionPage:
@@ -88,7 +93,8 @@ def list_subscriptions(
     if caller.key is None:
         detail = "listing needs an API key; a subscription made without one is found by its id and ticket"
         raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
-    owner = None if caller.administers else caller.owner
+    if not caller.administers:
+        owner = caller.owner
     subscriptions = service.store.subscriptions
     found = subscriptions.list(owner, search=search, state=state, after=after, limit=limit)
     pushed = service.store.deliveries.get([one.number for one in found if one.delivery["mode"] != "pull"])
@@ -116,10 +122,17 @@ def get_subscription(found: Owned, service: Serving) -> SubscriptionForm:
     operation_id="change_subscription",
     summary="Change a subscription",
     response_model_exclude_none=True,
-    responses=responses(400, 401, 404, 409, 413, 422, 503),
+    responses=responses(400, 401, 403, 404, 409, 413, 422, 503),
 )
-async def change_subscription(form: ChangeForm, found: Owned, service: Serving) -> SubscriptionForm:
-    """Pauses or resumes it, or gives it another filter, label or delivery."""
+async def change_subscription(form: ChangeForm, found: Owned, caller: Asking, service: Serving) -> ChangedForm:
+    """Pauses or resumes it, or gives it another filter, label or delivery; an administrator gives it another owner.
+
+    Another filter or delivery is for callers who may subscribe.
+    """
+    if form.filter is not None or form.delivery is not None:
+        await subscriber(caller, service)
+    if form.owner is not None and not caller.administers:
+        raise Problem(403, "role", "giving a subscription to another key needs a key that may administer")
     if found.state in ("expired", "cancelled"):
         raise Problem(409, "conflict", f"the subscription is {found.state} and cannot be changed")
     if form.filter is not None and found.dialect != "tamis":
@@ -140,12 +153,19 @@ async def change_subscription(form: ChangeForm, found: Owned, service: Serving) 
             label=UNCHANGED if form.label is None else form.label,
             delivery=delivery,
             state=UNCHANGED if form.state is None else form.state,
+            by_owner=for_owner(caller, service),
         )
 
     if found.delivery["mode"] == "pull" and form.delivery is not None and form.delivery.mode != "pull":
         await service.delivery.begin_from_now(found.number)
+    ticket = None
+    if (owner := form.owner) is not None and owner != found.owner:
+        try:
+            _, ticket = await run_in_threadpool(service.store.subscriptions.transfer, found.id, owner)
+        except RevokedError as error:
+            raise Problem(422, "request", str(error), [Fault(message=str(error), field="owner")]) from None
     changed = await run_in_threadpool(change)
-    return shown(changed, secret=form.delivery is not None)
+    return ChangedForm(**fields_shown(changed, secret=form.delivery is not None), ticket=ticket)
 
 
 @router.post(
@@ -155,11 +175,14 @@ async def change_subscription(form: ChangeForm, found: Owned, service: Serving) 
     response_model_exclude_none=True,
     responses=responses(400, 401, 403, 404, 409, 413, 422, 503),
 )
-def renew_subscription(found: Ticketed, service: Serving, form: ValidityForm | None = None) -> SubscriptionForm:
-    """Valid from now for as long as asked, or the default. Needs the ticket; one that has expired comes back."""
+def renew_subscription(
+    found: Owned, caller: Asking, service: Serving, form: ValidityForm | None = None
+) -> SubscriptionForm:
+    """Valid from now for as long as asked, or the default. One that has expired comes back."""
     if found.state == "cancelled":
         raise Problem(409, "conflict", "the subscription was cancelled; subscribe anew")
-    return shown(service.store.subscriptions.renew(found.id, expiry(form, service.settings)))
+    expires, by_owner = expiry(form, service.settings), for_owner(caller, service)
+    return shown(service.store.subscriptions.renew(found.id, expires, by_owner=by_owner))
 
 
 @router.delete(
@@ -169,8 +192,8 @@ def renew_subscription(found: Ticketed, service: Serving, form: ValidityForm | N
     summary="Cancel a subscription",
     responses=responses(401, 403, 404, 422, 503),
 )
-def cancel_subscription(found: Ticketed, service: Serving) -> Response:
-    """Ends it for good. Needs the ticket. To cancel again changes nothing."""
+def cancel_subscription(found: Owned, service: Serving) -> Response:
+    """Ends it for good: by its owner, an administrator, or with the ticket. To cancel again changes nothing."""
     service.store.subscriptions.cancel(found.id)
     return Response(status_code=204)
 

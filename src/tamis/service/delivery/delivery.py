@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tamis.errors import TamisError
 from tamis.service.configuration import Settings
@@ -36,6 +37,7 @@ from tamis.service.store import DeadLetter, DeliveryState, Store
 from tamis.service.store.errors import warn
 
 CHANGES_SECONDS: Final = 0.25
+_REVOKED_EVERY: Final = 8  # times that it looks for changes, it looks whether readers' keys are revoked: two seconds
 _READERS: Final = 4
 _LATEST: Final = "latest"
 
@@ -46,6 +48,16 @@ F = TypeVar("F", LiveFeed, WideFeed)
 
 class TooManyListeners(TamisError):  # noqa: N818 - reads as what happened
     """There are as many live readers as the server allows."""
+
+
+class Admitted(NamedTuple):
+    """On what a reader was let in: a key, if one was needed, and whose the subscription was."""
+
+    key: str = ""
+    owner: str | None = None
+
+
+ANYBODY: Final = Admitted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,7 @@ class Delivery:
         self._channels = channels
         self._backoff = backoff
         self._handed_out = 0
-        self._feeds: set[LiveFeed | WideFeed] = set()
+        self._feeds: dict[LiveFeed | WideFeed, Admitted] = {}
         self._loops: list[asyncio.Task[None]] = []
         matched = Matched(followed or FollowedSchema(store), settings.limits.filter, offering)
         self._reading = Reading(store, Renderer(matched), self._clock)
@@ -133,18 +145,22 @@ class Delivery:
         """Something new was recorded, up to position `head`."""
         self._fanout.wake(head)
 
-    def listen(self, number: int, cursor: str | None) -> AbstractAsyncContextManager[LiveFeed]:
+    def listen(
+        self, number: int, cursor: str | None, admitted: Admitted = ANYBODY
+    ) -> AbstractAsyncContextManager[LiveFeed]:
         """A feed of one subscription; without a cursor from its beginning, from `latest` with what is new.
 
-        It begins where things stand when this is called, so that nothing is missed until it is entered.
+        It begins where things stand when this is called, so that nothing is missed until it is entered. It ends when
+        the reader would not be admitted any more.
         """
-        return self._listening(
-            LiveFeed(self._fanout, number, self._place(number, cursor), self._settings.delivery.queue)
-        )
+        feed = LiveFeed(self._fanout, number, self._place(number, cursor), self._settings.delivery.queue)
+        return self._listening(feed, admitted)
 
-    def listen_to_all(self, owner: str | None, cursor: str | None) -> AbstractAsyncContextManager[WideFeed]:
-        """The same of all of an owner's subscriptions, or everybody's; without a cursor, of what is new."""
-        return self._listening(WideFeed(self._fanout, owner, self._cursor(cursor) or self.here))
+    def listen_to_all(
+        self, owner: str | None, cursor: str | None, admitted: Admitted = ANYBODY
+    ) -> AbstractAsyncContextManager[WideFeed]:
+        """A feed of all of an owner's subscriptions, or everybody's; without a cursor, of what is new."""
+        return self._listening(WideFeed(self._fanout, owner, self._cursor(cursor) or self.here), admitted)
 
     @property
     def here(self) -> Cursor:
@@ -152,17 +168,19 @@ class Delivery:
         return Cursor(self._fanout.done)
 
     @asynccontextmanager
-    async def _listening(self, feed: F) -> AsyncIterator[F]:
+    async def _listening(self, feed: F, admitted: Admitted) -> AsyncIterator[F]:
         try:
             if len(self._feeds) >= self._settings.limits.listeners:
                 raise TooManyListeners(f"there are {len(self._feeds)} readers already; try again later, or poll")
-            self._feeds.add(feed)
+            self._feeds[feed] = admitted
             yield feed
         finally:
-            self._feeds.discard(feed)
+            self._feeds.pop(feed, None)
             feed.close()
 
-    async def poll(self, number: int, cursor: str | None, limit: int, wait: float) -> Polled:
+    async def poll(
+        self, number: int, cursor: str | None, limit: int, wait: float, admitted: Admitted = ANYBODY
+    ) -> Polled:
         """What a subscription has after a cursor, or else what comes within `wait` seconds.
 
         This is the one way to read a subscription that has expired; one that is paused or cancelled has nothing.
@@ -171,7 +189,7 @@ class Delivery:
         page = await self._in_thread(partial(self._reading.poll, number, start.position, limit))
         found, more = list(page.notifications), not page.complete
         if not found and page.standing == "active" and wait > 0:
-            come = await self._wait_for(number, start, wait)
+            come = await self._wait_for(number, start, wait, admitted)
             found, more = come[:limit], len(come) > limit
         return Polled(found, Cursor(found[-1].position) if found else start, page.standing, more)
 
@@ -184,8 +202,8 @@ class Delivery:
         reached = Cursor(found[-1].position) if found else BEGINNING
         return Polled(found, reached, page.standing, not page.complete)
 
-    async def _wait_for(self, number: int, start: Cursor, seconds: float) -> list[Notification]:
-        async with self.listen(number, str(start)) as feed:
+    async def _wait_for(self, number: int, start: Cursor, seconds: float, admitted: Admitted) -> list[Notification]:
+        async with self.listen(number, str(start), admitted) as feed:
             try:
                 async with asyncio.timeout(seconds):
                     return await feed.take()
@@ -237,9 +255,11 @@ class Delivery:
         return self._sending.breakers.shown()
 
     async def _follow_changes(self) -> None:
-        while True:
+        for looked in count():
             try:
                 await self.notice_changes()
+                if looked % _REVOKED_EVERY == 0:
+                    await self.notice_revocations()
             except TamisError as error:
                 warn(_log, "reading changes of subscriptions failed", error)
             await self._clock.sleep(CHANGES_SECONDS)
@@ -252,10 +272,31 @@ class Delivery:
             await self._outlets.settle()
         numbers = await self._in_thread(self._changes.changed)
         if numbers:
+            self._reading.forget_owners(numbers)
+            await self._end_given_away(numbers)
             self._fanout.changed(numbers)
             if self._pushing:
                 now = await self._in_thread(partial(self._reading.subscriptions, numbers))
                 await self._outlets.changed(list(now.values()))
+
+    async def notice_revocations(self) -> None:
+        """Ends the readers who were admitted by a key that is revoked by now, here or at another service."""
+        keys = {admitted.key for admitted in self._feeds.values() if admitted.key}
+        revoked = await self._in_thread(partial(self._store.keys.revoked, keys)) if keys else set()
+        for feed, admitted in tuple(self._feeds.items()):
+            if admitted.key in revoked:
+                feed.stop("revoked")
+
+    async def _end_given_away(self, numbers: set[int]) -> None:
+        """Ends the readers of subscriptions that have another owner by now."""
+        read = [feed for feed in self._feeds if isinstance(feed, LiveFeed) and feed.number in numbers]
+        if not read:
+            return
+        now = await self._in_thread(partial(self._reading.subscriptions, {feed.number for feed in read}))
+        for feed in read:
+            owner = self._feeds.get(feed, ANYBODY).owner
+            if owner is not None and feed.number in now and now[feed.number].owner != owner:
+                feed.stop("given to another key")
 
     async def _settle_who_pushes(self) -> None:
         """Begins to push when the process that did is gone, and ends when the lock is lost."""

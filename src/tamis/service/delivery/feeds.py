@@ -19,7 +19,10 @@ PAGE: Final = 100
 
 
 class FeedEnded(TamisError):  # noqa: N818 - reads as what happened
-    """There is nothing more to come: the subscription is `standing`, or the service stops."""
+    """There is nothing more to come: the subscription is `standing`, the service stops, or the reader may not go on.
+
+    A reader may not go on whose key is `revoked`, or whose subscription was `given to another key`.
+    """
 
     def __init__(self, standing: str) -> None:
         super().__init__(standing)
@@ -74,7 +77,7 @@ class LiveFeed:
         self._bytes = 0
         self._since = 0
         self._joined = False
-        self._stopped = False
+        self._stopped = ""
         self._arrived = asyncio.Event()
         self._arrival = arrival or self._arrived.set
 
@@ -95,9 +98,9 @@ class LiveFeed:
         self._leave()
         self._arrival()
 
-    def stop(self) -> None:
-        """The service stops: so does whoever waits."""
-        self._stopped = True
+    def stop(self, standing: str = "stopping") -> None:
+        """The service stops, or the reader may not go on: so does whoever waits."""
+        self._stopped = standing
         self.interrupt()
 
     def rewind(self, cursor: Cursor) -> None:
@@ -118,7 +121,7 @@ class LiveFeed:
         while True:
             self._arrived.clear()
             if self._stopped:
-                raise FeedEnded("stopping")
+                raise FeedEnded(self._stopped)
             if self._queue:
                 return self._drain()
             if self._joined:
@@ -183,15 +186,15 @@ class WideFeed:
         self.owner = owner
         self.cursor = cursor
         self._source = source
-        self._stopped = False
+        self._stopped = ""
         self._nudged = asyncio.Event()
 
     def nudge(self) -> None:
         """Something new is there."""
         self._nudged.set()
 
-    def stop(self) -> None:
-        self._stopped = True
+    def stop(self, standing: str = "stopping") -> None:
+        self._stopped = standing
         self.nudge()
 
     async def take(self) -> list[Notification]:
@@ -200,7 +203,7 @@ class WideFeed:
         while True:
             self._nudged.clear()
             if self._stopped:
-                raise FeedEnded("stopping")
+                raise FeedEnded(self._stopped)
             page = await self._source.wide_page(self.owner, self.cursor, self._source.done, PAGE)
             self.cursor = page.cursor
             if page.notifications:

@@ -162,8 +162,13 @@ class Reading:
         """The subscriptions as they are now."""
         return self._store.subscriptions.by_number(sorted(numbers)) if numbers else {}
 
+    def forget_owners(self, numbers: Collection[int]) -> None:
+        """Subscriptions that have changed: they may be another owner's by now."""
+        for number in numbers:
+            self._owners.pop(number, None)
+
     def _owners_of(self, numbers: set[int]) -> set[str]:
-        """Whose they are. An owner never changes, so it is asked for once."""
+        """Whose they are, asked for once until they change."""
         unknown = [number for number in numbers if number not in self._owners]
         if unknown:
             if len(self._owners) > _MOST_OWNERS:

@@ -15,7 +15,7 @@ from tamis.service.api.access import Asking, Caller, SubscriptionId, Ticket, loo
 from tamis.service.api.problems import Problem, responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.delivery import dead_letter_routes
-from tamis.service.delivery.delivery import Delivery, Polled, TooManyListeners
+from tamis.service.delivery.delivery import Admitted, Delivery, Polled, TooManyListeners
 from tamis.service.delivery.event_stream import MEDIA_TYPE, EventStream
 from tamis.service.delivery.forms import NotificationPage
 from tamis.service.delivery.sockets import refuse_socket, serve_socket
@@ -56,6 +56,7 @@ class Reader:
     subscription: Subscription
     subscribes: bool
     delivery: Delivery
+    admitted: Admitted
 
     def took(self, notifications: Sequence[Notification]) -> None:
         """Counts what a subscriber was given."""
@@ -78,8 +79,9 @@ class ReaderOfMany:
 async def _reader(
     id: SubscriptionId, caller: Asking, ticket: Ticket, service: Serving, observe: Observe = False
 ) -> Reader:
-    found, fits = await run_in_threadpool(look_up, service, id, caller, ticket)
-    return Reader(found, not observe and (fits or caller.owner == found.owner), service.delivery)
+    let_in = await run_in_threadpool(look_up, service, id, caller, ticket)
+    found = let_in.subscription
+    return Reader(found, not observe and let_in.subscribes, service.delivery, Admitted(let_in.key, found.owner))
 
 
 Reading = Annotated[Reader, Depends(_reader)]
@@ -115,7 +117,7 @@ async def poll_notifications(
     if wait > 0:
         _require_room(service)
     try:
-        polled = await service.delivery.poll(found.number, place, limit, wait)
+        polled = await service.delivery.poll(found.number, place, limit, wait, reader.admitted)
     except TooManyListeners as error:
         raise _no_room(str(error)) from None
     reader.took(polled.notifications)
@@ -142,7 +144,7 @@ async def stream_notifications(
     _require_listenable(reader.subscription)
     place = _checked(last_event_id or cursor)
     _require_room(service)
-    listening = service.delivery.listen(reader.subscription.number, place)
+    listening = service.delivery.listen(reader.subscription.number, place, reader.admitted)
     return EventStream(listening, service.settings.delivery.heartbeat, reader.took)
 
 
@@ -164,7 +166,7 @@ async def stream_all(
     """Notifications of every subscription of the key, or of everybody's for an administrator, from now on."""
     place = _checked(last_event_id or cursor)
     _require_room(service)
-    listening = service.delivery.listen_to_all(_whose(caller, mine), place)
+    listening = service.delivery.listen_to_all(_whose(caller, mine), place, Admitted(caller.owner))
     reader = _reader_of_many(service, caller, observe)
     return EventStream(listening, service.settings.delivery.heartbeat, reader.took)
 
@@ -176,9 +178,11 @@ async def socket_notifications(
     """The same over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
     found = reader.subscription
     _require_listenable(found)
-    place = _checked(cursor)
+    place, delivery = _checked(cursor), service.delivery
     try:
-        await serve_socket(socket, place, lambda after: service.delivery.listen(found.number, after), reader.took)
+        await serve_socket(
+            socket, place, lambda after: delivery.listen(found.number, after, reader.admitted), reader.took
+        )
     except TooManyListeners as error:
         await refuse_socket(socket, str(error))
 
@@ -195,9 +199,12 @@ async def socket_all(
     """All of the key's subscriptions over a WebSocket."""
     owner, place, delivery = _whose(caller, mine), _checked(cursor), service.delivery
     reader = _reader_of_many(service, caller, observe)
+    admitted = Admitted(caller.owner)
     here = str(delivery.here)  # before the other side knows that it is listened to
     try:
-        await serve_socket(socket, place, lambda after: delivery.listen_to_all(owner, after or here), reader.took)
+        await serve_socket(
+            socket, place, lambda after: delivery.listen_to_all(owner, after or here, admitted), reader.took
+        )
     except TooManyListeners as error:
         await refuse_socket(socket, str(error))
 

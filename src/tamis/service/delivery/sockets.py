@@ -19,6 +19,12 @@ _STORE_SECONDS: Final = 1.0  # between two questions to a store that is away
 _LONGEST_HELLO: Final = 200
 _NORMAL, _GOING, _REFUSED, _LATER = 1000, 1001, 1008, 1013
 
+_ENDS: Final = {
+    "stopping": (_GOING, "restarting"),
+    "revoked": (_REFUSED, "the key is revoked"),
+    "given to another key": (_REFUSED, "the subscription was given to another key"),
+}
+
 Listen = Callable[[str | None], AbstractAsyncContextManager[Feed]]
 Delivered = Callable[[Sequence[Notification]], None]
 
@@ -42,8 +48,8 @@ async def serve_socket(socket: WebSocket, cursor: str | None, listen: Listen, de
     except (CursorError, _SaidMore) as error:
         await _close(socket, _REFUSED, str(error))
     except FeedEnded as ended:
-        code = _GOING if ended.standing == "stopping" else _NORMAL
-        await _close(socket, code, f"the subscription is {ended.standing}" if code == _NORMAL else "restarting")
+        code, reason = _ENDS.get(ended.standing, (_NORMAL, f"the subscription is {ended.standing}"))
+        await _close(socket, code, reason)
     except WebSocketDisconnect:
         return
 

@@ -4,7 +4,16 @@ from tamis.service.store.advertisements import Advertisement, Advertisements
 from tamis.service.store.backtests import Backtest, Backtests
 from tamis.service.store.dead_letters import DeadLetter, DeadLetters
 from tamis.service.store.deliveries import Deliveries, DeliveryState
-from tamis.service.store.errors import NotFoundError, StoreAwayError, StoreError, StoreFailedError, TextError, warn
+from tamis.service.store.errors import (
+    NotFoundError,
+    RevokedError,
+    StoreAwayError,
+    StoreError,
+    StoreFailedError,
+    TextError,
+    TicketError,
+    warn,
+)
 from tamis.service.store.importing import Imported
 from tamis.service.store.joins import Content, Joined, Joins, JoinWrites, Opening, Owner, StoredRow, StoredTable
 from tamis.service.store.keys import ROLES, Key, Keys, Role
@@ -54,6 +63,7 @@ __all__ = [
     "Pair",
     "Progress",
     "Reached",
+    "RevokedError",
     "Role",
     "Schemas",
     "State",
@@ -68,5 +78,6 @@ __all__ = [
     "Subscription",
     "Subscriptions",
     "TextError",
+    "TicketError",
     "warn",
 ]

@@ -1,11 +1,11 @@
-"""The end of subscriptions in bulk: expiry while they stand, and removal a while after."""
+"""The end of subscriptions in bulk: a pause when their key is revoked, expiry, and removal a while after."""
 
 from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from tamis.service.store import counters
 from tamis.service.store.counting import moved
@@ -15,6 +15,25 @@ from tamis.service.store.tables import DELIVERIES, SUBSCRIPTIONS
 
 _AT_ONCE = 10_000
 _COLUMNS = SUBSCRIPTIONS.c
+
+
+def pause_all(connection: Connection, owner: str, now: datetime) -> int:
+    """Pauses what an owner has that is active, each under a revision of its own; returns how many.
+
+    The caller holds the revision counter. One statement, however many there are: some at a time would leave webhooks
+    that are called for a revoked key if the process died in between.
+    """
+    active = (_COLUMNS.owner == owner, _COLUMNS.state == "active")
+    count = int(connection.execute(select(func.count()).select_from(SUBSCRIPTIONS).where(*active)).scalar_one())
+    if not count:
+        return 0
+    before = counters.advance(connection, "revision", count) - count
+    rank = func.row_number().over(order_by=_COLUMNS.number).label("rank")
+    ranked = select(_COLUMNS.number, rank).where(*active).subquery()
+    paused = update(SUBSCRIPTIONS).where(_COLUMNS.number == ranked.c.number)
+    connection.execute(paused.values(state="paused", changed=now, revision=before + ranked.c.rank))
+    moved(connection, {(owner, "active"): -count, (owner, "paused"): count})
+    return count
 
 
 def expire(database: Database, now: datetime) -> int:

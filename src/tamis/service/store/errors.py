@@ -23,6 +23,14 @@ class TextError(TamisError):
     """A text that no database holds. The fault is the sender's, not the store's."""
 
 
+class RevokedError(StoreError):
+    """The key that a subscription belongs to, or is to belong to, is revoked or there is none."""
+
+
+class TicketError(StoreError):
+    """A ticket that opened a subscription which has another one by now."""
+
+
 class NotFoundError(StoreError):
     """There is no row of that id, or it has ended for good."""
 

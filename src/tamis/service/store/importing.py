@@ -23,6 +23,7 @@ from tamis.service.store.counting import moved
 from tamis.service.store.database import Database
 from tamis.service.store.errors import TextError
 from tamis.service.store.hashing import digest, random_texts
+from tamis.service.store.keys import require_live
 from tamis.service.store.moments import microseconds, now
 from tamis.service.store.tables import SUBSCRIPTIONS
 
@@ -122,6 +123,7 @@ class Importing:
         same = (json.dumps(delivery), delivery["mode"], "active", moment, microseconds(expires), moment)
         with self._database.write() as connection:
             first = counters.advance(connection, "revision", len(labels)) - len(labels) + 1
+            require_live(connection, owner)
             numbers = range(first, first + len(labels))
             rows = (
                 (number, id, ticket, owner, label, kind, text, "tamis", *same, number)

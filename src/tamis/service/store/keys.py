@@ -5,16 +5,19 @@ from __future__ import annotations
 import builtins
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, cast, get_args
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
+from tamis.service.store import counters
 from tamis.service.store.database import Database
-from tamis.service.store.errors import StoreError
+from tamis.service.store.ending import pause_all
+from tamis.service.store.errors import RevokedError, StoreError
 from tamis.service.store.hashing import digest, fits, random_text
+from tamis.service.store.in_pieces import pieces
 from tamis.service.store.moments import now
 from tamis.service.store.storable import is_storable, require_storable
 from tamis.service.store.tables import KEYS
@@ -75,13 +78,44 @@ class Keys:
         with self._database.read() as connection:
             return [_key(row) for row in connection.execute(select(KEYS).order_by(KEYS.c.created, KEYS.c.id))]
 
-    def revoke(self, id: str) -> bool:
-        """Whether there was such a key to revoke."""
+    def revoke(self, id: str) -> int | None:
+        """Revokes a key and pauses its active subscriptions; how many, or None if there was no such key to revoke.
+
+        One transaction: no service ever sees the key gone and its webhooks still to be called.
+        """
         if not is_storable(id):
-            return False
+            return None
         live = (KEYS.c.id == id, KEYS.c.revoked.is_(None))
+        moment = now()
         with self._database.write() as connection:
-            return connection.execute(update(KEYS).where(*live).values(revoked=now())).rowcount > 0
+            # Before the key's row, as those do who make subscriptions for it: they wait here, and find it revoked.
+            counters.locked(connection, "revision")
+            if not connection.execute(update(KEYS).where(*live).values(revoked=moment)).rowcount:
+                return None
+            return pause_all(connection, id, moment)
+
+    def revoked(self, ids: Collection[str]) -> set[str]:
+        """Those of the keys that are revoked."""
+        found: set[str] = set()
+        with self._database.read() as connection:
+            for some in pieces(sorted(filter(is_storable, ids))):
+                gone = select(KEYS.c.id).where(KEYS.c.id.in_(some), KEYS.c.revoked.is_not(None))
+                found.update(connection.execute(gone).scalars())
+        return found
+
+
+def require_live(connection: Connection, owner: str) -> None:
+    """Refuses an owner whose key is revoked. The caller holds the revision counter, so that it stays as it is."""
+    revoked = select(KEYS.c.revoked).where(KEYS.c.id == owner)
+    if owner and connection.execute(revoked).scalar_one_or_none() is not None:
+        raise RevokedError(f"the key {owner} is revoked")
+
+
+def require_subscriber(connection: Connection, owner: str) -> None:
+    """Refuses an owner that is no live key with the role to subscribe."""
+    found = connection.execute(select(KEYS).where(KEYS.c.id == owner)).one_or_none()
+    if found is None or found.revoked is not None or not {"subscribe", "administer"} & set(found.roles.split()):
+        raise RevokedError(f"there is no key {owner[:40]!r} that may subscribe, or it is revoked")
 
 
 def _key(row: Row[tuple[object, ...]]) -> Key:

@@ -15,10 +15,11 @@ from tamis.service.store import counters
 from tamis.service.store.counting import counted, moved
 from tamis.service.store.database import Database
 from tamis.service.store.ending import expire, purge
-from tamis.service.store.errors import NotFoundError
+from tamis.service.store.errors import NotFoundError, TicketError
 from tamis.service.store.hashing import digest, fits, id_for, random_text
 from tamis.service.store.importing import Importing
 from tamis.service.store.in_pieces import pieces
+from tamis.service.store.keys import require_live, require_subscriber
 from tamis.service.store.moments import now
 from tamis.service.store.storable import is_storable, require_storable, within
 from tamis.service.store.subscription import (
@@ -60,7 +61,7 @@ class Subscriptions(Importing):
         """The subscription, and its ticket, which is shown this once.
 
         Whoever brings a ticket of their own gets the id that goes with it: asking again, because the answer was lost,
-        gives the subscription that is there, and no second one.
+        gives the subscription that is there, and no second one. An owner whose key is revoked makes none.
         """
         for what in ("label", "text", "filter", "owner"):
             require_storable(getattr(new, what), what)
@@ -70,6 +71,7 @@ class Subscriptions(Importing):
             if (made := self._with_ticket(connection, id, ticket)) is not None:
                 return made, ticket
             revision = counters.advance(connection, "revision", 1)
+            require_live(connection, new.owner)
             made = Subscription(
                 revision,
                 id,
@@ -96,7 +98,9 @@ class Subscriptions(Importing):
         if row is None:
             return None
         kept = connection.execute(select(_COLUMNS.ticket).where(_COLUMNS.id == id)).scalar_one()
-        return _subscription(row) if fits(ticket, kept) else None
+        if not fits(ticket, kept):
+            raise TicketError("the subscription that this ticket was for has another by now: bring another ticket")
+        return _subscription(row)
 
     def get(self, id: str) -> Subscription | None:
         if _ID.fullmatch(id) is None:
@@ -161,10 +165,12 @@ class Subscriptions(Importing):
         with self._database.read() as connection:
             return counted(connection, owner, state)
 
-    def renew(self, id: str, expires: datetime) -> Subscription:
-        """Valid until then. One that had expired is matched again."""
+    def renew(self, id: str, expires: datetime, *, by_owner: bool = False) -> Subscription:
+        """Valid until then. One that had expired is matched again. `by_owner` as in `replace`."""
         with self._database.write() as connection:
             found = self._found(connection, id)
+            if by_owner:
+                require_live(connection, found.owner)
             if found.state != "expired":
                 # What is matched stays the same, so that followers have nothing to do.
                 return self._written(connection, found, {"expires": expires})
@@ -189,8 +195,13 @@ class Subscriptions(Importing):
         delivery: dict[str, Any] | Keep = UNCHANGED,
         label: str | Keep = UNCHANGED,
         state: State | Keep = UNCHANGED,
+        by_owner: bool = False,
     ) -> Subscription:
-        """Changes what is given. One that was cancelled cannot be changed."""
+        """Changes what is given. One that was cancelled cannot be changed.
+
+        `by_owner`: on behalf of its owner, whose key must be live. A service may take a key for live for a moment after
+        another has revoked it, and what that has paused must stay so.
+        """
         given: dict[str, Any] = {
             "text": text,
             "filter": filter,
@@ -205,7 +216,23 @@ class Subscriptions(Importing):
             if isinstance(value, str):
                 require_storable(value, name)
         with self._database.write() as connection:
-            return self._written(connection, self._found(connection, id), values, revised=True)
+            found = self._found(connection, id)
+            if by_owner:
+                require_live(connection, found.owner)
+            return self._written(connection, found, values, revised=True)
+
+    def transfer(self, id: str, owner: str) -> tuple[Subscription, str]:
+        """Gives a subscription to another key, and its new ticket: what the old ticket opened it opens no more."""
+        ticket = f"tkt_{random_text(32)}"
+        with self._database.write() as connection:
+            found = self._found(connection, id)
+            require_subscriber(connection, require_storable(owner, "owner"))
+            moved(connection, {(found.owner, found.state): -1})
+            moved(connection, {(owner, found.state): 1})
+            given = self._written(connection, found, {"owner": owner}, revised=True)
+            its = update(SUBSCRIPTIONS).where(_COLUMNS.number == found.number)
+            connection.execute(its.values(ticket=digest(ticket)))
+        return given, ticket
 
     def expire(self, now: datetime) -> int:
         """Marks those whose time is up, each under a revision of its own; returns how many."""
