@@ -83,6 +83,12 @@ class LimitSettings:
     """Subscriptions that one key may have at a time; those without a key share one such allowance."""
     listeners: Positive = 10_000
     """Readers by server-sent events or WebSocket at a time."""
+    examiners: Positive = 3
+    """Processes at a time that explain filters, test subscriptions and try filters on recent events."""
+    examine_seconds: Seconds = 5.0
+    """Seconds that one of those may take, without what it has to load first; with operators a minute."""
+    examined_bytes: Positive = 256 << 10
+    """Bytes of an event that a filter is explained or tested on, as JSON text."""
     filter_text: Positive = 20_000
     """Characters in a filter."""
     filter_depth: Positive = 40

@@ -268,6 +268,9 @@ async def _tell(service: Service, announce: Announce) -> None:
     }
     while True:
         status = service.supervisor.status()
+        if status.state == "running" != told:
+            # Not before: while Spark starts it needs every core.
+            await service.examiners.warm()
         if status.state != told and status.state in (*words, "failed", "restarting"):
             announce(words.get(status.state, f"the pipeline failed and is started again: {status.error}"))
             told = status.state

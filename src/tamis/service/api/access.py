@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
 from starlette.types import Scope
 
+from tamis.service.api.allowances import Claimant
 from tamis.service.api.key_ring import LONGEST_SECRET
 from tamis.service.api.origin import origin
 from tamis.service.api.problems import Problem, not_found
@@ -50,6 +51,11 @@ class Caller:
     def name(self) -> str:
         """What is counted together: everything under one key, or from one address without any."""
         return f"key {self.key.id}" if self.key is not None else f"address {self.address}"
+
+    @property
+    def claimant(self) -> Claimant:
+        """The caller as one who asks for a place."""
+        return Claimant(self.name, self.key is not None)
 
     @property
     def owner(self) -> str:

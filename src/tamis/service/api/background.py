@@ -60,7 +60,8 @@ class Running:
         if self._service.bridge is not None:
             await self._service.bridge.stop()
         # What the pipeline records meanwhile is delivered after the next start.
-        await asyncio.gather(self._service.supervisor.stop(), self._service.delivery.stop())
+        service = self._service
+        await asyncio.gather(service.supervisor.stop(), service.delivery.stop(), service.examiners.close())
 
     async def close(self) -> None:
         """The same, and gives the log and the store back."""

@@ -72,7 +72,7 @@ async def create(
         raise _refused("config.state", "a subscription begins as active; pause it later")
     expires = _expiry(form, service)
     delivery = await _delivery(form, service, None)
-    filters, text, exact = await service.examine(lambda: _translated(form, service))
+    filters, text, exact = await service.examine(caller.claimant, lambda: _translated(form, service))
     new = NewSubscription(
         owner=caller.owner,
         text=filters,
@@ -179,7 +179,7 @@ async def update(
         raise Problem(409, "conflict", "the subscription has expired; give it a validity")
     expires = _expiry(form, service) if renewed else None
     delivery = await _delivery(form, service, found.delivery)
-    filters, text, exact = await service.examine(lambda: _translated(form, service))
+    filters, text, exact = await service.examine(caller.claimant, lambda: _translated(form, service))
     state: State | Keep = UNCHANGED if config.state not in ("active", "paused") else config.state
     by_owner = for_owner(caller, service)
 

@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from tamis.dialects.cloudevents_filters import read_filters
 from tamis.matching.explanation import State, explain
 from tamis.operators.explanation import Truth
+from tamis.service.api.examiners.bench import Bench
 from tamis.service.api.examining import ID, index_of
 from tamis.service.api.joins import JoinedNow, WouldChange, condition_on
 from tamis.service.api.language import ReadFilter
 from tamis.service.api.problems import Fault, Problem
-from tamis.service.api.service import Service
+from tamis.service.api.publishing.door import judge
 from tamis.service.examining.explanation_json import explanation_json
 
 _EXAMPLE: Final[dict[str, Any]] = {
@@ -93,17 +94,17 @@ class ExplanationForm(BaseModel):
 
 
 def explained(
-    service: Service, filter: ReadFilter, event: dict[str, Any], residual: str | None = None, *, inside: bool = False
+    bench: Bench, filter: ReadFilter, event: dict[str, Any], residual: str | None = None, *, inside: bool = False
 ) -> ExplanationForm:
     """A filter on one event; a `Problem` if it would be refused at the door. `inside`: see `explanation_json`."""
-    require_event(service, event)
-    schema = service.schema
+    require_event(bench, event)
+    schema = bench.schema
     if filter.kind == "join":
-        return _explained_join(service, filter, event)
+        return _explained_join(bench, filter, event)
     if filter.kind == "operator":
-        found = index_of(service, filter).explain(event, ID)
+        found = index_of(bench, filter).explain(event, ID)
     else:
-        found = explain(filter.matched, event, schema, service.limits.filter)
+        found = explain(filter.matched, event, schema, bench.limits.filter)
     rest = None
     if residual is not None:
         context = event.get("ce")
@@ -112,19 +113,20 @@ def explained(
     return ExplanationForm.model_validate(answer | {"matched": found.matched and rest is not False, "residual": rest})
 
 
-def _explained_join(service: Service, filter: ReadFilter, event: dict[str, Any]) -> ExplanationForm:
+def _explained_join(bench: Bench, filter: ReadFilter, event: dict[str, Any]) -> ExplanationForm:
     """The conditions on the table that the event changes; it matches if its row takes part as far as these go."""
-    schema = service.schema
-    would = JoinedNow(service, filter.matched).would_change(event)
+    schema = bench.schema
+    would = JoinedNow(bench, filter.matched).would_change(event)
     if would.table is None:
         return ExplanationForm(matched=False, alternatives=[], join=would)
-    condition = condition_on(service, filter.matched, would.table)
-    found = explain(condition, event, schema, service.limits.filter)
+    condition = condition_on(bench, filter.matched, would.table)
+    found = explain(condition, event, schema, bench.limits.filter)
     return ExplanationForm.model_validate(explanation_json(found, schema, inside=False) | {"join": would})
 
 
-def require_event(service: Service, event: dict[str, Any]) -> None:
+def require_event(bench: Bench, event: dict[str, Any]) -> None:
     """Refuses what would be refused if it were published."""
     texts = pa.array([orjson.dumps(event).decode()], pa.large_string())
-    for reason in service.judge(texts).reasons.values():
+    judged = judge(bench.schema, texts, ignore_unknown=bench.ignores_unknown, event_bytes=bench.limits.event_bytes)
+    for reason in judged.reasons.values():
         raise Problem(422, "event", reason, [Fault(message=reason, field="event")])

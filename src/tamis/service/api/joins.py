@@ -15,7 +15,7 @@ from tamis.language.joins import Join, parse_join
 from tamis.matching.naive import event_values
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 from tamis.schema.tables import DELETE
-from tamis.service.api.service import Service
+from tamis.service.api.examiners.bench import Reads, Shows
 from tamis.service.joined_rows import read_rows, row_text
 
 MOST_ROWS: Final = 20_000  # of one table, the newest, that somebody who waits is answered from
@@ -65,7 +65,7 @@ class WouldChange(BaseModel):
     examined: int = Field(description=f"Rows looked at; of each table no more than the newest {MOST_ROWS:,}")
 
 
-def join_form(service: Service, text: str) -> JoinForm:
+def join_form(service: Shows, text: str) -> JoinForm:
     """A join that can be read; `FilterError` if it cannot any more."""
     schema = service.schema
     join = parse_join(text, schema, service.limits.filter)
@@ -81,7 +81,7 @@ def join_form(service: Service, text: str) -> JoinForm:
     )
 
 
-def condition_on(service: Service, text: str, table: str) -> str:
+def condition_on(service: Reads, text: str, table: str) -> str:
     """What a join asks of the rows of one of its tables, as a filter."""
     schema = service.schema
     return _condition(parse_join(text, schema, service.limits.filter), table, schema)
@@ -97,7 +97,7 @@ class JoinedNow:
     `rows` are the results, as JSON has them; `examined` counts the rows of tables.
     """
 
-    def __init__(self, service: Service, text: str) -> None:
+    def __init__(self, service: Shows, text: str) -> None:
         self._schema = service.schema
         self._client = JoinClient(text, self._schema, None, service.limits.filter)
         self.examined = 0

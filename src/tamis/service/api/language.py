@@ -12,8 +12,8 @@ from tamis.errors import FilterError, FilterTooComplex
 from tamis.language import NO_OPERATORS, CalledFilter, Limits, Signatures, normal_form, parse, print_filter
 from tamis.language.joins import are_joins, parse_join, print_join
 from tamis.schema import Schema
+from tamis.service.api.examiners.bench import Reads
 from tamis.service.api.problems import Fault, Problem, of_filter
-from tamis.service.api.service import Service
 from tamis.service.store import Kind
 
 _QUERY: Final = re.compile(r"\s*\(*\s*(SELECT|WITH)\b", re.IGNORECASE)
@@ -39,7 +39,7 @@ class ReadFilter:
         return self.text if self.kind == "operator" else self.canonical
 
 
-def read_filter(service: Service, text: str, field: str = "filter") -> ReadFilter:
+def read_filter(service: Reads, text: str, field: str = "filter") -> ReadFilter:
     """The filter, which may call the operators that are offered, or the join; a 422 `Problem` with its place if it is
     neither.
     """
@@ -49,7 +49,7 @@ def read_filter(service: Service, text: str, field: str = "filter") -> ReadFilte
     return _read(text, schema, service.limits.filter, service.offering.signatures(schema), field)
 
 
-def canonical_text(service: Service, text: str, field: str = "filter") -> str:
+def canonical_text(service: Reads, text: str, field: str = "filter") -> str:
     """The canonical form of a filter that calls nothing; a 422 `Problem` with its place if it is none."""
     if service.schema.tables and are_joins(pa.array([text]))[0]:
         raise _refused(_NOT_HERE, text, field)

@@ -13,6 +13,8 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from tamis.schema import Schema
+from tamis.service.api.allowances import Claimant, Line
+from tamis.service.api.examiners.pool import Examiners
 from tamis.service.api.key_ring import KeyRing
 from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _EXAMINERS: Final = 4
+_EXAMINED: Final = 2_000  # filters of one caller that wait to be read
 _LOG_READERS: Final = 4
 _LOG_SECONDS: Final = 1.5  # that a reader of the log waits for others
 
@@ -69,7 +72,8 @@ class Service:
         self.metrics = Metrics()
         self.meter = Meter()
         self.rates = RateLimit(settings.limits.requests_per_second, settings.limits.request_burst)
-        self._examiners = CapacityLimiter(_EXAMINERS)
+        self.examiners = Examiners(settings)
+        self._examining = Line(_EXAMINERS, _EXAMINED)
         self._log_readers = CapacityLimiter(_LOG_READERS)
         self.head_probe = Probe(lambda: store.notifications.head())
         self.log_probe = Probe(lambda: log.size())
@@ -78,12 +82,18 @@ class Service:
         self.log_took = float("-inf")  # when (monotonic) the log last took something
         self.followed = followed
 
-    async def examine(self, work: Callable[[], T]) -> T:
-        """Does work on a filter, in a thread. A large one takes seconds of a core, so only a few at a time are at it.
+    async def examine(self, who: Claimant, work: Callable[[], T]) -> T:
+        """Reads a filter, in a thread. A large one takes tenths of a second, so only a few at a time are at it.
 
-        The others wait: without that, they would hold up whoever looks up a key or reads a notification.
+        The others wait: without that, they would hold up whoever looks up a key or reads a notification. What is done
+        with a filter once it is read is for `examiners`: it can take any time.
         """
-        return await to_thread.run_sync(work, limiter=self._examiners)
+        async with self._examining.place(who):
+            return await to_thread.run_sync(work, limiter=CapacityLimiter(1))
+
+    def learned(self) -> dict[str, tuple[float | None, float | None]]:
+        """What matching has learned of operators' costs and selectivities, by name."""
+        return {name: (one.cost, one.selectivity) for name, one in self.supervisor.status().operators.items()}
 
     async def recent_events(self, count: int) -> pa.Table:
         """The log's newest records. A log that is away takes its time to say so: it holds up nobody else."""
@@ -100,10 +110,16 @@ class Service:
     def judge(self, texts: pa.Array) -> Judged:
         """Which of these JSON texts are events as this server takes them, by the schema as it is now."""
         version, schema = self.followed.serving
-        ignores = self.settings.unknown_attributes == "ignore"
-        judged = judge(schema, texts, ignore_unknown=ignores or not version, event_bytes=self.limits.event_bytes)
-        # Where nobody has given a schema, events may have any form: nothing of them is amiss.
+        ignores = self.ignores_unknown(version)
+        judged = judge(schema, texts, ignore_unknown=ignores, event_bytes=self.limits.event_bytes)
         return judged if version else replace(judged, ignored=Counter())
+
+    def ignores_unknown(self, version: int) -> bool:
+        """Whether unknown attributes are no reason to refuse an event under this version of the schema.
+
+        Where nobody has given a schema, which is version 0, events may have any form: nothing of them is amiss.
+        """
+        return not version or self.settings.unknown_attributes == "ignore"
 
     @property
     def schema(self) -> Schema:

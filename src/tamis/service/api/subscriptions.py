@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from tamis.service.api.access import Asking, Owned, Subscriber, Ticket, for_owner, subscriber
 from tamis.service.api.creation import make_subscription
 from tamis.service.api.deliveries import stored_delivery
-from tamis.service.api.explanations import EventForm, ExplanationForm, explained
+from tamis.service.api.examiners.asking import asked
+from tamis.service.api.explanations import EventForm, ExplanationForm
 from tamis.service.api.language import ReadFilter, read_filter
 from tamis.service.api.problems import Fault, Problem, responses
 from tamis.service.api.service import Serving
@@ -53,7 +54,7 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
     lost.
     """
     expires = expiry(form, service.settings)
-    read = await service.examine(lambda: read_filter(service, form.filter))
+    read = await service.examine(caller.claimant, lambda: read_filter(service, form.filter))
     if form.kind not in (None, read.kind):
         message = f"the text is of the kind {read.kind}: leave kind out"
         raise Problem(422, "request", message, [Fault(message=message, field="kind")])
@@ -139,7 +140,7 @@ async def change_subscription(form: ChangeForm, found: Owned, caller: Asking, se
         raise Problem(409, "conflict", "its filter is of another dialect; cancel it and subscribe anew")
     read: ReadFilter | None = None
     if (text := form.filter) is not None:
-        read = await service.examine(lambda: read_filter(service, text))
+        read = await service.examine(caller.claimant, lambda: read_filter(service, text))
         if "join" in {read.kind, found.kind} and read.kind != found.kind:
             raise Problem(409, "conflict", "a join stays a join, and a filter a filter; cancel it and subscribe anew")
     delivery = UNCHANGED if form.delivery is None else await stored_delivery(form.delivery, service.settings)
@@ -202,14 +203,15 @@ def cancel_subscription(found: Owned, service: Serving) -> Response:
     "/{id}/test",
     operation_id="test_subscription",
     summary="Test a subscription against an event",
+    response_model=ExplanationForm,
     responses=responses(400, 401, 404, 413, 422, 503),
 )
-async def test_subscription(form: EventForm, found: Owned, caller: Asking, service: Serving) -> ExplanationForm:
+async def test_subscription(
+    form: EventForm, found: Owned, caller: Asking, service: Serving, request: Request
+) -> Response:
     """Whether the event would match, and why or why not. Nothing is published."""
-    filter = ReadFilter(found.text, found.filter, found.kind)
-    return await service.examine(
-        lambda: explained(service, filter, form.event, found.residual, inside=caller.administers)
-    )
+    filter = (found.text, found.filter, found.kind)
+    return await asked(request, service, caller, "test", filter=filter, event=form.event, residual=found.residual)
 
 
 class Activity(BaseModel):
