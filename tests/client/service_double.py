@@ -77,7 +77,10 @@ class ServiceDouble:
         key = request.headers["idempotency-key"]
         repeated = key in self.published
         self.published.setdefault(key, len(request.content.splitlines()))
-        return httpx.Response(202, json={"accepted": self.published[key], "refused": [], "repeated": repeated})
+        told = {"accepted": self.published[key], "refused": [], "repeated": repeated}
+        if b"colour" in request.content:
+            told |= {"ignored": {"colour": 1}, "ignored_count": 1}
+        return httpx.Response(202, json=told)
 
     def _subscribe(self, form: dict[str, Any]) -> httpx.Response:
         if "prce" in form["filter"]:

@@ -72,6 +72,13 @@ def test_a_publish_whose_answer_was_lost_is_repeated_with_the_same_key() -> None
     assert len(keys) == 1
 
 
+def test_what_a_service_ignored_of_a_publish_is_named() -> None:
+    with client(ServiceDouble()) as tamis:
+        told = tamis.publish({"price": 1, "colour": "red"})
+        assert (told.ignored, told.ignored_count) == ({"colour": 1}, 1)
+        assert tamis.publish({"price": 1}).ignored == {}
+
+
 def test_two_publishes_have_two_keys_unless_the_caller_gives_one() -> None:
     double = ServiceDouble()
     with client(double) as tamis:

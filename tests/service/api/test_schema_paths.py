@@ -41,6 +41,8 @@ def test_an_extension_counts_at_once(server: Server) -> None:
         {"optional": {"nothing": {"title": "optional"}}},
         {"optional": {"lots": {"title": "mandatory"}}},
         {"attributes": {"ce.id": "integer"}, "optional": {"lots": {"ce.id": "optional"}}},
+        {"attributes": {"tamis.passed_over": "string"}},
+        {"attributes": {"tamis.passed_over.colour": "string"}},
         {"domains": {"d": {"type": "nonsense"}}},
         {"attributes": {"a": 17}},
         {"attributes": []},

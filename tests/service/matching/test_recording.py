@@ -11,6 +11,7 @@ import pytest
 
 from tamis.errors import PipelineError
 from tamis.pipeline.workers.reading import VIOLATION
+from tamis.service.event_body import PASSED_OVER, parted_body
 from tamis.service.matching.recording import Recorder
 from tamis.service.matching.residuals import Residuals
 from tamis.service.store import NewSubscription, Pair, Reached, Store
@@ -126,6 +127,23 @@ def test_residual_filters_look_at_the_events_context(store: Store) -> None:
     assert [one.event_id for one in store.notifications.after(plain, 0)] == ["e1", "e2", "e4"]
     # An event that only the residual turned away is not kept.
     assert (1 << 24) + 2 not in store.notifications.events([(1 << 24) + 2])
+
+
+def test_residual_filters_look_at_what_the_schema_had_no_attribute_for_too(store: Store) -> None:
+    red = subscribed(store, [{"exact": {"colour": "red"}}])
+    known = frozenset({"ce.id", "ce.source", "ce.type"})
+    parted = [parted_body(json.loads(body(colour=colour)), known, known) for colour in ("red", "blue")]
+    assert PASSED_OVER in parted[0]
+    rows = [row(place, [red], body=text) for place, text in enumerate(parted)]
+    Recorder(store, Residuals(store)).record("s", 1, answer(*rows))
+    assert [one.event_id for one in store.notifications.after(red, 0)] == ["e0"]
+
+
+def test_a_dead_letter_is_the_event_as_it_was_published(store: Store) -> None:
+    parted = parted_body({"price": 1, "colour": {"name": "red"}}, {"price"}, {"price"})
+    Recorder(store, Residuals(store)).record("s", 1, answer(row(4, [], ["bad"], body=parted)))
+    (letter,) = store.dead_letters.list(None, "event", 0, 10)
+    assert json.loads(letter.body) == {"price": 1, "colour": {"name": "red"}}
 
 
 def test_a_residual_that_changed_is_read_anew(store: Store) -> None:
