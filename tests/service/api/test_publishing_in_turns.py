@@ -38,7 +38,9 @@ class SharedLog:
         self._failing = failing
         self._known: Receipt | None = None
 
-    async def append(self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None) -> Receipt:
+    async def append(
+        self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None, content: pa.Array | None = None
+    ) -> Receipt:
         if self._known is not None:
             return replace(self._known, repeated=True)
         self.under_way += 1
