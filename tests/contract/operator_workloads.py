@@ -6,6 +6,7 @@ the same. Each notes down what it is asked about.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -67,9 +68,10 @@ class House:
             found = [(n * 7 + i) % 6 for i in range(n % 4)]
             return found if number is tamis.Var else number in found
 
-        @tamis.operator(cost=5.0)
-        def pairs(n: int, m: int, a: Any = tamis.Var, b: Any = tamis.Var) -> Any:
+        @tamis.operator(cost=5.0, selectivity=0.6)
+        async def pairs(n: int, m: int, a: Any = tamis.Var, b: Any = tamis.Var) -> Any:
             asked[n, "pairs", str(a), str(b)] += 1
+            await asyncio.sleep(0)
             found: list[tuple[Any, Any]] = [((n + i) % 4, (m + i * i) % 4) for i in range(3)]
             found += [("x", True), (1.0, "x")] if n % 3 == 0 else []
             wanted = [(a, 0), (b, 1)]

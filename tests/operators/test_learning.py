@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +100,14 @@ def test_events_that_no_operator_is_asked_about_are_taken_in_few_batches() -> No
 def test_sub_order_plans_anew_once_beliefs_have_moved_and_not_with_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.operators.schedules.sub_order import SubOrder
 
-    planned: list[int] = []
-    replan: Callable[[SubOrder], None] = SubOrder.replan
-    monkeypatch.setattr(SubOrder, "replan", lambda self: (planned.append(len(planned)), replan(self))[1])
+    planned: list[SubOrder] = []
+    replan = SubOrder.replan
+
+    def counted(self: SubOrder) -> None:
+        planned.append(self)
+        replan(self)
+
+    monkeypatch.setattr(SubOrder, "replan", counted)
     index = compiled(Often().operator, "sub-order")
     for first in range(0, 2_048, 64):
         index.match(EVENTS[first : first + 64])

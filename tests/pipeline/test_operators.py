@@ -166,6 +166,27 @@ def test_what_fails_in_a_worker_is_unknown_there_and_is_told(spark: SparkSession
     assert "no such model" in index.operators["unready"].tally.last_failure
 
 
+def test_workers_await_coroutines_and_cancel_them_at_their_limit(spark: SparkSession) -> None:
+    import asyncio
+
+    async def north(lat: float, of: float) -> bool:
+        await asyncio.sleep(0.001)
+        return lat > of
+
+    async def stuck(lat: float, capacity: int) -> bool:
+        await asyncio.sleep(60 if capacity == 1 else 0)
+        return True
+
+    operators = [by_value(north), by_value(stuck, time_limit=0.2)]
+    filters = {"north": "north(40.75) AND NOT north(40.85)", "free": "stuck()"}
+    index = tamis.compile(filters, SCHEMA, operators=operators)
+    few = [shot(40.6 + number / 10, capacity=number) for number in range(4)]
+    found = [(row["no"], row["subscription"]) for row in pipeline.match(frame(spark, few, 1), index).collect()]
+    assert sorted(found) == [(0, "free"), (2, "free"), (2, "north"), (3, "free")]
+    assert index.operators["stuck"].tally.timeouts == 1
+    assert index.operators["north"].tally.unknown == 0
+
+
 def test_what_cannot_be_sent_is_said_before_anything_runs(spark: SparkSession) -> None:
     import threading
 

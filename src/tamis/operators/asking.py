@@ -12,15 +12,16 @@ import pyarrow as pa
 
 from tamis.errors import OperatorError
 from tamis.operators.answers import Answer, Answers, read_batch, read_scalar
+from tamis.operators.awaiting import result_of
 from tamis.operators.definition import Var
 from tamis.operators.predicates import Predicate
 from tamis.operators.schedules.truth import UNKNOWN
-from tamis.operators.supervision import GivenUp
+from tamis.operators.supervision import LATE, GivenUp, Late
 
-Timed: TypeAlias = tuple[Answer, float]
-"""An answer, and the seconds it took."""
-TimedMany: TypeAlias = tuple[Answers | str, float]
-"""Answers, or why there are none, and the seconds it took."""
+Timed: TypeAlias = tuple[Answer, float] | Late
+"""An answer, and the seconds it took; or the call was cancelled at its limit."""
+TimedMany: TypeAlias = tuple[Answers | str, float] | Late
+"""Answers, or why there are none, and the seconds it took; or the call was cancelled at its limit."""
 
 _SHOWN = 300
 _TYPES = {"integer": pa.int64(), "float": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
@@ -31,8 +32,10 @@ def ask(predicate: Predicate, inputs: Sequence[Any]) -> Timed:
     """A scalar operator, about one event."""
     began = time.perf_counter()
     try:
-        by_position, by_name = predicate.resolved.passed(inputs, predicate.given)
-        answer = read_scalar(predicate.resolved.operator.function(*by_position, **by_name), predicate)
+        returned = result_of(predicate.resolved.operator, *predicate.resolved.passed(inputs, predicate.given))
+        if returned is LATE:
+            return LATE
+        answer = read_scalar(returned, predicate)
     except BaseException as error:  # noqa: BLE001 - an operator may raise anything, and is unknown then
         answer = Answer(UNKNOWN, failure=failure_of(error))
     return answer, time.perf_counter() - began
@@ -45,8 +48,10 @@ def ask_many(predicates: Sequence[Predicate], inputs: Sequence[Any], rows: int) 
     answers: Answers | str
     try:
         given = columns_of(predicates) if first.resolved.operator.together else first.given
-        by_position, by_name = first.resolved.passed(inputs, given)
-        answers = read_batch(first.resolved.operator.function(*by_position, **by_name), first, rows)
+        returned = result_of(first.resolved.operator, *first.resolved.passed(inputs, given))
+        if returned is LATE:
+            return LATE
+        answers = read_batch(returned, first, rows)
     except BaseException as error:  # noqa: BLE001 - as above
         answers = failure_of(error)
     return answers, time.perf_counter() - began

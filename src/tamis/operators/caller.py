@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tamis.operators.answers import Answer, Answers
 from tamis.operators.asking import ask, ask_many, failure_of
+from tamis.operators.awaiting import patience
 from tamis.operators.definition import Operator
 from tamis.operators.health import Health, Tally
 from tamis.operators.inputs import Inputs, Rows
@@ -68,6 +69,8 @@ class _Step:
 
     job: Job
     places: Places
+    limit: float | None
+    """Seconds after which it is given up."""
     call: Callable[[], Any]
 
 
@@ -115,11 +118,12 @@ class Caller:
             return [self._batch_step(job, fit, inputs)]
         values = inputs.values(resolved, job.rows[fit])
         predicate = job.predicates[0]
-        return [_Step(job, fit[k : k + 1], partial(ask, predicate, some)) for k, some in enumerate(values)]
+        limit = patience(operator)
+        return [_Step(job, fit[k : k + 1], limit, partial(ask, predicate, some)) for k, some in enumerate(values)]
 
     def _batch_step(self, job: Job, places: Places, inputs: Inputs) -> _Step:
         arrays = inputs.arrays(job.predicates[0].resolved, job.rows[places])
-        return _Step(job, places, partial(ask_many, job.wanted(places), arrays, len(places)))
+        return _Step(job, places, patience(job.operator), partial(ask_many, job.wanted(places), arrays, len(places)))
 
     def _single(self, step: _Step, inputs: Inputs) -> list[_Step]:
         return [self._batch_step(step.job, step.places[k : k + 1], inputs) for k in range(len(step.places))]
@@ -127,9 +131,10 @@ class Caller:
     def _run(self, steps: list[_Step], tallies: dict[str, Tally]) -> Course[list[_Step]]:
         """Has the calls made; gives back the batches that failed as a whole."""
         failed: list[_Step] = []
-        limits = {step.job.operator.time_limit for step in steps}
-        for limit in sorted(limits, key=lambda limit: limit or 0.0):
-            left = [step for step in steps if step.job.operator.time_limit == limit]
+        by_limit: dict[float | None, list[_Step]] = {}
+        for step in steps:
+            by_limit.setdefault(step.limit, []).append(step)
+        for limit, left in sorted(by_limit.items(), key=lambda item: item[0] or 0.0):
             while left:
                 outcomes = yield Calls([step.call for step in left], limit)
                 for step, outcome in zip(left, outcomes, strict=False):

@@ -14,6 +14,7 @@ from typing import Any, overload
 from tamis.errors import OperatorError
 from tamis.language.dialect import WORDS
 from tamis.language.signatures import Parameter, ParameterKind
+from tamis.operators.awaiting import code_of
 from tamis.operators.definition import TIME_LIMIT, Formal, Operator, Var
 
 Function = Callable[..., Any]
@@ -66,7 +67,7 @@ def operator(
     reads: Reads | None = None,
     prepare: Callable[[], object] | None = None,
 ) -> Operator | Callable[[Function], Operator]:
-    """Makes a function callable from filters.
+    """Makes a function, which may be `async def`, callable from filters.
 
     - `name`: what filters call it; the function's own name if left out. `version`: change it when results change.
     - `cost`: what a call costs, in any unit that all operators of an index share; None: learned, in milliseconds.
@@ -84,6 +85,7 @@ def operator(
 
     def declare(function: Function) -> Operator:
         formals = _formals(function)
+        _check_calls(function, prepare, batch or together, formals)
         declared = name or str(getattr(function, "__name__", ""))
         fields: dict[str, Any] = {"version": str(version), "cost": cost, "selectivity": selectivity}
         fields["time_limit"] = time_limit
@@ -101,6 +103,17 @@ def operator(
         )
 
     return declare if function is None else declare(function)
+
+
+def _check_calls(function: Function, prepare: object, batch: bool, formals: Sequence[Formal]) -> None:
+    """Refuses functions whose calls could only be unknown: what calling them gives is no answer."""
+    code = code_of(function)
+    if inspect.isasyncgenfunction(code):
+        raise OperatorError(f"{function!r} is an async generator; collect what it yields, and return a list of it")
+    if inspect.isgeneratorfunction(code) and (batch or not any(formal.parameter.variable for formal in formals)):
+        raise OperatorError(f"{function!r} is a generator, whose calls give no answer; return one instead of yielding")
+    if callable(prepare) and inspect.iscoroutinefunction(code_of(prepare)):
+        raise OperatorError(f"{prepare!r} is async, and prepare is called and not awaited; make it a plain function")
 
 
 def _check(name: str, fields: Mapping[str, Any]) -> None:

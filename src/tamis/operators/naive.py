@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -19,12 +20,15 @@ from tamis.matching.matches import Binding, Part
 from tamis.matching.naive import Values, event_values, holds
 from tamis.operators.answers import Answer, read_batch, read_scalar
 from tamis.operators.asking import columns_of, failure_of
+from tamis.operators.awaiting import is_async, patience, result_of
+from tamis.operators.definition import Operator
 from tamis.operators.inputs import Inputs
 from tamis.operators.matcher import OperatorMatcher
 from tamis.operators.predicates import Predicate, Predicates
 from tamis.operators.resolution import Resolved
 from tamis.operators.schedules.truth import FALSE, TRUE, UNKNOWN
 from tamis.operators.statistics import OperatorTable
+from tamis.operators.supervision import LATE, SUPERVISOR, Calls, Course, GivenUp
 from tamis.operators.values import Bindable, key_of, outside
 from tamis.schema import Schema
 
@@ -232,6 +236,30 @@ class NaiveOperators:
         """Nothing is learned here."""
 
 
+def _returned(operator: Operator, by_position: Sequence[Any], by_name: Mapping[str, Any]) -> Any:
+    """What a call comes to, made in this thread; of a coroutine in another, for this one may run a loop already."""
+    if not is_async(operator):
+        return result_of(operator, by_position, by_name)
+
+    def awaited() -> Course[Any]:
+        (outcome,) = yield Calls([partial(_attempt, operator, by_position, by_name)], patience(operator))
+        return outcome
+
+    outcome = SUPERVISOR.drive(awaited(), patience(operator))
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+def _attempt(operator: Operator, by_position: Sequence[Any], by_name: Mapping[str, Any]) -> Any:
+    try:
+        return result_of(operator, by_position, by_name)
+    except GivenUp:
+        raise
+    except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        return error
+
+
 class Asking:
     """What operators say of one event, each predicate asked about once."""
 
@@ -252,14 +280,14 @@ class Asking:
         resolved = predicate.resolved
         if not all(self._values.get(name) for name in resolved.attributes):
             return Answer(UNKNOWN)
-        function = resolved.operator.function
+        operator = resolved.operator
         try:
-            if resolved.operator.batch:
-                given = columns_of([predicate]) if resolved.operator.together else predicate.given
-                by_position, by_name = resolved.passed(self._inputs.arrays(resolved, self._row), given)
-                return read_batch(function(*by_position, **by_name), predicate, 1)[0]
+            if operator.batch:
+                given = columns_of([predicate]) if operator.together else predicate.given
+                returned = _returned(operator, *resolved.passed(self._inputs.arrays(resolved, self._row), given))
+                return Answer(UNKNOWN) if returned is LATE else read_batch(returned, predicate, 1)[0]
             (values,) = self._inputs.values(resolved, self._row)
-            by_position, by_name = resolved.passed(values, predicate.given)
-            return read_scalar(function(*by_position, **by_name), predicate)
+            returned = _returned(operator, *resolved.passed(values, predicate.given))
+            return Answer(UNKNOWN) if returned is LATE else read_scalar(returned, predicate)
         except BaseException as error:  # noqa: BLE001 - whatever an operator raises, it is unknown
             return Answer(UNKNOWN, failure=failure_of(error))

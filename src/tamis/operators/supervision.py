@@ -21,10 +21,14 @@ _Result = TypeVar("_Result")
 
 
 class Late:
-    """The outcome of a call that was given up."""
+    """The outcome of a call that was given up, or that says so itself."""
 
 
 LATE = Late()
+
+
+LEAVING: list[Callable[[], None]] = []
+"""Called by a thread that ends, to close what was opened for it."""
 
 
 class GivenUp(BaseException):
@@ -70,6 +74,8 @@ class _Stretch:
                             return
                         self._deadline = None
                         self.outcomes.append(outcome)
+                    if outcome is LATE:
+                        break  # its own end; whether the others are to be made, the course says
                 self._sent = self.outcomes
         except StopIteration as stop:
             self.result = stop.value
@@ -125,6 +131,9 @@ class _Worker:
                 del stretch  # else what it holds would be kept until the next one comes
         except GivenUp:
             return
+        finally:
+            for leave in LEAVING:
+                leave()
 
 
 class Supervisor:
