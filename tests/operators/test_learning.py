@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 import tamis
 from tamis.errors import OperatorError
 from tamis.operators.schedules import SCHEDULES
+from tamis.pipeline.calling.packed import Packed
+from tests.operators.places import loc_in
 
 SCHEMA = tamis.Schema.from_dict({"attributes": {"n": "integer"}, "event_types": {"e": {"n": "mandatory"}}})
 LEARNING = ["sub-order", "adaptive"]
@@ -211,3 +214,10 @@ def test_a_selectivity_is_a_probability(wrong: Any) -> None:
 def test_a_selectivity_may_be_declared_as_certain_and_still_be_wrong(schedule: str, certain: float) -> None:
     often = Often(selectivity=certain)
     assert right(compiled(often.operator.with_selectivity(certain), schedule).match(EVENTS[:256]), 0)
+
+
+def test_a_declared_selectivity_travels_with_its_operator() -> None:
+    """As operators go to Spark's workers: those of a module by their place, with what was changed."""
+    assert pickle.loads(pickle.dumps(loc_in.with_selectivity(0.1))).selectivity == 0.1
+    assert pickle.loads(pickle.dumps(loc_in)) is loc_in
+    assert Packed.of(Often(selectivity=0.25).operator).operator().selectivity == 0.25
