@@ -256,7 +256,7 @@ async def _run(server: _Server, service: Service, listening: socket.socket, anno
 
 
 async def _tell(service: Service, announce: Announce) -> None:
-    """A line each time the pipeline comes up or fails."""
+    """A line each time the pipeline starts, comes up or waits; that one failed is in the log, with the reason."""
     told = ""
     elsewhere = "another service of this store matches events"
     words = {
@@ -271,8 +271,8 @@ async def _tell(service: Service, announce: Announce) -> None:
         if status.state == "running" != told:
             # Not before: while Spark starts it needs every core.
             await service.examiners.warm()
-        if status.state != told and status.state in (*words, "failed", "restarting"):
-            announce(words.get(status.state, f"the pipeline failed and is started again: {status.error}"))
+        if status.state != told and status.state in words:
+            announce(words[status.state])
             told = status.state
         await asyncio.sleep(_POLL)
 
