@@ -77,7 +77,7 @@ class ServiceDouble:
         key = request.headers["idempotency-key"]
         repeated = key in self.published
         self.published.setdefault(key, len(request.content.splitlines()))
-        told = {"accepted": self.published[key], "refused": [], "repeated": repeated}
+        told = {"accepted": self.published[key], "refused": [], "repeated": repeated, "ids": ["evt_1", None]}
         if b"colour" in request.content:
             told |= {"ignored": {"colour": 1}, "ignored_count": 1}
         return httpx.Response(202, json=told)

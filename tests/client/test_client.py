@@ -66,7 +66,8 @@ def test_a_refusal_says_what_the_service_said() -> None:
 def test_a_publish_whose_answer_was_lost_is_repeated_with_the_same_key() -> None:
     double = ServiceDouble(lose=2)
     with client(double) as tamis:
-        assert tamis.publish([{"price": 1}, {"price": 2}]).accepted == 2
+        published = tamis.publish([{"price": 1}, {"price": 2}])
+        assert (published.accepted, published.ids) == (2, ["evt_1", None])
     keys = {request.headers["idempotency-key"] for request in double.requests}
     assert len(double.requests) == 3
     assert len(keys) == 1

@@ -80,13 +80,15 @@ class Notification:
 class Published:
     """What became of a publish. `refused` has the index and the reason of events that break the schema.
 
-    `ignored` are attributes that the schema does not have, each with the number of events, where a service is set to
-    ignore them: the most frequent of `ignored_count`.
+    `ids` are the events' own, in order: the `event_id` of their notifications. One that was refused has None. `ignored`
+    are attributes that the schema does not have, each with the number of events, where a service is set to ignore them:
+    the most frequent of `ignored_count`.
     """
 
     accepted: int
     refused: Sequence[Mapping[str, Any]]
     repeated: bool
+    ids: Sequence[str | None] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
     ignored_count: int = 0
 
@@ -96,6 +98,7 @@ class Published:
             form["accepted"],
             form.get("refused", ()),
             form.get("repeated", False),
+            form.get("ids", ()),
             form.get("ignored", {}),
             form.get("ignored_count", 0),
         )

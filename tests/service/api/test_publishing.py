@@ -51,12 +51,35 @@ def test_one_event_is_accepted_when_it_is_on_the_log(server: Server) -> None:
         "accepted": 1,
         "refused": [],
         "refused_count": 0,
+        "ids": server.service.log.recent(1)["id"].to_pylist(),
         "first": 0,
         "repeated": False,
         "ignored": {},
         "ignored_count": 0,
     }
     assert recorded(server) == [CHEAP]
+
+
+def test_each_event_that_is_accepted_is_answered_with_its_id(server: Server) -> None:
+    told = server.publish([CHEAP, {}, CHEAP]).json()
+    first, refused, last = told["ids"]
+    assert refused is None
+    assert server.service.log.recent(10)["id"].to_pylist() == [first, last]
+    many = server.publish([{}, *[CHEAP] * 250]).json()
+    assert many["ids"] == [None, *server.service.log.recent(250)["id"].to_pylist()]
+
+
+def test_a_repeat_is_answered_with_the_ids_on_the_log_however_it_is_written(server: Server) -> None:
+    text = orjson.dumps(CHEAP)
+    bodies = [
+        (b"[" + text + b",{}," + text + b"]", "application/json"),
+        (text + b"\n\n" + text, "application/x-ndjson"),
+        (b"\r\n [" + text + b" , " + text + b"]", "application/json"),
+    ]
+    answers = [post(server, *body, **{"Idempotency-Key": "once"}).json() for body in bodies]
+    assert [answer["repeated"] for answer in answers] == [False, True, True]
+    on_log = server.service.log.recent(10)["id"].to_pylist()
+    assert [list(filter(None, answer["ids"])) for answer in answers] == [on_log] * 3
 
 
 def test_publishing_is_anonymous(server: Server) -> None:
@@ -101,7 +124,9 @@ def test_cloudevents_come_structured_batched_and_in_headers(server: Server) -> N
     assert post(server, orjson.dumps([event]), "application/cloudevents-batch+json; charset=utf-8").status_code == 202
     context = {"ce-specversion": "1.0", "ce-id": "7", "ce-source": "/a", "ce-type": "antiques"}
     assert post(server, b'{"price": 3.5}', "application/json", **context).status_code == 202
-    assert server.service.log.recent(3)["id"].to_pylist() == ["/a 7"] * 3
+    answer = server.client.post("/v1/events", content=b'{"price": 3.5}', headers=context)
+    assert answer.json()["ids"] == ["/a 7"], answer.text
+    assert server.service.log.recent(4)["id"].to_pylist() == ["/a 7"] * 4
     for body in recorded(server):
         assert (body["event_type"], body["price"], body["ce"]["type"]) == (["antiques"], 3.5, "antiques")
 
@@ -115,6 +140,25 @@ def test_a_bad_event_does_not_stop_the_others_and_becomes_a_dead_letter(server: 
     assert (letter.kind, letter.reason) == ("event", "mandatory attribute 'price' is missing")
     assert json.loads(letter.body) == {"event_type": ["antiques"]}
     assert letter.owner == mine["Authorization"].split("_")[1]
+
+
+def test_a_bad_cloudevent_does_not_stop_its_batch(server: Server) -> None:
+    good = {"specversion": "1.0", "id": "7", "source": "/a", "type": "antiques", "data": {"price": 3.5}}
+    unfit = {**good, "data": {}}
+    odd = '{"specversion": "1.0", "id": "8", "id": "9"}'
+    events = [orjson.dumps(each).decode() for each in (good, {**good, "source": None}, unfit, 1, good)]
+    batch = ",".join([*events, odd, "{;}"])
+    told = post(server, f"[{batch}]".encode(), "application/cloudevents-batch+json").json()
+    assert told["ids"] == ["/a 7", None, None, None, "/a 7", None, None]
+    reasons = {each["index"]: each["message"] for each in told["refused"]}
+    assert reasons[1] == "source: every CloudEvent has this attribute, and this one has not"
+    assert reasons[2] == "mandatory attribute 'price' is missing"
+    assert reasons[3] == "an event is a JSON object"
+    assert "twice" in reasons[5]
+    assert "no JSON" in reasons[6]
+    letters = {letter.body for letter in server.service.store.dead_letters.list(None)}
+    assert events[1] in letters
+    assert odd in letters
 
 
 def test_a_large_batch_is_judged_like_its_events_one_by_one(start: Callable[..., Server]) -> None:
@@ -163,9 +207,10 @@ def test_the_same_idempotency_key_publishes_once(server: Server) -> None:
 
 
 def test_ids_under_a_key_are_those_of_what_was_published_under_it() -> None:
-    ids = repeatable_ids(2, "nightly", b'{"price":1}')
-    assert ids == repeatable_ids(2, "nightly", b'{"price":1}')
-    assert len({*ids, *repeatable_ids(2, "nightly", b'{"price":2}'), *repeatable_ids(2, "daily", b'{"price":1}')}) == 6
+    one, other = pa.array(['{"price":1}'] * 2), pa.array(['{"price":2}'] * 2)
+    ids = repeatable_ids("nightly", one)
+    assert ids == repeatable_ids("nightly", one)
+    assert len({*ids, *repeatable_ids("nightly", other), *repeatable_ids("daily", one)}) == 6
 
 
 def test_an_idempotency_key_is_its_owners(server: Server) -> None:
@@ -209,7 +254,8 @@ def test_refused_events_of_a_repeat_are_not_kept_twice(server: Server) -> None:
         (b"not arrow", "application/vnd.apache.arrow.stream", 400),
         (b"\xff\xff\xff\xff\x10\x00\x00\x00" + b"\x00" * 64, "application/vnd.apache.arrow.stream", 400),
         (b"[]", "application/cloudevents+json", 422),
-        (b"{}", "application/cloudevents-batch+json", 422),
+        (b"{}", "application/cloudevents-batch+json", 400),
+        (b"[", "application/cloudevents-batch+json", 400),
         (b"[1]", "application/cloudevents-batch+json", 422),
         (b"\xff", "application/cloudevents+json", 422),
     ],

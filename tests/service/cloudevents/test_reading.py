@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
+from tamis.service.api.publishing.formats import read
 from tamis.service.cloudevents import CloudEventError, read_batch, read_binary, read_structured
 
 EVENT: dict[str, Any] = {"specversion": "1.0", "id": "7", "source": "/shop/3", "type": "com.shop.sold"}
@@ -101,9 +102,9 @@ def test_what_is_no_event_is_refused_with_its_place(change: dict[str, Any], plac
     with pytest.raises(CloudEventError, match=said) as refused:
         structured({**EVENT, **change})
     assert refused.value.place == place
-    with pytest.raises(CloudEventError, match=said) as refused:
-        read_batch(json.dumps([EVENT, {**EVENT, **change}]).encode())
-    assert refused.value.place == f"[1].{place}".rstrip(".")
+    taken, fault = read_batch([json.dumps(EVENT), json.dumps({**EVENT, **change})])
+    assert taken == ("/shop/3 7", {"ce": EVENT})
+    assert str(fault) == str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -130,12 +131,9 @@ def test_a_body_that_every_parser_would_not_read_alike_is_refused(body: bytes, s
 
 def test_a_batch_has_its_events_in_order() -> None:
     events = [{**EVENT, "id": str(number), "data": {"n": number}} for number in range(3)]
-    found = read_batch(json.dumps(events).encode(), ["com.shop.sold"])
-    assert [id for id, _ in found] == ["/shop/3 0", "/shop/3 1", "/shop/3 2"]
-    assert [body["n"] for _, body in found] == [0, 1, 2]
-    assert read_batch(b"[]") == []
-    with pytest.raises(CloudEventError, match="array"):
-        read_batch(json.dumps(EVENT).encode())
+    found = read_batch(map(json.dumps, events), ["com.shop.sold"])
+    assert found == [structured(event, "com.shop.sold") for event in events]
+    assert read_batch([]) == []
 
 
 @pytest.mark.parametrize(
@@ -157,8 +155,18 @@ def test_binary_mode_takes_data_by_its_content_type(content_type: str, body: byt
     assert binary({"Content-Type": content_type}, body) == {"ce": attributes, **data}
 
 
-def test_binary_mode_without_a_content_type_takes_bytes() -> None:
-    assert binary({}, b"{}") == {"ce": EVENT, "data_base64": b64encode(b"{}").decode()}
+@pytest.mark.parametrize("data", [{"price": 5}, {}, [1], "text", 5, None])
+def test_binary_mode_without_a_content_type_takes_json(data: object) -> None:
+    """The official SDK sends JSON so."""
+    assert binary({}, json.dumps(data).encode()) == structured({**EVENT, "data": data})[1]
+
+
+@pytest.mark.parametrize("body", [b"\x89PNG", b"{price: 5}", b'{"a": 1, "a": 2}'])
+def test_what_is_no_json_needs_a_content_type(body: bytes) -> None:
+    with pytest.raises(CloudEventError, match="has no Content-Type and is read as JSON") as refused:
+        binary({}, body)
+    assert refused.value.place == "data"
+    assert binary({"Content-Type": "application/octet-stream"}, body)["data_base64"] == b64encode(body).decode()
 
 
 @pytest.mark.parametrize(
@@ -230,4 +238,6 @@ def test_a_content_type_of_cloudevents_means_structured_mode_whatever_the_header
     headers = Headers(HEADERS | {"content-type": "application/cloudevents+json; charset=utf-8"})
     assert read_binary(headers, json.dumps(other).encode()) == [("/shop/3 8", {"ce": other})]
     headers = Headers(HEADERS | {"content-type": "application/cloudevents-batch+json"})
-    assert read_binary(headers, json.dumps([other]).encode()) == [("/shop/3 8", {"ce": other})]
+    batch = read(headers, json.dumps([other]).encode(), 10, 1_000, [])
+    assert batch.ids is not None
+    assert batch.ids.to_pylist() == ["/shop/3 8"]

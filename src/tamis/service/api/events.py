@@ -66,6 +66,7 @@ class PublishedForm(BaseModel):
                     "accepted": 2,
                     "refused": [{"index": 1, "message": "mandatory attribute 'price' is missing"}],
                     "refused_count": 1,
+                    "ids": ["evt_3f9a", None, "evt_07c4"],
                     "first": 41_000,
                     "repeated": False,
                     "ignored": {},
@@ -78,6 +79,10 @@ class PublishedForm(BaseModel):
     accepted: int
     refused: list[Refusal] = Field(description=f"The first {_SHOWN_REFUSALS:,}; these are kept as dead letters")
     refused_count: int
+    ids: list[str | None] = Field(
+        description="The id of each event of the request, in order, which is the `event_id` of its notifications; null "
+        "for one that was refused. A CloudEvent's is its source and its id, with a blank between"
+    )
     first: int = Field(description="The number of the first accepted event on the log")
     repeated: bool = Field(description="The same idempotency key came before, and nothing was published now")
     ignored: dict[str, int] = Field(
@@ -109,6 +114,8 @@ async def publish(
 ) -> PublishedForm:
     """Publishes one event or many: JSON, JSON lines, Arrow IPC, or CloudEvents (structured, batched, binary mode).
 
+    The body may come with `Content-Encoding: gzip`; limits are to what it is inflated to.
+
     The answer comes when the accepted events are durable. An event that breaks the schema is refused by its index and
     does not stop the others; if none is accepted, the answer is 422.
     """
@@ -119,6 +126,7 @@ async def publish(
         accepted=done.count,
         refused=refused,
         refused_count=len(done.refused),
+        ids=done.ids,
         first=done.first,
         repeated=done.repeated,
         ignored={name[:_LONGEST_SHOWN]: number for name, number in done.ignored.most_common(_SHOWN_IGNORED)},

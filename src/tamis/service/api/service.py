@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
@@ -20,7 +20,7 @@ from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
 from tamis.service.api.observing import counted
 from tamis.service.api.probing import Probe
-from tamis.service.api.publishing.door import Judged, judge
+from tamis.service.api.publishing.door import NO_FAULTS, Judged, judge
 from tamis.service.api.rates import RateLimit
 from tamis.service.configuration import Settings
 from tamis.service.followed_schema import FollowedSchema
@@ -107,11 +107,11 @@ class Service:
         finally:
             self._log_readers.release()
 
-    def judge(self, texts: pa.Array) -> Judged:
-        """Which of these JSON texts are events as this server takes them, by the schema as it is now."""
+    def judge(self, texts: pa.Array, faults: Mapping[int, str] = NO_FAULTS) -> Judged:
+        """Which of these JSON texts are events as this server takes them, by the schema as it is now; see `judge`."""
         version, schema = self.followed.serving
         ignores = self.ignores_unknown(version)
-        judged = judge(schema, texts, ignore_unknown=ignores, event_bytes=self.limits.event_bytes)
+        judged = judge(schema, texts, ignore_unknown=ignores, event_bytes=self.limits.event_bytes, faults=faults)
         return judged if version else replace(judged, ignored=Counter())
 
     def ignores_unknown(self, version: int) -> bool:

@@ -26,7 +26,7 @@ _REFERENCE: Final = re.compile(r"\S+")
 
 
 class CloudEventError(TamisError):
-    """A CloudEvent that cannot be taken. `place` is the part at fault: an attribute, a header, or `[3].source`."""
+    """A CloudEvent that cannot be taken. `place` is the part at fault: an attribute, or a header."""
 
     def __init__(self, message: str, place: str = "") -> None:
         super().__init__(message, place)
@@ -37,50 +37,50 @@ class CloudEventError(TamisError):
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
-def checked_attributes(given: Mapping[str, Any], place: str = "") -> dict[str, str | bool | int]:
-    """The attributes of one event, those that are null left out; `place` leads to where they are."""
+def checked_attributes(given: Mapping[str, Any]) -> dict[str, str | bool | int]:
+    """The attributes of one event, those that are null left out."""
     present = {name: value for name, value in given.items() if value is not None}
     for name in REQUIRED:
         if name not in present:
-            _refuse("every CloudEvent has this attribute, and this one has not", place, name)
+            _refuse("every CloudEvent has this attribute, and this one has not", name)
     if len(present) > MOST_ATTRIBUTES:
-        _refuse(f"there are more than {MOST_ATTRIBUTES} attributes", place, "")
+        _refuse(f"there are more than {MOST_ATTRIBUTES} attributes", "")
     for name, value in present.items():
-        _check_name(name, place)
-        _check_value(name, value, place)
-    _check_core(present, place)
+        _check_name(name)
+        _check_value(name, value)
+    _check_core(present)
     return present
 
 
-def _check_name(name: str, place: str) -> None:
+def _check_name(name: str) -> None:
     if _NAME.fullmatch(name) is None or len(name) > LONGEST_NAME:
         message = (
             f"no attribute can be called {shown(name, 110)}: names are lower-case letters and digits, and not long"
         )
-        _refuse(message, place, "")
+        _refuse(message, "")
 
 
-def _check_value(name: str, value: object, place: str) -> None:
+def _check_value(name: str, value: object) -> None:
     match value:
         case bool():
             return
         case int():
             if not -(1 << 31) <= value < 1 << 31:
-                _refuse(f"{value} is no integer of 32 bits; send it as a string", place, name)
+                _refuse(f"{value} is no integer of 32 bits; send it as a string", name)
         case str():
             if len(value) > LONGEST_VALUE:
-                _refuse(f"a value has at most {LONGEST_VALUE:,} characters", place, name)
+                _refuse(f"a value has at most {LONGEST_VALUE:,} characters", name)
             if _FORBIDDEN.search(value) is not None:
-                _refuse("a value has no control characters, unpaired surrogates or noncharacters", place, name)
+                _refuse("a value has no control characters, unpaired surrogates or noncharacters", name)
         case _:
-            _refuse("a value is a string, an integer, true or false", place, name)
+            _refuse("a value is a string, an integer, true or false", name)
 
 
-def _check_core(attributes: Mapping[str, Any], place: str) -> None:
+def _check_core(attributes: Mapping[str, Any]) -> None:
     for name, (pattern, expected) in _CORE.items():
         value = attributes.get(name)
         if value is not None and (not isinstance(value, str) or pattern.fullmatch(value) is None):
-            _refuse(f"{expected} is expected here, not {shown(value, 100)}", place, name)
+            _refuse(f"{expected} is expected here, not {shown(value, 100)}", name)
 
 
 _CORE: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
@@ -95,5 +95,5 @@ _CORE: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
 }
 
 
-def _refuse(message: str, place: str, name: str) -> NoReturn:
-    raise CloudEventError(message, f"{place}.{name}".strip(".") if name else place)
+def _refuse(message: str, name: str) -> NoReturn:
+    raise CloudEventError(message, name)

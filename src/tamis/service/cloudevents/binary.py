@@ -11,22 +11,19 @@ from urllib.parse import unquote_to_bytes
 
 from tamis.service.cloudevents.attributes import CloudEventError, checked_attributes
 from tamis.service.cloudevents.body import Read, to_body
-from tamis.service.cloudevents.structured import read_batch, read_json, read_structured
+from tamis.service.cloudevents.structured import read_json, read_structured
 
 _PREFIX: Final = "ce-"
 _PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PRINTABLE: Final = re.compile(r"[\x20-\x7e]*")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _CHARSETS: Final = ("utf-8", "us-ascii", "iso-8859-1")
-_BATCH: Final = "application/cloudevents-batch"
 _STRUCTURED: Final = "application/cloudevents"
 
 
 def read_binary(headers: Mapping[str, str], body: bytes, event_types: Collection[str] = ()) -> list[Read]:
-    """The event of a request. By the binding, a content type of CloudEvents' own means another mode whatever else."""
+    """The event of a request. By the binding, a content type of CloudEvents' own means structured mode."""
     content_type = headers.get("content-type", "")
-    if content_type.lower().startswith(_BATCH):
-        return read_batch(body, event_types)
     if content_type.lower().startswith(_STRUCTURED):
         return read_structured(body, event_types)
     given: dict[str, Any] = {}
@@ -63,21 +60,34 @@ def decoded(value: str, header: str) -> str:
 
 
 def _data(content_type: str, body: bytes) -> dict[str, Any]:
-    """The data by its type: JSON as it is, text as a string, and anything else as bytes in base64."""
+    """The data by its type: JSON as it is, text as a string, and anything else as bytes in base64.
+
+    Where no type is given it is JSON if it reads as JSON: the official SDK leaves the type out where it sends JSON.
+    """
     if not body:
         return {}
+    if not content_type:
+        return _untyped(body)
     message = Message()
     try:
         message["content-type"] = content_type
         kind, charset = message.get_content_type(), message.get_content_charset("utf-8")
     except ValueError:
         kind, charset = "", ""
-    if content_type and (kind == "application/json" or kind.endswith("+json")):
+    if kind == "application/json" or kind.endswith("+json"):
         return {"data": read_json(body, "data")}
-    if content_type and kind.startswith("text/") and charset in _CHARSETS:
+    if kind.startswith("text/") and charset in _CHARSETS:
         try:
             return {"data": body.decode(charset)}
         except UnicodeDecodeError:
             # The content type says one thing and the bytes another: they are kept as they are.
             return {"data_base64": b64encode(body).decode()}
     return {"data_base64": b64encode(body).decode()}
+
+
+def _untyped(body: bytes) -> dict[str, Any]:
+    try:
+        return {"data": read_json(body, "data")}
+    except CloudEventError as error:
+        remedy = "it has no Content-Type and is read as JSON then; name its type, such as application/octet-stream"
+        raise CloudEventError(f"{error.message}; {remedy}", error.place) from None

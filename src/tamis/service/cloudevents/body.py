@@ -19,14 +19,12 @@ CONTEXT: Final = "ce"
 EVENT_TYPE: Final = "event_type"
 
 
-def to_body(
-    attributes: Mapping[str, Any], data: Mapping[str, Any], event_types: Collection[str], place: str = ""
-) -> Read:
+def to_body(attributes: Mapping[str, Any], data: Mapping[str, Any], event_types: Collection[str]) -> Read:
     """The body of an event; `data` has `data` or `data_base64`, or nothing.
 
     Where the event's `type` is one of the schema's event types, and its data does not say otherwise, it is that one.
     """
-    members = _members(data, place)
+    members = _members(data)
     if attributes["type"] in event_types and EVENT_TYPE not in members:
         members[EVENT_TYPE] = [attributes["type"]]
     return f"{attributes['source']} {attributes['id']}", {CONTEXT: dict(attributes), **members}
@@ -43,16 +41,16 @@ def to_structured(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**attributes, **(members if _stands_alone(members) else {"data": members})}
 
 
-def _members(data: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _members(data: Mapping[str, Any]) -> dict[str, Any]:
     value = data.get("data")
     if not isinstance(value, dict) or not value:
         return dict(data)
     if CONTEXT in value:
         message = f"the data has a member {CONTEXT!r}, which is where the context attributes go; call it otherwise"
-        raise CloudEventError(message, f"{place}.data.{CONTEXT}".strip("."))
+        raise CloudEventError(message, f"data.{CONTEXT}")
     if _stands_alone({name: given for name, given in value.items() if name != EVENT_TYPE}):
         message = "an object with this member alone cannot be told from data that is no object; add another"
-        raise CloudEventError(message, f"{place}.data".strip("."))
+        raise CloudEventError(message, "data")
     return dict(value)
 
 

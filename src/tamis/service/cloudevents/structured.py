@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import b64decode
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
@@ -16,15 +16,18 @@ from tamis.service.cloudevents.body import Read, to_body
 
 def read_structured(body: bytes, event_types: Collection[str] = ()) -> list[Read]:
     """The one event of a body."""
-    return [_event(read_json(body), event_types, "")]
+    return [_event(read_json(body), event_types)]
 
 
-def read_batch(body: bytes, event_types: Collection[str] = ()) -> list[Read]:
-    """The events of a body; one that cannot be taken takes the others with it."""
-    events = read_json(body)
-    if not isinstance(events, list):
-        raise CloudEventError("a batch is an array of events")
-    return [_event(event, event_types, f"[{index}]") for index, event in enumerate(events)]
+def read_batch(texts: Iterable[str], event_types: Collection[str] = ()) -> list[Read | CloudEventError]:
+    """The events of a batch, by the texts of its elements: each is taken by itself, or is the reason why it is not."""
+    events: list[Read | CloudEventError] = []
+    for text in texts:
+        try:
+            events += read_structured(text.encode(), event_types)
+        except CloudEventError as error:
+            events.append(error)
+    return events
 
 
 def read_json(body: bytes, place: str = "") -> Any:
@@ -54,25 +57,25 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         seen.add(name)
 
 
-def _event(event: object, event_types: Collection[str], place: str) -> Read:
+def _event(event: object, event_types: Collection[str]) -> Read:
     if not isinstance(event, dict):
-        raise CloudEventError("an event is a JSON object", place)
+        raise CloudEventError("an event is a JSON object")
     data = {name: event.pop(name) for name in ("data", "data_base64") if name in event}
     if data.get("data_base64", "") is None:
         del data["data_base64"]
     if len(data) > 1:
-        raise CloudEventError("an event has data or data_base64, not both", place)
-    attributes = checked_attributes(event, place)
+        raise CloudEventError("an event has data or data_base64, not both")
+    attributes = checked_attributes(event)
     if "data_base64" in data:
-        _require_base64(data["data_base64"], place)
-    return to_body(attributes, data, event_types, place)
+        _require_base64(data["data_base64"])
+    return to_body(attributes, data, event_types)
 
 
-def _require_base64(text: object, place: str) -> None:
+def _require_base64(text: object) -> None:
     try:
         if isinstance(text, str):
             b64decode(text, validate=True)
             return
     except (binascii.Error, ValueError):
         pass
-    raise CloudEventError("bytes in base64 are expected here", f"{place}.data_base64".strip("."))
+    raise CloudEventError("bytes in base64 are expected here", "data_base64")

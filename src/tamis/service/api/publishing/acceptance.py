@@ -48,13 +48,15 @@ _LATER_LOOKS: Final = 0.5
 class Accepted:
     """What became of a publish: `first` is the log's number of the first event accepted, `refused` is by place.
 
-    `ignored` are the unknown attributes of those accepted, with the number of events.
+    `ids` has the events' ids in order, None for those refused. `ignored` are the unknown attributes of those accepted,
+    with the number of events.
     """
 
     count: int
     first: int
     repeated: bool
     refused: dict[int, str]
+    ids: list[str | None]
     ignored: Counter[str] = field(default_factory=Counter)
 
 
@@ -96,12 +98,14 @@ class Acceptance:
         service.meter.count("refused", len(judged.reasons))
         if not len(judged.rows):
             raise _nothing_left(judged)
-        if (ids := incoming.ids) is None:
-            ids = event_ids(count) if scoped is None else repeatable_ids(count, scoped, body)
-        texts = incoming.texts
+        ids, texts = incoming.ids, incoming.texts
         if judged.reasons:
-            ids, texts = ids.take(judged.rows), texts.take(judged.rows)
-        receipt = await self._append(ids, judged.bodies.cast(pa.string()), scoped, texts.cast(pa.string()))
+            ids, texts = None if ids is None else ids.take(judged.rows), texts.take(judged.rows)
+        texts = texts.cast(pa.string())
+        if ids is None:
+            # By what the log knows a repeat by, so that one has the same ids however its body is written.
+            ids = event_ids(len(texts)) if scoped is None else repeatable_ids(scoped, texts)
+        receipt = await self._append(ids, judged.bodies.cast(pa.string()), scoped, texts)
         if judged.reasons and not receipt.repeated:
             await to_thread.run_sync(self._keep_refused, incoming, judged, caller)
         if receipt.repeated:
@@ -110,7 +114,8 @@ class Acceptance:
             service.metrics.accepted.inc(receipt.count)
             service.metrics.ignored.inc(judged.ignored.total())
             service.meter.accepted(receipt.first + receipt.count, receipt.partition)
-        return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons, judged.ignored)
+        placed = _placed(ids, judged, count)
+        return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons, placed, judged.ignored)
 
     async def _read(self, headers: Mapping[str, str], body: bytes) -> tuple[Incoming, Judged]:
         """The events, judged by the newest schema that any service of the store has."""
@@ -118,7 +123,7 @@ class Acceptance:
 
         def read_and_judge() -> tuple[Incoming, Judged]:
             incoming = formats.read(headers, body, limits.events, limits.body_bytes, service.schema.event_types)
-            return incoming, service.judge(incoming.texts)
+            return incoming, service.judge(incoming.texts, incoming.faults)
 
         async def done() -> tuple[Incoming, Judged]:
             # A small body is done with sooner than a thread is woken.
@@ -219,6 +224,14 @@ class Acceptance:
             for row, reason in rows
         ]
         self._service.store.dead_letters.add_all(letters)
+
+
+def _placed(ids: pa.Array, judged: Judged, count: int) -> list[str | None]:
+    """The ids of a request's events by their places."""
+    placed: list[str | None] = [None] * count
+    for row, id in zip(judged.rows.to_pylist(), ids.to_pylist(), strict=True):
+        placed[row] = id
+    return placed
 
 
 def _nothing_left(judged: Judged) -> Problem:

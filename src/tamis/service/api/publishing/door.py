@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from tamis.schema.reading import check_view, read_event
 from tamis.service.api.nesting import DEEPEST, deepest
 from tamis.service.event_body import parted_body
 
+NO_FAULTS: Final[Mapping[int, str]] = MappingProxyType({})
 _ENVELOPE: Final = "ce"
 _PAYLOADS: Final = ({"data"}, {"data_base64"})
 _SAMPLED: Final = 8
@@ -58,13 +60,17 @@ class _Verdicts:
     ignored: Counter[str] = field(default_factory=Counter)
 
 
-def judge(schema: Schema, texts: pa.Array, *, ignore_unknown: bool, event_bytes: int) -> Judged:
-    """Checks the texts against the limits and the schema."""
-    verdicts = _Verdicts()
+def judge(
+    schema: Schema, texts: pa.Array, *, ignore_unknown: bool, event_bytes: int, faults: Mapping[int, str] = NO_FAULTS
+) -> Judged:
+    """Checks the texts against the limits and the schema. `faults` are known before: reasons by place."""
+    verdicts = _Verdicts(reasons=dict(faults))
     if len(texts) <= FEW or _all_unusual(schema, texts):
-        _one_by_one(schema, enumerate(texts.to_pylist()), ignore_unknown, event_bytes, verdicts)
+        others = ((row, text) for row, text in enumerate(texts.to_pylist()) if row not in faults)
+        _one_by_one(schema, others, ignore_unknown, event_bytes, verdicts)
     else:
         _together(schema, texts, ignore_unknown, event_bytes, verdicts)
+        verdicts.reasons |= faults
     rows = _others(len(texts), verdicts.reasons)
     bodies = texts.take(rows) if verdicts.reasons else texts
     if verdicts.parted:

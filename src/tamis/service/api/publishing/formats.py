@@ -12,8 +12,8 @@ import pyarrow as pa
 from tamis.service.api.problems import Problem
 from tamis.service.api.publishing.arrow_rows import read_arrow
 from tamis.service.api.publishing.incoming import Incoming
-from tamis.service.api.publishing.json_text import read_document, read_lines
-from tamis.service.cloudevents import read_batch, read_binary, read_structured
+from tamis.service.api.publishing.json_text import read_array, read_document, read_lines
+from tamis.service.cloudevents import CloudEventError, read_batch, read_binary, read_structured
 
 JSON: Final = "application/json"
 LINES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -30,7 +30,9 @@ def read(headers: Mapping[str, str], body: bytes, most: int, most_bytes: int, ev
     A CloudEvent whose type is one of the schema's `event_types` is an event of that type.
     """
     content_type = _content_type(headers)
-    if "ce-specversion" in headers:
+    if content_type == CLOUD_EVENTS:
+        incoming = _batch(body, event_types)
+    elif "ce-specversion" in headers:
         incoming = _cloud_events(read_binary(headers, body, event_types))
     elif content_type == JSON:
         incoming = Incoming(read_document(body))
@@ -40,8 +42,6 @@ def read(headers: Mapping[str, str], body: bytes, most: int, most_bytes: int, ev
         incoming = Incoming(read_arrow(body, most, most_bytes))
     elif content_type == CLOUD_EVENT:
         incoming = _cloud_events(read_structured(body, event_types))
-    elif content_type == CLOUD_EVENTS:
-        incoming = _cloud_events(read_batch(body, event_types))
     else:
         detail = f"events are published as {', '.join(TYPES)}, or as one CloudEvent with ce- headers"
         raise Problem(415, "content-type", detail)
@@ -55,6 +55,20 @@ def read(headers: Mapping[str, str], body: bytes, most: int, most_bytes: int, ev
 def _cloud_events(events: list[tuple[str, dict[str, object]]]) -> Incoming:
     texts = [orjson.dumps(body).decode() for _, body in events]
     return Incoming(pa.array(texts, pa.large_string()), pa.array([id for id, _ in events], pa.string()))
+
+
+def _batch(body: bytes, event_types: Collection[str]) -> Incoming:
+    """CloudEvents each read by itself; one that cannot be stays as it came, with the reason."""
+    elements = read_array(body)
+    events = read_batch(elements.to_pylist(), event_types)
+    faults = {place: str(event) for place, event in enumerate(events) if isinstance(event, CloudEventError)}
+    if not faults:
+        return _cloud_events([event for event in events if not isinstance(event, CloudEventError)])
+    texts, ids = elements.to_pylist(), [""] * len(events)
+    for place, event in enumerate(events):
+        if not isinstance(event, CloudEventError):
+            ids[place], texts[place] = event[0], orjson.dumps(event[1]).decode()
+    return Incoming(pa.array(texts, pa.large_string()), pa.array(ids, pa.string()), faults)
 
 
 def _content_type(headers: Mapping[str, str]) -> str:

@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from tamis.pipeline.spool.frames import content_hash
+
 _PREFIX: Final = b"evt_"
 _BYTES: Final = 16
 
@@ -18,13 +20,13 @@ def event_ids(count: int) -> pa.Array:
     return _written(count, os.urandom(_BYTES * count))
 
 
-def repeatable_ids(count: int, key: str, body: bytes) -> pa.Array:
-    """The same in form; a function of an idempotency key, what was published under it, and the event's place in that.
+def repeatable_ids(key: str, bodies: pa.Array) -> pa.Array:
+    """Ids of the same form that are a function of an idempotency key, the events under it, and each one's place.
 
     The key alone would not do: it is forgotten after a while, and may then stand for other events.
     """
-    drawn = hashlib.shake_256(key.encode() + b"\0" + hashlib.blake2b(body).digest())
-    return _written(count, drawn.digest(_BYTES * count))
+    drawn = hashlib.shake_256(key.encode() + b"\0" + content_hash(bodies))
+    return _written(len(bodies), drawn.digest(_BYTES * len(bodies)))
 
 
 def _written(count: int, drawn: bytes) -> pa.Array:

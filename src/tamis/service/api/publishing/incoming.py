@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -13,11 +14,13 @@ from tamis.service.api.problems import Problem
 class Incoming:
     """The events of one request as JSON texts without line ends, in order, not checked yet.
 
-    `ids` are the publisher's own, or None where it gave none.
+    `ids` are the publisher's own, or None where it gave none. `faults` has the events that could not be read, by place,
+    each with its reason.
     """
 
     texts: pa.Array
     ids: pa.Array | None = None
+    faults: Mapping[int, str] = field(default_factory=dict)
 
 
 def malformed(detail: str) -> Problem:

@@ -39,6 +39,14 @@ def read_document(body: bytes) -> pa.Array:
     raise malformed("the body must be one JSON object, or an array of objects; many lines are application/x-ndjson")
 
 
+def read_array(body: bytes) -> pa.Array:
+    """The elements of a JSON array."""
+    trimmed = _utf8(body).strip(_BLANKS)
+    if not trimmed.startswith(b"["):
+        raise malformed("the body must be an array of events")
+    return _elements(trimmed)
+
+
 def _require_json(document: bytes) -> None:
     try:
         orjson.loads(document)
