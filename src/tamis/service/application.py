@@ -130,7 +130,7 @@ def _declare_refusals(operation: dict[str, Any]) -> None:
         return
     possible = [401, 503]
     if "requestBody" in operation:
-        possible += [400, 408, 413]
+        possible += [400, 408, 413, 415]
     for number, declared in problems.responses(*possible).items():
         operation["responses"].setdefault(str(number), declared)
 

@@ -10,6 +10,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tamis.service.api.body_shares import Body, BodyShares
+from tamis.service.api.content_encoding import Inflation, inflation_of
 from tamis.service.api.problems import Problem
 
 
@@ -23,6 +24,9 @@ class BodyLimit:
 
     `shares` has the bytes of all bodies that are being worked on, by whom `caller_of` says a request is from. That is
     asked when the body is first read: routes look at the key before that.
+
+    Compressed bodies are inflated here, as far as they are read: all of this holds for what they are inflated to, and
+    the limit, and what time they are given, for what comes as well.
     """
 
     def __init__(
@@ -57,15 +61,21 @@ class BodyLimit:
             await self._too_large().response()(scope, receive, send)
             return
         body: Body | None = None
+        inflation: Inflation | None = None
+
+        async def coming() -> Message:
+            assert body is not None
+            return await self._next(body, receive)
 
         async def limited() -> Message:
-            nonlocal body
+            nonlocal body, inflation
             if body is None:
+                inflation = inflation_of(scope)
                 body = Body(self._caller_of(scope))
             if body.complete:
                 # What comes now is the end of the connection, for which one may wait as long as it takes.
                 return await receive()
-            message = await self._next(body, receive)
+            message = await (coming() if inflation is None else inflation.next(coming))
             body.complete = not message.get("more_body", False)
             if body.taken + len(message.get("body", b"")) > self._body_bytes:
                 raise self._too_large()
@@ -81,18 +91,22 @@ class BodyLimit:
 
     async def _next(self, body: Body, receive: Receive) -> Message:
         """Waits for the next piece of a body as long as it deserves."""
-        left = min(self._seconds + body.taken / self._rate, self._longest) - body.waited
+        left = min(self._seconds + body.came / self._rate, self._longest) - body.waited
         if left <= 0 or body.given_up:
             raise self._not_waited_for(body)
         body.asked = self._clock()
         try:
             async with asyncio.timeout(min(left, self._seconds)) as body.waiting:
-                return await receive()
+                message = await receive()
         except TimeoutError:
             raise self._not_waited_for(body) from None
         finally:
             body.waited += self._clock() - body.asked
             body.asked = body.waiting = None
+        body.came += len(message.get("body", b""))
+        if body.came > self._body_bytes:
+            raise self._too_large()
+        return message
 
     def _not_waited_for(self, body: Body) -> Problem:
         if body.given_up:

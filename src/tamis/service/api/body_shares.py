@@ -16,11 +16,13 @@ _MORE: Final = 1.25  # of what there is, for small ones
 class Body:
     """One body on its way, or in the hands of its route (`complete`).
 
-    `held` are those of its `taken` bytes that count: none once it is given up. `waited` are the seconds that its caller
-    was waited for, without the wait under way, which began at `asked`.
+    `came` are the bytes that were received, `taken` what they are when inflated. `held` are those of the latter that
+    count: none once it is given up. `waited` are the seconds that its caller was waited for, without the wait under
+    way, which began at `asked`.
     """
 
     caller: str = ""
+    came: int = 0
     taken: int = 0
     held: int = 0
     waited: float = 0.0

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 
 from tamis.service.api.access import admit
 from tamis.service.api.body_limit import declared_length
+from tamis.service.api.content_encoding import require_plain
 from tamis.service.api.nesting import DEEPEST, deepest
 from tamis.service.api.problems import Problem
 
@@ -33,6 +34,7 @@ class FormRequest(StrictRequest):
     """A request with a form, which is read no further than forms are long."""
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
+        require_plain(self.scope)
         if (declared_length(self.scope) or 0) > _LARGEST_FORM:
             raise _too_large()
         size = 0
