@@ -92,11 +92,12 @@ def test_a_hierarchy_relates_exactly_ancestors_and_descendants(choices: list[int
     domain = schema.domains["d"]
     assert isinstance(domain, HierarchicalDomain)
     assert domain.tree() == roots
+    above: list[set[int]] = []
+    for parent in parents:
+        above.append({parent, *above[parent]} if parent >= 0 else set())
     for node in range(len(parents)):
-        ancestors = set()
-        above = node
-        while (above := parents[above]) >= 0:
-            ancestors.add(f"n{above}")
-        assert {domain.values[place] for place in domain.satisfying(">", f"n{node}")} == ancestors
-        for ancestor in ancestors:
-            assert domain.position(f"n{node}") in domain.satisfying("<", ancestor)
+        below = {other for other in range(len(parents)) if node in above[other]}
+        up = above[node]
+        for operator, related in (("<", below), ("<=", below | {node}), (">", up), (">=", up | {node})):
+            found = [domain.values[place] for place in domain.satisfying(operator, f"n{node}")]
+            assert sorted(found) == sorted(f"n{other}" for other in related)
