@@ -22,8 +22,8 @@ _NUMERIC: Final = re.compile(r"(?:.*\.)?(?:0[xX][0-9A-Fa-f]*|[0-9]+)\.?")
 _DOTTED: Final = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
 _LOCAL_NAMES: Final = ("localhost", "local", "internal", "home.arpa")
 
-# What Python's tables do not tell, or not in all versions: relays, benchmarks, reserved blocks, and public addresses by
-# which clouds answer their own machines.
+# What Python's tables do not tell, or not in all versions: relays, benchmarks, reserved blocks, examples, and public
+# addresses by which clouds answer their own machines.
 _REFUSED_4: Final = [
     IPv4Network(block)
     for block in (
@@ -32,6 +32,9 @@ _REFUSED_4: Final = [
         "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
     )
 ]  # fmt: skip
+_REFUSED_6: Final = [
+    IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3ffe::/16", "3fff::/20")
+]
 _GLOBAL_6: Final = IPv6Network("2000::/3")
 
 
@@ -125,4 +128,4 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
     if isinstance(address, IPv4Address):
         return address.is_global and not any(address in block for block in _REFUSED_4)
     # Addresses that tunnel to an IPv4 address, and the translators' blocks, are no better than what is in them.
-    return address in _GLOBAL_6 and address.is_global and address.sixtofour is None and address.teredo is None
+    return address in _GLOBAL_6 and address.is_global and not any(address in block for block in _REFUSED_6)
