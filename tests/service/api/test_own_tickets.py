@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
+import string
 from typing import Any
 
 import httpx
 import pytest
 
+from tamis.service.api.creation import is_random
 from tests.service.api.server import Server
 
-TICKET = f"tkt_{'a' * 43}"
+TICKET = "tkt_q3Zx81LbTn0kVwYc5RjH2mUeGf7DsPiA9oKt4XyB-v_"
 HOOK = {"mode": "webhook", "url": "http://127.0.0.1:9/hook", "headers": {"Authorization": "Bearer hush", "X-Team": "a"}}
 
 
@@ -35,11 +38,45 @@ def test_asking_for_something_else_with_the_same_ticket_is_a_conflict(server: Se
     assert server.service.store.subscriptions.count(None) == 1
 
 
-@pytest.mark.parametrize("ticket", ["tkt_short", "x" * 47, f"tkt_{'a' * 42}!"])
+@pytest.mark.parametrize(
+    "ticket",
+    [
+        "tkt_short",
+        "x" * 47,
+        f"tkt_{'a' * 42}!",
+        f"tkt_{'a' * 43}",
+        f"tkt_{'0123456789' * 4}abc",
+        f"tkt_{string.ascii_letters[:43]}",
+        f"tkt_{string.ascii_letters[42::-1]}",
+        f"tkt_{(string.ascii_letters + string.digits)[::2]}{string.digits}01"[:47],
+        f"tkt_{'q3Zx81LbTn0kVwYc5RjH' * 3}"[:47],
+        f"tkt_0{'1' * 6}{'2' * 6}{'3' * 6}{'4' * 6}{'5' * 6}{'6' * 6}{'7' * 6}",
+    ],
+)
 def test_a_ticket_that_could_be_guessed_is_refused(server: Server, ticket: str) -> None:
     answer = asked(server, ticket)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "Tamis-Ticket"
+
+
+def test_a_ticket_that_was_drawn_is_taken() -> None:
+    assert all(is_random(f"tkt_{secrets.token_urlsafe(32)}") for _ in range(2_000))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Authorization", "X-Auth-Token", "Api-Key", "X-API-KEY", "apikey", "X-Access-Token", "X-Hub-Signature",
+        "X-Shared-Secret", "X-Password", "Private-Token", "X-Amz-Security-Token", "X-Webhook-Credentials", "Cookie",
+        "X-Session-Id",
+    ],
+)  # fmt: skip
+def test_headers_that_are_credentials_by_their_name_are_sent_and_not_shown(server: Server, name: str) -> None:
+    made = asked(server, delivery={**HOOK, "headers": {name: "hush", "X-Team": "a"}}).json()
+    assert made["delivery"]["headers"] == {name: "…", "X-Team": "a"}
+    found = server.service.store.subscriptions.get(made["id"])
+    assert found is not None
+    assert found.delivery["headers"] == {name: "hush", "X-Team": "a"}
 
 
 def test_the_credentials_of_an_endpoint_are_not_shown(server: Server) -> None:

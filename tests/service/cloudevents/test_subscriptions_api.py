@@ -91,9 +91,13 @@ def test_a_credential_is_sent_and_never_shown(server: Server) -> None:
     kept = server.service.store.subscriptions.get(token.json()["id"])
     assert kept is not None
     assert kept.delivery["headers"] == {"Authorization": "Bearer abc"}
+    both = make(server, sinkcredential=plain, protocolsettings={"headers": {"X-Api-Key": "k", "authorization": "x"}})
+    sent = server.service.store.subscriptions.get(both.json()["id"])
+    assert sent is not None
+    assert sent.delivery["headers"] == {"X-Api-Key": "k", "Authorization": "Basic bWU6aHVzaA=="}
 
 
-@pytest.mark.parametrize("name", ["authorization", "AUTHORIZATION", "X-API-Key", "Cookie"])
+@pytest.mark.parametrize("name", ["authorization", "AUTHORIZATION", "X-API-Key", "Cookie", "X-Auth-Token", "Api-Key"])
 def test_nor_is_one_that_was_given_as_a_header(server: Server, name: str) -> None:
     made = make(server, protocolsettings={"headers": {name: "hush", "X-Team": "a"}})
     assert made.json()["protocolsettings"]["headers"] == {"X-Team": "a"}

@@ -11,7 +11,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from tamis.dialects.cloudevents_filters import CloudEventsFilters
-from tamis.service.api.deliveries import CREDENTIALS
+from tamis.service.api.deliveries import is_credential
 from tamis.service.api.texts import Label
 from tamis.service.api.validity import ValidityForm
 from tamis.service.store import State, Subscription
@@ -116,11 +116,11 @@ class SubscriptionRequest(BaseModel):
         """The headers of every call. A credential, which is never shown, is `kept` where none is given."""
         given = self.protocolsettings.headers
         if self.sinkcredential is not None:
-            return {name: value for name, value in given.items() if not _is_credential(name)} | {
+            return {name: value for name, value in given.items() if name.lower() != _CREDENTIAL.lower()} | {
                 _CREDENTIAL: self.sinkcredential.header()
             }
         names = {name.lower() for name in given}
-        secret = {name: value for name, value in (kept or {}).items() if _is_credential(name)}
+        secret = {name: value for name, value in (kept or {}).items() if is_credential(name)}
         return given | {name: value for name, value in secret.items() if name.lower() not in names}
 
     def effective_filters(self) -> CloudEventsFilters:
@@ -152,7 +152,7 @@ def shown(found: Subscription) -> SubscriptionShown:
     """A subscription for those who may see it."""
     kept = found.delivery.get(KEPT) or {}
     source, types = kept.get("source"), kept.get("types")
-    headers = {name: value for name, value in (found.delivery.get("headers") or {}).items() if not _is_credential(name)}
+    headers = {name: value for name, value in (found.delivery.get("headers") or {}).items() if not is_credential(name)}
     return SubscriptionShown(
         id=found.id,
         source=source,
@@ -163,11 +163,6 @@ def shown(found: Subscription) -> SubscriptionShown:
         protocolsettings=HttpSettings(headers=headers),
         config=ConfigForm(label=found.label, validity=None, expires=found.expires, state=found.state),
     )
-
-
-def _is_credential(name: str) -> bool:
-    """Whether a header holds what is as secret as a key, whatever its case."""
-    return name.lower() in CREDENTIALS
 
 
 def _implied(source: str | None, types: list[str] | None) -> list[dict[str, Any]]:
