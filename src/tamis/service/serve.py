@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import socket
+import stat
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from ipaddress import ip_address
@@ -62,6 +63,7 @@ def serve(settings: Settings, announce: Announce) -> None:
         )
     listening = _listen(settings.host, settings.port)
     try:
+        keep_private(settings.state)
         service = assemble(settings)
         key = administrator_key(service.store, settings.state)
         host, port = listening.getsockname()[:2]
@@ -119,6 +121,23 @@ def _allow_many_files() -> None:
         )
     if soft != resource.RLIM_INFINITY and soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY else _FILES, hard))
+
+
+def keep_private(state: Path) -> None:
+    """Closes to other users all that this process and its children will make: events are in files of many makers.
+
+    A state folder that is there already keeps its mode, which somebody else gave it, and is complained about.
+    """
+    os.umask(0o077)
+    mode = stat.S_IMODE(state.stat().st_mode) if state.exists() else 0
+    if mode & 0o077:
+        _LOG.warning(
+            "other users may look into the state folder %s (mode %o): what is made in it from now on is closed to "
+            "them, what is in it already may not be; close it: chmod -R go= %s",
+            state,
+            mode,
+            state,
+        )
 
 
 def assemble(settings: Settings) -> Service:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import socket
 from dataclasses import replace
@@ -19,7 +20,7 @@ from tamis.service.api.schema_file import settle_schema
 from tamis.service.api.schemas import ExtensionForm, extend_schema
 from tamis.service.api.service import Service
 from tamis.service.configuration import ConfigurationError, Settings, read_settings
-from tamis.service.serve import administrator_key, assemble, serve
+from tamis.service.serve import administrator_key, assemble, keep_private, serve
 from tamis.service.store import Store
 from tests.service.api.server import AUCTIONS
 
@@ -256,6 +257,26 @@ def test_the_administrators_key_is_made_once_and_kept_to_its_user(tmp_path: Path
     service.store.keys.revoke(key.id)
     assert administrator_key(service.store, tmp_path) != secret
     end(service)
+
+
+@pytest.mark.parametrize(("mode", "complaints"), [(0o755, 1), (0o710, 1), (0o700, 0), (None, 0)])
+def test_what_is_made_in_an_open_state_folder_is_closed(
+    tmp_path: Path, mode: int | None, complaints: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = tmp_path / "state"
+    if mode is not None:
+        state.mkdir()
+        state.chmod(mode)
+    before = os.umask(0o022)
+    try:
+        keep_private(state)
+        end(assemble(Settings(state=state)))
+    finally:
+        os.umask(before)
+    assert not any(path.stat().st_mode & 0o077 for path in state.rglob("*"))
+    assert (state / "spool").exists()
+    assert [f"chmod -R go= {state}" in record.message for record in caplog.records] == [True] * complaints
+    assert mode is None or state.stat().st_mode & 0o777 == mode
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_an_event_finds_its_subscriber_and_a_signal_ends_all(
     tmp_path: Path, schema_file: Path, number: signal.Signals
 ) -> None:
     state = tmp_path / "state"
+    state.mkdir(mode=0o755)
     process, address = started(state, schema_file)
     try:
         made = httpx.post(f"{address}/v1/subscriptions", json={"filter": "price < 10"}).json()
@@ -72,3 +73,6 @@ def test_an_event_finds_its_subscriber_and_a_signal_ends_all(
         process.communicate(timeout=60)
     assert process.returncode == 0
     assert not (state / "store.sqlite-wal").exists()
+    made = {path: path.stat().st_mode & 0o077 for path in state.rglob("*")}
+    assert {"spool", "checkpoint"} <= {path.name for path in made}
+    assert not any(made.values()), made
