@@ -79,6 +79,7 @@ def test_validity_may_be_a_moment(server: Server) -> None:
         {"validity": "PT"},
         {"validity": "P1M"},
         {"validity": "P99999D"},
+        {"validity": True},
         {"validity": 1e300},
         {"validity": 10**30},
         {"validity": "P1D", "expires": "2030-01-01T00:00:00Z"},
@@ -92,6 +93,30 @@ def test_a_validity_that_cannot_be_is_refused(server: Server, validity: dict[str
     answer = server.client.post("/v1/subscriptions", json={"filter": "price < 10", **validity})
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("form", "field", "message"),
+    [
+        ({"validity": 0}, "validity", "a duration is written P7D, PT90M or P1DT12H, or as whole seconds, 1 or more"),
+        ({"validity": "1 day"}, "validity", "a duration is written P7D"),
+        ({"validity": 10**12}, "validity", "at most 10,000,000,000 seconds"),
+        ({"validity": "P700000D"}, "validity", "at most 366 days from now"),
+        ({"validity": f"P{'9' * 30}W"}, "validity", "at most 366 days from now"),
+        ({"validity": "P1D", "expires": "2030-01-01T00:00:00Z"}, "body", "give validity or expires, not both"),
+        ({"delivery": {"mode": "webhook"}}, "delivery.url", "this is needed, and not there"),
+        ({"delivery": {"mode": "webhook", "url": "x"}}, "delivery.url", "this does not have the form ^https?://"),
+        ({"delivery": {"mode": "mail"}}, "delivery", "'mail' is none of 'pull', 'webhook', 'kafka'"),
+        ({"delivery": {"url": "x"}}, "delivery", "this needs 'mode'"),
+        ({"label": 5}, "label", "this should be a valid string"),
+        ({"filters": []}, "filters", "there is no such field here"),
+    ],
+)
+def test_a_form_is_refused_in_plain_words(server_once: Server, form: dict[str, Any], field: str, message: str) -> None:
+    answer = server_once.client.post("/v1/subscriptions", json={"filter": "price < 10", **form})
+    (fault,) = answer.json()["errors"]
+    assert (answer.status_code, fault["field"]) == (422, field)
+    assert fault["message"].startswith(message)
 
 
 def test_a_bad_filter_is_refused_with_its_place(server: Server) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -18,6 +19,7 @@ from starlette.routing import Match
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from tamis.errors import EventError, FilterError, SchemaError, TamisError
+from tamis.quoting import shown
 from tamis.service.log import EventTooLarge, IdempotencyConflict, NotAppended
 from tamis.service.store import (
     NotFoundError,
@@ -159,6 +161,8 @@ def _declared(status: int) -> dict[str, Any]:
     return {"description": title, "content": content}
 
 
+_MODES: Final = ("pull", "webhook", "kafka")
+_OF_FRAMEWORK: Final = re.compile("^(Input|String|Value|List|Dictionary) should")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _UNSERVED: Final = {
     404: "there is no such path; /openapi.json describes all that there are",
@@ -244,8 +248,33 @@ def _of_validation(error: RequestValidationError, content_type: str) -> Problem:
 
 def _fault(error: Mapping[str, Any]) -> Fault:
     place = [str(part) for part in error["loc"]]
-    field = ".".join(place[1:] if len(place) > 1 and place[0] == "body" else place)
-    return Fault(message=str(error["msg"])[:_SHOWN_TEXT], field=field[:_SHOWN_TEXT])
+    if len(place) > 1 and place[0] == "body":
+        del place[0]
+    if place[0] == "delivery" and place[1:2] and place[1] in _MODES:
+        # The framework's own step into the form that the mode stands for: what was sent has none such.
+        del place[1]
+    field = ".".join(part for part in place if part != "[key]")
+    return Fault(message=_plain(error)[:_SHOWN_TEXT], field=field[:_SHOWN_TEXT])
+
+
+def _plain(error: Mapping[str, Any]) -> str:
+    """The framework's message in words for people who do not know the framework."""
+    about = error.get("ctx") or {}
+    match error["type"]:
+        case "missing":
+            return "this is needed, and not there"
+        case "extra_forbidden":
+            return "there is no such field here"
+        case "string_pattern_mismatch":
+            return f"this does not have the form {about['pattern']}"
+        case "literal_error":
+            return f"this is {about['expected']}"
+        case "union_tag_invalid":
+            return f"{shown(about['tag'])} is none of {about['expected_tags']}"
+        case "union_tag_not_found":
+            return f"this needs {about['discriminator']}, which says of what kind it is"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return _OF_FRAMEWORK.sub("this should", message)
 
 
 async def _refuse(socket: WebSocket, problem: Problem, response: Response) -> None:
