@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tamis.matching.patterns import kernels
 from tamis.matching.patterns.like import program_of
 from tamis.matching.patterns.like_set import LikeSet
+from tamis.matching.patterns.steps import Steps
 from tamis.matching.patterns.texts import Texts
 
 both_ways = pytest.mark.parametrize("way", ["compiled", "interpreted"])
@@ -75,9 +76,10 @@ def test_scanning_stops_before_a_row_that_might_not_fit(way: str) -> None:
     offsets, numbers = np.zeros(5, np.int64), np.full(6, -1, np.int32)
     marks = np.zeros(3, np.int64)
     scan = kernel("scan", way)
-    assert scan(texts, patterns._automaton, patterns._rules, 5, 0, marks, offsets, numbers) == (1, 0)
+    unmetered = Steps(5, None).begin()
+    assert scan(texts, patterns._automaton, patterns._rules, 5, 0, marks, offsets, numbers, unmetered) == (1, 0)
     assert numbers[: offsets[1]].tolist() == [0, 1, 2, 3]
     larger = np.append(numbers, np.zeros(9, np.int32))
-    assert scan(texts, patterns._automaton, patterns._rules, 5, 1, marks, offsets, larger) == (4, 1)
+    assert scan(texts, patterns._automaton, patterns._rules, 5, 1, marks, offsets, larger, unmetered) == (4, 1)
     assert offsets.tolist() == [0, 4, 7, 7, 9]
     assert larger[4:9].tolist() == [0, 3, 4, 2, 3]

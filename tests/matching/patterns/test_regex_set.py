@@ -8,7 +8,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.matching.patterns import regex_set
+from tamis.matching.patterns import regex_search
 from tamis.matching.patterns.regex_set import RegexSet
 from tests.matching.patterns.reference import regexes, searched_values
 
@@ -54,7 +54,7 @@ def test_patterns_behind_a_crowded_literal_run_together() -> None:
 def test_sets_that_re2_has_no_memory_for_are_cut_smaller() -> None:
     texts = [f"[a-z]{{{number}}}x[0-9]{{{number}}}" for number in range(1, 60)]
     value = "abcde" * 12 + "x" + "12345" * 12
-    with patch.object(regex_set, "_SET_MEMORY", 1 << 16):
+    with patch.object(regex_search, "_SET_MEMORY", 1 << 16):
         patterns = RegexSet.build(texts)
         hits = patterns.match(pa.array([value]))
         together = patterns._compiled_together()
@@ -63,7 +63,7 @@ def test_sets_that_re2_has_no_memory_for_are_cut_smaller() -> None:
 
 
 def test_a_pattern_too_large_for_any_set_runs_alone() -> None:
-    with patch.object(regex_set, "_SET_MEMORY", 1 << 12), patch.object(regex_set, "_ALONE_MEMORY", 1 << 12):
+    with patch.object(regex_search, "_SET_MEMORY", 1 << 12), patch.object(regex_search, "_ALONE_MEMORY", 1 << 12):
         patterns = RegexSet.build(["[a-z]{50}[0-9]", "[0-9]x"])
         hits = patterns.match(pa.array(["a" * 50 + "1x"]))
         assert hits.numbers.tolist() == [0, 1]

@@ -95,6 +95,12 @@ class LevelledMatcher(Generic[L]):
             return len(self._waiting) + sum(map(len, self._levels))
 
     @property
+    def levels(self) -> tuple[L, ...]:
+        """The levels that the next match asks, unless there is a change before it."""
+        self._settle()
+        return self._levels
+
+    @property
     def bytes_held(self) -> int:
         """What matching needs of memory; neither ids nor texts."""
         return sum(level.bytes_held for level in self._levels)

@@ -13,6 +13,11 @@ from tamis.matching.patterns.programs import CONTINUATION, CONTINUATION_MASK, af
 
 ABSENT_END = -1
 _SORT_BY_INSERTION = 24
+# A program run for fewer steps is nobody's fault, however many there are: thousands of ordinary patterns cost as much.
+CHARGED = 4_096
+# Where a scan that is metered stands: the steps it may still take, and within a row the next candidate (-1: it is
+# between rows), the end of those that hold, and of all.
+STEPS_LEFT, NEXT, KEPT, USED = 0, 1, 2, 3
 
 
 @kernel
@@ -65,20 +70,37 @@ def find_keys(automaton: Any, data: Any, start: int, end: int, mark: int, marks:
 
 
 @kernel
-def keep_holding(rules: Any, data: Any, start: int, end: int, numbers: Any, first: int, used: int) -> tuple[int, int]:
-    """Drops those of `numbers[first:used]` whose programs do not hold. Returns the new end, and how many were run."""
-    kept, run = first, 0
-    for i in range(first, used):
-        number = numbers[i]
+def keep_holding(
+    rules: Any, data: Any, start: int, end: int, numbers: Any, kept: int, at: int, used: int, metering: Any
+) -> tuple[int, int, int]:
+    """Drops those of `numbers[at:used]` whose programs do not hold; the others go on from `kept`.
+
+    Ends before `used` once the steps allowed are used up. Returns the new end, where it stopped, and the number of
+    programs run. `metering`: see `scan`.
+    """
+    spent, left_out, state = metering
+    metered, run = len(spent) > 0, 0
+    while at < used:
+        number = numbers[at]
         begin, stop = rules.program_offsets[number], rules.program_offsets[number + 1]
         if begin < stop:
+            if metered and (left_out[number] or state[STEPS_LEFT] <= 0):
+                if not left_out[number]:
+                    break
+                at += 1
+                continue
             run += 1
-            held, _ = holds(data, start, end, rules.programs, begin, stop)
+            held, steps = holds(data, start, end, rules.programs, begin, stop)
+            if steps >= CHARGED and metered:
+                spent[number] += steps
+                state[STEPS_LEFT] -= steps
             if not held:
+                at += 1
                 continue
         numbers[kept] = number
         kept += 1
-    return kept, run
+        at += 1
+    return kept, at, run
 
 
 @kernel
@@ -99,27 +121,47 @@ def add_by_length(rules: Any, length: int, numbers: Any, used: int) -> int:
 
 @kernel
 def scan(
-    texts: Any, automaton: Any, rules: Any, patterns: int, row: int, marks: Any, offsets: Any, numbers: Any
+    texts: Any,
+    automaton: Any,
+    rules: Any,
+    patterns: int,
+    row: int,
+    marks: Any,
+    offsets: Any,
+    numbers: Any,
+    metering: Any,
 ) -> tuple[int, int]:
     """Matches rows from `row` on, until one might not fit: any row may match all `patterns`.
 
     Row r's matches are `numbers[offsets[r]:offsets[r + 1]]`, sorted; offsets[row] is the caller's. `marks` has a zero
     for each key, and is only ours. Returns the row reached and the number of programs run.
+
+    `metering` is (spent, left_out, state): the steps that each program took, if many, are added to `spent` (empty:
+    nobody wants to know), and programs in `left_out` match nothing. When `state[STEPS_LEFT]` is used up the
+    scan stops within a row, noted in the rest of `state`, and goes on there when it is called again.
     """
+    state = metering[2]
     by_length = len(rules.least) + len(rules.lengths) > 0
     programs_run = 0
     while row < len(texts.starts) and offsets[row] + patterns <= len(numbers):
-        first = used = offsets[row]
+        first = kept = offsets[row]
         start, end = texts.starts[row], texts.ends[row]
         if start <= end:
-            used = find_keys(automaton, texts.data, start, end, row + 1, marks, numbers, used)
-            used, run = keep_holding(rules, texts.data, start, end, numbers, first, used)
+            if state[NEXT] < 0:
+                at, used = first, find_keys(automaton, texts.data, start, end, row + 1, marks, numbers, first)
+            else:
+                kept, at, used = state[KEPT], state[NEXT], state[USED]
+            kept, at, run = keep_holding(rules, texts.data, start, end, numbers, kept, at, used, metering)
             programs_run += run
+            if at < used:
+                state[NEXT], state[KEPT], state[USED] = at, kept, used
+                return row, programs_run
+            state[NEXT] = -1
             if by_length:
-                used = add_by_length(rules, count_code_points(texts.data, start, end), numbers, used)
-            sort_run(numbers, first, used)
+                kept = add_by_length(rules, count_code_points(texts.data, start, end), numbers, kept)
+            sort_run(numbers, first, kept)
         row += 1
-        offsets[row] = used
+        offsets[row] = kept
     return row, programs_run
 
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from tamis.matching.patterns.automaton import Automaton
 from tamis.matching.patterns.kernels import scan
 from tamis.matching.patterns.like import ANY, ONE, is_one_key, keys_of
+from tamis.matching.patterns.metering import Gauge
+from tamis.matching.patterns.steps import Steps
 from tamis.matching.patterns.texts import Arrays, Texts, frozen, prefixed, under
 
 
@@ -87,23 +89,27 @@ class LikeSet:
     def __len__(self) -> int:
         return len(self._rules.program_offsets) - 1
 
-    def match(self, texts: Texts) -> Hits:
+    def match(self, texts: Texts, gauge: Gauge | None = None) -> Hits:
         """The programs that each row matches; none where it is null."""
         rows, patterns = len(texts.starts), len(self)
         offsets = np.zeros(rows + 1, np.int64)
         # Pages that are never written cost nothing, so there may as well be room for one row that matches everything.
         numbers = np.empty(patterns + 2 * rows, np.int32)
         marks = np.zeros(len(self._automaton.next_key), np.int64)
+        steps = Steps(patterns, gauge)
         row = programs_run = 0
         while True:
-            row, run = scan(texts, self._automaton, self._rules, patterns, row, marks, offsets, numbers)
+            metering = steps.begin()
+            row, run = scan(texts, self._automaton, self._rules, patterns, row, marks, offsets, numbers, metering)
+            steps.account(texts, row)
             programs_run += run
             used = int(offsets[row])
             if row == rows:
                 return Hits(offsets, numbers[:used].copy() if 2 * used < len(numbers) else numbers[:used], programs_run)
-            grown = np.empty(2 * used + patterns, np.int32)
-            grown[:used] = numbers[:used]
-            numbers = grown
+            if used + patterns > len(numbers):
+                grown = np.empty(2 * used + patterns, np.int32)
+                grown[:used] = numbers[:used]
+                numbers = grown
 
 
 def _rarest(keys: Sequence[bytes], sharers: Counter[bytes], programs: int) -> bytes:

@@ -13,6 +13,7 @@ from tamis.matching.patterns.kernels import merge
 from tamis.matching.patterns.like import program_of
 from tamis.matching.patterns.like_set import Hits, LikeSet
 from tamis.matching.patterns.lowercase import lower_texts
+from tamis.matching.patterns.metering import Gauge
 from tamis.matching.patterns.pattern_texts import PatternTexts
 from tamis.matching.patterns.regex_set import RegexSet
 from tamis.matching.patterns.required_literals import like_program_of
@@ -124,10 +125,11 @@ class PatternSet:
         texts = Texts.of(values)
         whole: Hits | None = None
         for name, part in self._parts.items():
+            gauge = Gauge.of(self, self._numbers[name])
             if isinstance(part, RegexSet):
-                hits = part.match(values)
+                hits = part.match(values, gauge)
             else:
-                hits = part.match(lower_texts(texts) if name == _LOWERED else texts)
+                hits = part.match(lower_texts(texts) if name == _LOWERED else texts, gauge)
             if len(self._parts) > 1:
                 hits = hits._replace(numbers=self._numbers[name][hits.numbers])
             whole = hits if whole is None else _merged(whole, hits)
