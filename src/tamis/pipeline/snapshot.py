@@ -22,12 +22,14 @@ class Snapshot:
     """Subscriptions as of one moment: the union of its parts, which share no subscription.
 
     One part is the rule; several are shards, of which a worker has one open at a time. `crew` are the operators that
-    its filters may call, None where there are none.
+    its filters may call, None where there are none. At the `desk`, a folder, workers tell what slow conditions took,
+    and hear which subscriptions are left out; None: nobody wants to know.
     """
 
     schema: Schema
     parts: tuple[Part, ...]
     crew: Crew | None = None
+    desk: str | None = None
 
     @property
     def frozen(self) -> bool:

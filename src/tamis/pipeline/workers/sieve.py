@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.errors import EventError, PipelineError
+from tamis.matching.patterns.metering import metered
 from tamis.operators.lessons import Lessons
 from tamis.pipeline.calling.report import Report
 from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
 from tamis.pipeline.workers.binding_lists import Form, binding_lists
+from tamis.pipeline.workers.charging import Charging
 from tamis.pipeline.workers.dead_count import DeadCount
 from tamis.pipeline.workers.lists import id_lists, joined, lengths, number_lists, spread
 from tamis.pipeline.workers.opened import opened
@@ -75,9 +78,11 @@ class Sieve:
         for part in snapshot.parts:
             index = opened(part, snapshot.crew, alone=len(snapshot.parts) > 1)
             names = 0
+            charging = None if snapshot.desk is None else Charging(index, snapshot.desk)
             for read, lists in zip(reads, answers, strict=True):
                 try:
-                    matches = index.match(read.events)
+                    with nullcontext() if charging is None else metered(charging):
+                        matches = index.match(read.events)
                 except EventError as error:
                     error.add_note(
                         "cast a column of another type; pipeline.validate sets single events aside, with the reason"
@@ -88,6 +93,8 @@ class Sieve:
                     told.append(binding_lists(matches, self.bindings))
                 lists.append(told)
                 names = len(matches.names)
+            if charging is not None:
+                charging.tell()
             first += names
             if snapshot.crew is not None and index.calling is not None:
                 lessons += index.calling.lessons()

@@ -1,0 +1,133 @@
+"""What slow patterns took is charged to the subscriptions that hold them, and to nobody else."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+import tamis
+from tamis.matching.patterns import steps
+from tamis.matching.patterns.metering import metered
+from tamis.pipeline.workers import charging as charging_module
+from tamis.pipeline.workers.charging import Charging, Desk, write_left_out
+
+SCHEMA = tamis.Schema.from_dict(
+    {
+        "attributes": {"title": "string", "tags": "string", "price": "integer"},
+        "event_types": {"sale": {"title": "optional", "tags": "optional", "price": "optional"}},
+    }
+)
+RANDOM = "".join(random.Random(7).choices("ab", k=100_000))
+LONG = "q" + "ab" * 300_000 + RANDOM
+# Found by the q, and then all of it but its end fits at every other place.
+SLOW_LIKE = "title LIKE '%" + "_b" * 400 + "_q%'"
+SLOW_RLIKE = "title RLIKE 'a[ab]{40}b[ab]{40}[0-9]'"
+INNOCENT = {
+    "infix": "title LIKE '%ab%'",
+    "inner": "title LIKE '%qa%ba%'",
+    "gated": "title RLIKE 'sofas? [0-9]+'",
+    "other": "tags LIKE '%a_b%' OR price > 3",
+    "not": "NOT title LIKE '%x_y%'",
+}
+
+
+def charged(index: tamis.Index, desk: Path, *events: Mapping[str, object]) -> tuple[dict[str, float], list[list[str]]]:
+    charging = Charging(index, str(desk))
+    with metered(charging):
+        matches = index.match(list(events))
+    charging.tell()
+    return Desk(desk).taken(), [sorted(ids) for ids in matches.to_lists()]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "slow", [SLOW_LIKE, SLOW_LIKE.replace("LIKE", "ILIKE"), SLOW_RLIKE], ids=["LIKE", "ILIKE", "RLIKE"]
+)
+def test_only_whoever_holds_a_slow_pattern_is_charged(slow: str, desk: Path) -> None:
+    index = tamis.compile({**INNOCENT, "slow": slow}, SCHEMA)
+    assert not index.errors
+    event = {"event_type": "sale", "title": LONG, "tags": "a-b", "price": 1}
+    taken, matched = charged(index, desk, event)
+    assert list(taken) == ["slow"]
+    assert matched == [["infix", "inner", "not", "other"]]
+
+
+def test_holders_of_one_pattern_pay_in_equal_parts_whatever_else_they_ask_for(desk: Path) -> None:
+    both = {"one": SLOW_LIKE, "two": f"price > 3 AND ({SLOW_LIKE} OR price = 7)", "negated": f"NOT ({SLOW_LIKE})"}
+    taken, _ = charged(tamis.compile(both | INNOCENT, SCHEMA), desk, {"event_type": "sale", "title": LONG})
+    assert sorted(taken) == ["negated", "one", "two"]
+    assert taken["one"] == pytest.approx(taken["two"]) == pytest.approx(taken["negated"])
+
+
+def test_whoever_was_added_after_others_is_charged_and_whoever_was_removed_is_not(desk: Path) -> None:
+    index = tamis.compile(INNOCENT | {"gone": SLOW_LIKE}, SCHEMA)
+    index.add({"late": SLOW_LIKE.replace("_q%", "__q%")})
+    index.remove("gone")
+    taken, _ = charged(index, desk, {"event_type": "sale", "title": LONG})
+    assert "gone" not in taken
+    assert "late" in taken
+
+
+def test_short_values_and_plain_patterns_are_charged_to_nobody(desk: Path) -> None:
+    index = tamis.compile(INNOCENT | {"slow": SLOW_LIKE, "regex": "title RLIKE '(sofa|chair)s? [0-9]+'"}, SCHEMA)
+    charging = Charging(index, str(desk))
+    with metered(charging):
+        index.match([{"event_type": "sale", "title": "an oak chair 7 qab"}] * 100)
+    charging.tell()
+    assert Desk(desk).taken() == {}
+
+
+@pytest.mark.parametrize("slow", [SLOW_LIKE, SLOW_RLIKE], ids=["LIKE", "RLIKE"])
+def test_who_is_left_out_is_not_run_unless_somebody_else_holds_the_pattern(slow: str, desk: Path) -> None:
+    index = tamis.compile(INNOCENT | {"slow": slow, "same": slow}, SCHEMA)
+    event = {"event_type": "sale", "title": LONG}
+    charged(index, desk, event)  # what is slow is alone from here on
+    write_left_out(desk, ["slow"])
+    assert "same" in charged(index, desk, event)[0]
+    write_left_out(desk, ["slow", "same"])
+    before = Desk(desk)
+    before.taken()
+    charging = Charging(index, str(desk))
+    with metered(charging):
+        index.match([event | {"title": LONG + "!"}])
+    charging.tell()
+    assert before.taken() == {}
+
+
+def test_a_decision_taken_while_a_value_is_matched_counts_for_the_rest_of_it(desk: Path) -> None:
+    many = {f"slow{i}": SLOW_LIKE.replace("q%", f"{'_' * i}q%") for i in range(8)}
+    index = tamis.compile(INNOCENT | many, SCHEMA)
+    with (
+        patch.object(steps, "SLICE", 1 << 16),
+        patch.object(steps, "FEW", 1),
+        patch.object(charging_module, "_TICK", 0.0),
+    ):
+        charging = Charging(index, str(desk))
+        told = charging.tell
+
+        def decide() -> None:
+            told()
+            write_left_out(desk, many)
+
+        charging.tell = decide  # type: ignore[method-assign]
+        with metered(charging):
+            found = index.match([{"event_type": "sale", "title": LONG}])
+    assert len(Desk(desk).taken()) < len(many)
+    assert sorted(found.to_lists()[0]) == ["infix", "inner", "not"]
+
+
+def test_patterns_that_are_slow_together_are_parted_until_each_pays_for_itself(desk: Path) -> None:
+    slow = {f"slow{i}": f"title RLIKE 'a[ab]{{{30 + i}}}b[ab]{{40}}[0-9]'" for i in range(6)}
+    quick = {f"quick{i}": f"title RLIKE '[xq]a+b{{1,{i + 1}}}'" for i in range(20)}
+    taken, matched = charged(tamis.compile(slow | quick, SCHEMA), desk, {"event_type": "sale", "title": "qab" + RANDOM})
+    assert slow.keys() <= taken.keys()
+    assert min(taken[id] for id in slow) > max(taken.get(id, 0.0) for id in quick)
+    assert matched == [sorted(quick)]
