@@ -95,6 +95,9 @@ class LimitSettings:
     filter_terms: Positive = 2_000
     filter_conjuncts: Positive = 500
     filter_literals: Positive = 5_000
+    owner_seconds: Seconds = 5.0
+    """Seconds of matching that slow conditions of one owner's subscriptions may take within a minute while others wait;
+    past that the most expensive ones are suspended."""
     content_rows: Positive = 10_000
     """Rows in the content of a join; one that has more is paused."""
     content_bytes: Positive = 16 << 20

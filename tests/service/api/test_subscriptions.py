@@ -214,6 +214,26 @@ def test_an_expired_subscription_comes_back_when_it_is_renewed(server: Server) -
     assert renewed.json()["state"] == "active"
 
 
+def test_its_owner_sees_why_it_is_suspended_and_resumes_it(server: Server) -> None:
+    mine = server.key("subscribe")
+    made = server.subscribe(headers=mine)
+    path = f"/v1/subscriptions/{made['id']}"
+    assert "reason" not in made
+    store = server.service.store.subscriptions
+    found = store.get(made["id"])
+    assert found is not None
+    store.suspend({found.number: "its conditions took 9.0 s"})
+    shown = server.client.get(path, headers=mine).json()
+    assert (shown["state"], shown["reason"]) == ("suspended", "its conditions took 9.0 s")
+    listed = server.client.get("/v1/subscriptions?state=suspended", headers=mine).json()
+    assert (listed["items"], listed["total"]) == ([shown], 1)
+    polled = server.client.get(f"{path}/notifications", headers=mine).json()
+    assert (polled["state"], polled["notifications"]) == ("suspended", [])
+    resumed = server.client.patch(path, json={"state": "active"}, headers=mine).json()
+    assert resumed["state"] == "active"
+    assert "reason" not in resumed
+
+
 def test_a_change_touches_only_what_it_names(server: Server) -> None:
     mine = server.key("subscribe")
     made = server.subscribe(headers=mine, label="old")

@@ -126,6 +126,33 @@ def test_an_expired_one_is_matched_again_once_renewed(any_store: Store) -> None:
     assert (change.number, change.filter) == (one.number, one.filter)
 
 
+def test_only_what_is_active_is_suspended_and_it_has_a_reason_until_it_is_resumed(any_store: Store) -> None:
+    hook = {"mode": "webhook", "url": "https://example.org"}
+    one, paused, ended = (subscribed(any_store, delivery=hook) for _ in range(3))
+    any_store.subscriptions.replace(paused.id, state="paused")
+    any_store.subscriptions.cancel(ended.id)
+    before = any_store.subscriptions.revision
+    every = {one.number: "too slow", paused.number: "no", ended.number: "no", ended.number + 99: "no"}
+    [suspended] = any_store.subscriptions.suspend(every)
+    assert (suspended.id, suspended.state, suspended.reason) == (one.id, "suspended", "too slow")
+    assert any_store.subscriptions.get(one.id) == suspended
+    assert any_store.subscriptions.suspended() == [one.number]
+    assert any_store.subscriptions.suspend(every) == []
+    [change] = any_store.subscriptions.changes(before)
+    assert (change.number, change.filter) == (one.number, None)
+    assert one.number in [other.number for other in any_store.subscriptions.pushed()]
+    assert any_store.subscriptions.count(one.owner, "suspended") == 1
+    resumed = any_store.subscriptions.replace(one.id, state="active")
+    assert (resumed.reason, any_store.subscriptions.suspended()) == (None, [])
+
+
+def test_one_that_is_suspended_expires_too(any_store: Store) -> None:
+    one = subscribed(any_store, expires=datetime.now(UTC))
+    any_store.subscriptions.suspend({one.number: "too slow"})
+    assert any_store.subscriptions.expire(datetime.now(UTC)) == 1
+    assert any_store.subscriptions.renew(one.id, LATER).reason is None
+
+
 def test_pushed_ones_are_those_with_a_webhook_or_a_topic_that_have_not_ended(any_store: Store) -> None:
     subscribed(any_store)
     hook = subscribed(any_store, delivery={"mode": "webhook", "url": "https://example.org"})

@@ -137,6 +137,9 @@ class Metrics:
         self.batch_busy = Gauge(
             "tamis_batch_busy_seconds", "How long the micro-batch under way has been running", registry=registry
         )
+        self.suspensions = Totals(
+            "tamis_subscriptions_suspended", "Subscriptions suspended, since they held up matching", registry
+        )
         self.pipeline_restarts = Totals("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
 
     def operator(self, name: str, fared: Fared) -> None:

@@ -11,7 +11,7 @@ from tamis.service.store import State, Store
 if TYPE_CHECKING:
     from tamis.service.api.service import Service
 
-_STATES: Final[tuple[State, ...]] = ("active", "paused", "expired", "cancelled")
+_STATES: Final[tuple[State, ...]] = ("active", "paused", "suspended", "expired", "cancelled")
 
 
 def matched_ends(batch: Batch) -> dict[int, int]:
@@ -62,6 +62,7 @@ def observe(service: Service, counts: Counts | None) -> None:
     """Sets what is counted elsewhere; without `counts`, what the store has is not there."""
     metrics, pipeline = service.metrics, service.supervisor.status()
     metrics.pipeline_up.set(pipeline.state == "running")
+    metrics.suspensions.set(pipeline.suspended)
     metrics.pipeline_restarts.set(pipeline.restarts)
     metrics.batch_busy.set(pipeline.busy)
     metrics.lag.set(lag(service))

@@ -85,6 +85,9 @@ class SubscriptionForm(BaseModel):
     delivery: ShownDelivery
     health: Health | None = Field(None, description="For webhooks and Kafka, once something was sent")
     state: State
+    reason: str | None = Field(
+        None, description="Why it is suspended: what its conditions took of everybody's matching"
+    )
     created: datetime
     expires: datetime
     owner: str = Field(description="The id of the key that made it; empty: none did")
@@ -133,6 +136,7 @@ def fields_shown(found: Subscription, state: DeliveryState | None = None, *, sec
         "delivery": shown_delivery(found.delivery, secret=secret),
         "health": _health(state),
         "state": found.state,
+        "reason": found.reason if found.state == "suspended" else None,
         "created": found.created,
         "expires": found.expires,
         "owner": found.owner,

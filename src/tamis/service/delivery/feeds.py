@@ -140,7 +140,7 @@ class LiveFeed:
             # Cancelled, perhaps: the feed must not take itself for one that has read up to here.
             self._leave()
             raise
-        if page.standing == "paused":
+        if page.standing in ("paused", "suspended"):
             self._leave()
             self._source.hold(self)
             return []

@@ -54,7 +54,7 @@ class NotificationPage(BaseModel):
 
     notifications: list[NotificationForm]
     cursor: str
-    state: Literal["active", "paused", "expired", "cancelled"]
+    state: Literal["active", "paused", "suspended", "expired", "cancelled"]
     more: bool
 
 

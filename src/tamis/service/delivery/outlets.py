@@ -109,7 +109,7 @@ class Outlets:
                 del self._outlets[subscription.number]
             else:
                 outlet.changed()
-        await self.add(one for one in subscriptions if one.state in ("active", "paused"))
+        await self.add(one for one in subscriptions if one.state in ("active", "paused", "suspended"))
 
     async def stop(self) -> None:
         """Lets what is under way end, for a few seconds; the rest is for the next start."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from tamis.pipeline.snapshot import Snapshot
 from tamis.service.log import RECORDS, EventLog
 from tamis.service.log.spool_log import SpoolLog
 from tamis.service.matching.checkpoint import Checkpoint
+from tamis.service.matching.fairness import Fairness
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.joining import Joining
 from tamis.service.matching.messages import Batch, Noticed
@@ -51,8 +53,10 @@ class Matching:
         told: Callable[[Batch | Noticed], None],
         *,
         joining: Joining | None = None,
+        fairness: Fairness | None = None,
     ) -> None:
         self._log = log
+        self._fairness = fairness
         self._table = table
         self._told = told
         begin, recorded = "", store.notifications.last_batch
@@ -69,7 +73,7 @@ class Matching:
             told(Noticed(f"the checkpoint is damaged: {self._checkpoint.damage}; {_AGAIN[log.shared is None]}"))
         if joining is not None:
             joining.take_over(None if log.shared is None else (log.shared, self._checkpoint.stream))
-        self._recorder = Recorder(store, table.residuals, joining)
+        self._recorder = Recorder(store, table.residuals, joining, fairness)
         self._flusher = ThreadPoolExecutor(1, "checkpoint")
         self._secured: Future[None] | None = None
         self._began = 0.0
@@ -111,13 +115,19 @@ class Matching:
         self._under_way = True
         # Flushing takes about as long as everything before the workers begin: it is done beside it.
         self._secured = self._flusher.submit(self._checkpoint.secure, number)
-        return self._table.for_batch(query, number)
+        snapshot = self._table.for_batch(query, number)
+        if self._fairness is None:
+            return snapshot
+        self._fairness.begin()
+        return replace(snapshot, desk=str(self._fairness.folder))
 
     def _record(self, answer: pa.Table, number: int) -> None:
         if self._secured is not None:
             self._secured.result()
         batch = self._checkpoint.first + number
         recorded = self._recorder.record(self._checkpoint.stream, batch, answer, self._reached(number))
+        if self._fairness is not None:
+            self._fairness.end()
         planned = self._checkpoint.range(number)
         self._told(
             Batch(

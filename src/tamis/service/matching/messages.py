@@ -79,9 +79,18 @@ class Noticed:
     noticed: str
 
 
-Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive | Noticed
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """A subscription that is not matched any more, since it took too much of everybody's matching."""
 
-_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive, Noticed)
+    suspended: int
+    id: str
+    reason: str
+
+
+Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive | Noticed | Suspended
+
+_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive, Noticed, Suspended)
 
 
 def written(message: Message) -> bytes:

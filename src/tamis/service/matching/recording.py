@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from tamis.errors import PipelineError
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
 from tamis.service.event_body import published_text
+from tamis.service.matching.fairness import Fairness
 from tamis.service.matching.joining import TABLES, Joining, Step
 from tamis.service.matching.residuals import Residuals
 from tamis.service.store import Reached, Store
@@ -45,13 +46,17 @@ class Recorder:
     made of the batch's number and the event's rank in it, by partition and offset. Nothing here makes a Python object
     a match, except where a residual filter has to look at the event, and for the results of joins.
 
-    What is matched by `TABLES` changes a table; what that does to joins is part of the same transaction.
+    Nothing is recorded of subscriptions that were suspended while the batch was matched. What is matched by `TABLES`
+    changes a table; what that does to joins is part of the same transaction.
     """
 
-    def __init__(self, store: Store, residuals: Residuals, joining: Joining | None = None) -> None:
+    def __init__(
+        self, store: Store, residuals: Residuals, joining: Joining | None = None, fairness: Fairness | None = None
+    ) -> None:
         self._store = store
         self._residuals = residuals
         self._joining = joining
+        self._fairness = fairness
         self._head = store.notifications.head()
 
     def record(self, stream: str, batch: int, answer: pa.Table, reached: Reached | None = None) -> Recorded:
@@ -103,8 +108,11 @@ class Recorder:
                 pairs = pairs.append_column(BINDINGS, bound)
         if len(changing):
             rows, subscriptions, pairs = rows[others], subscriptions[others], pairs.filter(pa.array(others))
-        kept = self._residuals.hold(_column(matched, "body", pa.string()), rows, subscriptions)
+        kept = self._residuals.hold(_column(matched, "body", pa.string()), rows, subscriptions, self._fairness)
         if kept is not None:
+            rows, subscriptions, pairs = rows[kept], subscriptions[kept], pairs.filter(pa.array(kept))
+        if self._fairness is not None and (left_out := self._fairness.left_out()):
+            kept = ~np.isin(subscriptions, sorted(left_out))
             rows, pairs = rows[kept], pairs.filter(pa.array(kept))
         return np.unique(rows), pairs, changing
 

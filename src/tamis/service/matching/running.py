@@ -8,6 +8,7 @@ from typing import Final
 
 from tamis.errors import PipelineError
 from tamis.service.matching.backtests import BacktestRunner
+from tamis.service.matching.fairness import Fairness
 from tamis.service.matching.faring import Fared, noticed
 from tamis.service.matching.joining import joining_of
 from tamis.service.matching.matching import Matching
@@ -37,6 +38,7 @@ class Running:
         self._backtests: BacktestRunner | None = None
         self._say(Turn("building"))
         self._joining = joining_of(standby.settings, self._store, self._say)
+        self._fairness = Fairness(self._store, standby.state / "desk", self._say, standby.settings.limits.owner_seconds)
         self._matching = Matching(
             standby.spark,
             standby.log,
@@ -45,6 +47,7 @@ class Running:
             standby.state / "checkpoint",
             self._say,
             joining=self._joining,
+            fairness=self._fairness,
         )
         try:
             standby.warmed()
@@ -62,6 +65,7 @@ class Running:
         self._matching.check()
         if self._backtests is not None:
             self._backtests.check()
+        self._fairness.look()
         before = self._table.applied
         self._table.catch_up()
         self._joining.settle()

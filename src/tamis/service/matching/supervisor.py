@@ -14,7 +14,7 @@ from tamis.operators.health import Tally
 from tamis.service.configuration import Settings
 from tamis.service.matching.child import Child
 from tamis.service.matching.faring import Fared
-from tamis.service.matching.messages import Alive, Batch, Followed, Message, Noticed, Operators, State, Turn
+from tamis.service.matching.messages import Alive, Batch, Followed, Message, Noticed, Operators, State, Suspended, Turn
 
 _LOG: Final = logging.getLogger("tamis.matching")
 _COMMAND: Final = (sys.executable, "-m", "tamis.service.matching")
@@ -33,9 +33,9 @@ class PipelineStatus:
     `since` is when it came into its state (seconds since 1970). `error` is why it last failed, and `stderr` its last
     words then; both stay until it fails again. `last` is the last batch heard of; the sums are over all processes since
     the service started. The table of subscriptions is at the store's `revision`; `refused` counts those of the store's
-    subscriptions that it did not take. `operators` have their counts summed in the same way; an operator that nothing
-    was heard of is not there. `busy` is for how many seconds the micro-batch under way had been running when it
-    last gave a sign of life; 0 between batches.
+    subscriptions that it did not take, and `suspended` those that it took out since they held others up. `operators`
+    have their counts summed in the same way; an operator that nothing was heard of is not there. `busy` is for how many
+    seconds the micro-batch under way had been running when it last gave a sign of life; 0 between batches.
     """
 
     state: State
@@ -51,6 +51,7 @@ class PipelineStatus:
     dead: int = 0
     revision: int = 0
     refused: int = 0
+    suspended: int = 0
     busy: float = 0.0
     operators: Mapping[str, Fared] = field(default_factory=dict)
 
@@ -199,6 +200,9 @@ class Supervisor:
             told = {name: Fared.from_dict(form) for name, form in message.operators.items()}
             summed = {name: fared.after(self._counted.get(name, Tally())) for name, fared in told.items()}
             self._status = replace(now, operators={**now.operators, **summed})
+        elif isinstance(message, Suspended):
+            self._status = replace(now, suspended=now.suspended + 1)
+            _LOG.warning("subscription %s was suspended: %s", message.id, message.reason)
         elif isinstance(message, Noticed):
             _LOG.warning("%s", message.noticed)
         else:

@@ -39,7 +39,7 @@ def pause_all(connection: Connection, owner: str, now: datetime) -> int:
 def expire(database: Database, now: datetime) -> int:
     """Some at a time, so that other writers get their turn when very many expire together."""
     due = select(_COLUMNS.number, _COLUMNS.owner, _COLUMNS.state).where(
-        _COLUMNS.state.in_(["active", "paused"]), _COLUMNS.expires <= now
+        _COLUMNS.state.in_(["active", "paused", "suspended"]), _COLUMNS.expires <= now
     )
     ended = 0
     # Called before every batch, mostly for nothing: that must not wait for a writer.

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Literal, TypeAlias
 
-State = Literal["active", "paused", "expired", "cancelled"]
+State = Literal["active", "paused", "suspended", "expired", "cancelled"]
 Kind = Literal["filter", "operator", "join"]
 Dialect = Literal["tamis", "cloudevents"]
 
@@ -49,7 +49,7 @@ class Subscription:
     `id` is what the outside knows. `owner` is a key's id, or empty where the ticket alone gives access. `text` is what
     the subscriber wrote, `filter` what the index holds: canonical text, or for CloudEvents filters a condition that
     every matching event satisfies. `residual` is then what is left to evaluate, and None where the filter is exact.
-    `delivery` has a `mode`: pull, webhook or kafka.
+    `delivery` has a `mode`: pull, webhook or kafka. `reason` is why it is suspended, and None if it is not.
     """
 
     number: int
@@ -66,6 +66,7 @@ class Subscription:
     created: datetime
     expires: datetime
     revision: int
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +37,7 @@ _ID = re.compile(r"sub_[A-Za-z0-9_-]{22}", re.ASCII)
 _COLUMNS = SUBSCRIPTIONS.c
 _CALLING = 5_000
 _PUSHED = ("webhook", "kafka")
+_LASTING = ("active", "paused", "suspended")
 _SHOWN = [column for column in _COLUMNS if column.name not in ("ticket", "mode", "changed")]
 
 
@@ -150,13 +151,13 @@ class Subscriptions(Importing):
 
     def pushed(self, after: int = 0, limit: int = 1_000) -> builtins.list[Subscription]:
         """Those that are delivered by webhook or to Kafka and have not ended, by number."""
-        wanted = _page(after, limit).where(_COLUMNS.mode.in_(_PUSHED), _COLUMNS.state.in_(["active", "paused"]))
+        wanted = _page(after, limit).where(_COLUMNS.mode.in_(_PUSHED), _COLUMNS.state.in_(_LASTING))
         return self._all(wanted)
 
     def calling(self) -> Iterator[str]:
         """The filters of those that call operators and have not ended."""
         after = 0
-        its = (_COLUMNS.kind == "operator", _COLUMNS.state.in_(["active", "paused"]))
+        its = (_COLUMNS.kind == "operator", _COLUMNS.state.in_(_LASTING))
         while page := self._all(_page(after, _CALLING).where(*its)):
             yield from (one.filter for one in page)
             after = page[-1].number
@@ -234,6 +235,25 @@ class Subscriptions(Importing):
             connection.execute(its.values(ticket=digest(ticket)))
         return given, ticket
 
+    def suspend(self, reasons: Mapping[int, str]) -> builtins.list[Subscription]:
+        """Suspends those that are active, by number, each for a reason: they are not matched until somebody resumes
+        them. Returns those that it did suspend."""
+        suspended = []
+        with self._database.write() as connection:
+            # As whoever changes a subscription does, before it is read.
+            counters.locked(connection, "revision")
+            for some in pieces(sorted(reasons)):
+                wanted = select(*_SHOWN).where(_COLUMNS.number.in_(some), _COLUMNS.state == "active")
+                for found in map(_subscription, connection.execute(wanted).all()):
+                    values = {"state": "suspended", "reason": reasons[found.number]}
+                    suspended.append(self._written(connection, found, values, revised=True))
+        return suspended
+
+    def suspended(self) -> builtins.list[int]:
+        """The numbers of those that are suspended."""
+        with self._database.read() as connection:
+            return list(connection.execute(select(_COLUMNS.number).where(_COLUMNS.state == "suspended")).scalars())
+
     def expire(self, now: datetime) -> int:
         """Marks those whose time is up, each under a revision of its own; returns how many."""
         return expire(self._database, now)
@@ -290,6 +310,8 @@ class Subscriptions(Importing):
         connection: Connection, old: Subscription, values: dict[str, Any], *, revised: bool = False
     ) -> Subscription:
         fields = {name: getattr(old, name) for name in Subscription.__slots__} | values
+        if fields["state"] != "suspended":
+            fields["reason"] = None
         changed = {}
         if revised:
             fields["revision"] = counters.advance(connection, "revision", 1)

@@ -3,7 +3,7 @@
 const TONES = {
   running: "good", active: "good", closed: "good", done: "good", ready: "good",
   starting: "busy", building: "busy", restarting: "busy", waiting: "busy", "half open": "busy", paused: "busy",
-  failed: "bad", stopped: "bad", open: "bad", dead: "bad", disabled: "bad", unreachable: "bad",
+  failed: "bad", suspended: "bad", stopped: "bad", open: "bad", dead: "bad", disabled: "bad", unreachable: "bad",
 };
 
 export function toneOf(state) {

@@ -27,7 +27,7 @@ COUNTERS = Table(
 )
 
 # A subscription's number is the revision that it was created under. `filter` is null where it is `text` itself;
-# `mode` is `delivery`'s mode, and `changed` is when it got its `revision`.
+# `mode` is `delivery`'s mode, and `changed` is when it got its `revision`. `reason` is why it is suspended.
 SUBSCRIPTIONS = Table(
     "subscriptions",
     METADATA,
@@ -48,6 +48,7 @@ SUBSCRIPTIONS = Table(
     Column("expires", Moment, nullable=False),
     Column("changed", Moment, nullable=False),
     Column("revision", BigInteger, nullable=False),
+    Column("reason", Text),
     Index("subscriptions_by_revision", "revision", unique=True),
     Index("subscriptions_by_owner", "owner", "number"),
     Index("subscriptions_by_expiry", "state", "expires"),

@@ -41,7 +41,7 @@ export async function showSubscription(container, id, signal) {
     announce(text);
     showSubscription(container, id, signal);
   };
-  const live = ["active", "paused"].includes(found.state);
+  const live = ["active", "paused", "suspended"].includes(found.state);
   put(container, back,
     h("div", { class: "page-head" }, h("h1", {}, found.label || found.id), badge(found.state, toneOf(found.state))),
     h("div", { class: "columns" },
@@ -69,6 +69,7 @@ function about(found) {
     ["Language", found.dialect !== "tamis" ? found.dialect : null],
     ["Delivery", [found.delivery.mode, to ? [" to ", h("span", { class: "breakable" }, to)] : null]],
     ["Created", moment(found.created)],
+    ["Suspended, since", found.reason ? h("span", { class: "error-text" }, found.reason) : null],
     ["Delivery's last error", found.health?.last_error ? h("span", { class: "error-text" }, found.health.last_error) : null],
     [found.state === "expired" ? "Expired" : "Expires", found.state === "cancelled" ? null : `${moment(found.expires)} (${fromNow(found.expires)})`],
   ]);

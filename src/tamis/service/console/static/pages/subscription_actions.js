@@ -14,7 +14,8 @@ export function actions(found, held, changed) {
   const ended = state === "cancelled";
   const button = (name, question, danger = false) =>
     h("button", { type: "button", class: danger ? "danger" : undefined, onclick: () => ask({ ...question, danger }) }, name);
-  const pausing = state === "paused" ? ["Go on", "active"] : ["Pause", "paused"];
+  const resting = ["paused", "suspended"].includes(state);
+  const pausing = resting ? ["Go on", "active"] : ["Pause", "paused"];
   return h("div", { class: "buttons start" },
     ended ? null : button("Renew", {
       title: "Renew", text: "It stays on for so long from now.", confirm: "Renew",
@@ -24,12 +25,12 @@ export function actions(found, held, changed) {
         changed("Renewed");
       },
     }),
-    ["active", "paused"].includes(state) ? button(pausing[0], {
+    state === "active" || resting ? button(pausing[0], {
       title: pausing[0], confirm: pausing[0],
-      text: state === "paused" ? "Events are matched again from now on." : "Events are not matched until it goes on.",
+      text: resting ? "Events are matched again from now on." : "Events are not matched until it goes on.",
       async act() {
         await change(id, held, { state: pausing[1] });
-        changed(state === "paused" ? "It goes on" : "Paused");
+        changed(resting ? "It goes on" : "Paused");
       },
     }) : null,
     ended ? null : button("Cancel", {

@@ -13,7 +13,7 @@ import { toneOf } from "../tones.js";
 import { showSubscription } from "./subscription.js";
 
 const PAGE = 25;
-const STATES = [["", "Any state"], ["active", "Active"], ["paused", "Paused"], ["expired", "Expired"], ["cancelled", "Cancelled"]];
+const STATES = [["", "Any state"], ["active", "Active"], ["paused", "Paused"], ["suspended", "Suspended"], ["expired", "Expired"], ["cancelled", "Cancelled"]];
 const COLUMNS = [["Subscription"], ["Filter", "wide"], ["Kind"], ["State"], ["Delivery"], ["Expires"]];
 
 export async function showSubscriptions(container, place, signal) {
