@@ -76,7 +76,10 @@ def test_a_backtest_waits_for_the_pipeline_and_shows_its_result(server: Server) 
 
 
 def test_backtests_do_not_pile_up(server: Server) -> None:
-    statuses = [server.client.post("/v1/backtests", json={"filter": "TRUE"}).status_code for _ in range(11)]
+    key = server.key("subscribe")
+    statuses = [
+        server.client.post("/v1/backtests", json={"filter": "TRUE"}, headers=key).status_code for _ in range(11)
+    ]
     assert statuses == [202] * 10 + [429]
     assert server.client.post("/v1/backtests", json={"filter": "prise"}).status_code == 422
 

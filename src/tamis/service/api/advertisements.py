@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from starlette.concurrency import run_in_threadpool
 
 from tamis.service.api.access import Caller, Publisher, Reader
 from tamis.service.api.language import canonical_text
 from tamis.service.api.problems import Fault, Problem, not_found, responses
-from tamis.service.api.service import Serving
+from tamis.service.api.service import Service, Serving
+from tamis.service.api.standing import ADVERTISEMENTS_IN_FORCE
 from tamis.service.api.strict_json import StrictRoute
 from tamis.service.api.texts import FilterText, Id
 from tamis.service.api.validity import ValidityForm, expiry
-from tamis.service.store import Advertisement
+from tamis.service.store import Advertisement, TooManyError
 
 router = APIRouter(prefix="/v1/advertisements", tags=["advertisements"], route_class=StrictRoute)
 
-_MOST: Final = 1_000  # of one owner
 _EXAMPLE: Final[dict[str, Any]] = {
     "id": "adv_3q2-8xYhT0m5nKc7vZJdQw",
     "event_type": "antiques",
@@ -70,18 +72,28 @@ class AdvertisementList(BaseModel):
     summary="Advertise",
     responses=responses(400, 401, 403, 413, 422, 503),
 )
-def advertise(form: AdvertiseForm, caller: Publisher, service: Serving) -> AdvertisementForm:
+async def advertise(form: AdvertiseForm, caller: Publisher, service: Serving) -> AdvertisementForm:
     """Says what will be published, for subscribers to see."""
     if form.event_type not in service.schema.event_types:
         message = f"there is no event type {form.event_type!r}"
         raise Problem(422, "event-type", message, [Fault(message=message, field="event_type")])
-    filter = canonical_text(service, form.filter)
+    filter = await service.examine(caller.claimant, lambda: canonical_text(service, form.filter))
     expires = expiry(form, service.settings)
-    advertisements = service.store.advertisements
-    if len(advertisements.list(caller.owner, limit=_MOST)) >= _MOST:
-        raise Problem(403, "limit", f"there are {_MOST:,} advertisements already, which is the most; remove some")
-    made = advertisements.create(caller.owner, form.event_type, filter, expires)
+    made = await run_in_threadpool(_made, service, caller, form.event_type, filter, expires)
     return _shown(made, caller).model_copy(update={"id": made.id})
+
+
+def _made(service: Service, caller: Caller, event_type: str, filter: str, expires: datetime) -> Advertisement:
+    with service.allowances.advertisements.one_more(caller) as note:
+        made = None
+        if note is not None:
+            with suppress(TooManyError):
+                most = ADVERTISEMENTS_IN_FORCE
+                made = service.store.advertisements.create(caller.owner, event_type, filter, expires, most)
+        if made is None or note is None:
+            raise Problem(403, "limit", "there are as many advertisements already as may be; remove some")
+        note(made.id)
+    return made
 
 
 @router.get(

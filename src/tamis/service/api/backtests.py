@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from tamis.service.api.access import Caller, Subscriber
 from tamis.service.api.language import read_filter
 from tamis.service.api.problems import Problem, not_found, responses
-from tamis.service.api.service import Serving
+from tamis.service.api.service import Service, Serving
+from tamis.service.api.standing import BACKTESTS_UNDER_WAY
 from tamis.service.api.strict_json import StrictRoute
 from tamis.service.api.texts import FilterText, Id
-from tamis.service.store import Backtest
+from tamis.service.store import Backtest, TooManyError
 
 router = APIRouter(prefix="/v1/backtests", tags=["backtests"], route_class=StrictRoute)
-
-_WAITING_AT_MOST: Final = 10  # of one owner: each goes over the whole log
 
 
 class BacktestRequest(BaseModel):
@@ -74,18 +74,13 @@ class BacktestForm(BaseModel):
     summary="Start a backtest",
     responses=responses(400, 401, 403, 413, 422, 503),
 )
-def start_backtest(form: BacktestRequest, caller: Subscriber, service: Serving) -> BacktestForm:
+async def start_backtest(form: BacktestRequest, caller: Subscriber, service: Serving) -> BacktestForm:
     """Runs a filter over the events that are still kept. Ask for the result by the id.
 
     Of a join, `counts` are results that came or went, `rows` says how many there are in the end, and `samples` are some
     of these; its tables begin empty.
     """
-    read = read_filter(service, form.filter)
-    backtests = service.store.backtests
-    under_way = [one for one in backtests.list(caller.owner) if one.state in ("waiting", "running")]
-    if len(under_way) >= _WAITING_AT_MOST:
-        detail = f"{len(under_way)} backtests are under way already; wait for one to end"
-        raise Problem(429, "limit", detail, headers={"Retry-After": "10"})
+    read = await service.examine(caller.claimant, lambda: read_filter(service, form.filter))
     request = {
         "filter": read.matched,
         "text": form.filter,
@@ -94,10 +89,24 @@ def start_backtest(form: BacktestRequest, caller: Subscriber, service: Serving) 
         "window_seconds": form.window_seconds,
         "samples": form.samples,
     }
-    made = backtests.get(backtests.create(caller.owner, request))
+    return _shown(await run_in_threadpool(_started, service, caller, request))
+
+
+def _started(service: Service, caller: Caller, request: dict[str, Any]) -> Backtest:
+    backtests, most = service.store.backtests, BACKTESTS_UNDER_WAY
+    with service.allowances.backtests.one_more(caller) as note:
+        try:
+            id = None if note is None else backtests.create(caller.owner, request, most)
+        except TooManyError:
+            id = None
+        if id is None or note is None:
+            detail = "as many backtests as may be are under way already; wait for one to end"
+            raise Problem(429, "limit", detail, headers={"Retry-After": "10"})
+        note(id)
+    made = backtests.get(id)
     if made is None:
         raise not_found("backtest")
-    return _shown(made)
+    return made
 
 
 @router.get(

@@ -83,7 +83,7 @@ async def create(
         residual=None if exact else filters,
         delivery=delivery,
     )
-    made, shown_once = await run_in_threadpool(make_subscription, service, new, ticket)
+    made, shown_once = await run_in_threadpool(make_subscription, service, caller, new, ticket)
     response.headers["Location"] = f"{_PATH}/{made.id}"
     response.headers["Tamis-Ticket"] = shown_once
     response.headers["Tamis-Webhook-Secret"] = made.delivery["secret"]

@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any, Final
 
+from tamis.service.api.access import Caller
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.service import Service
 from tamis.service.store import NewSubscription, Subscription
@@ -20,15 +21,19 @@ _MOST_AGAIN: Final = 4
 _MOST_STEPS: Final = 12
 
 
-def make_subscription(service: Service, new: NewSubscription, ticket: str | None) -> tuple[Subscription, str]:
+def make_subscription(
+    service: Service, caller: Caller, new: NewSubscription, ticket: str | None
+) -> tuple[Subscription, str]:
     """The subscription and its ticket, which the subscriber may have brought. Asks the store, so not in the loop."""
     if ticket is not None and not is_random(ticket):
         message = "a ticket of one's own is tkt_ and 43 random URL-safe characters: 32 bytes of chance, in base64"
         raise Problem(422, "ticket", message, [Fault(message=message, field="Tamis-Ticket")])
     subscriptions, most = service.store.subscriptions, service.limits.subscriptions_per_key
-    if subscriptions.count(new.owner, "active") >= most:
-        raise Problem(403, "limit", f"there are {most:,} subscriptions already, which is the most; cancel some")
-    made, ticket = subscriptions.create(new, ticket or "")
+    with service.allowances.subscriptions.one_more(caller) as note:
+        if note is None or subscriptions.count(new.owner, "active") >= most:
+            raise Problem(403, "limit", "there are as many subscriptions already as may be; cancel some")
+        made, ticket = subscriptions.create(new, ticket or "")
+        note(made.number)
     if _asked(made) != _asked(new):
         raise Problem(409, "conflict", "this ticket belongs to a subscription that was asked for otherwise")
     return made, ticket

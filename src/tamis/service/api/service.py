@@ -13,7 +13,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from tamis.schema import Schema
-from tamis.service.api.allowances import Claimant, Line
+from tamis.service.api.allowances import Claimant, Line, Places
 from tamis.service.api.examiners.pool import Examiners
 from tamis.service.api.key_ring import KeyRing
 from tamis.service.api.meter import Meter
@@ -22,6 +22,7 @@ from tamis.service.api.observing import counted
 from tamis.service.api.probing import Probe
 from tamis.service.api.publishing.door import NO_FAULTS, Judged, judge
 from tamis.service.api.rates import RateLimit
+from tamis.service.api.standing import Allowances
 from tamis.service.configuration import Settings
 from tamis.service.followed_schema import FollowedSchema
 from tamis.service.log import NotAppended
@@ -72,7 +73,9 @@ class Service:
         self.metrics = Metrics()
         self.meter = Meter()
         self.rates = RateLimit(settings.limits.requests_per_second, settings.limits.request_burst)
+        self.allowances = Allowances(store, settings.limits)
         self.examiners = Examiners(settings)
+        self.readers = Places(settings.limits.listeners)
         self._examining = Line(_EXAMINERS, _EXAMINED)
         self._log_readers = CapacityLimiter(_LOG_READERS)
         self.head_probe = Probe(lambda: store.notifications.head())

@@ -68,7 +68,7 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
         label=form.label,
         delivery=delivery,
     )
-    made, shown_once = await run_in_threadpool(make_subscription, service, new, ticket)
+    made, shown_once = await run_in_threadpool(make_subscription, service, caller, new, ticket)
     return CreatedForm(**fields_shown(made, secret=True), ticket=shown_once)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import orjson
 from fastapi import APIRouter, Depends, Header, Query, Response, WebSocket
@@ -17,6 +18,7 @@ from tamis.service.api.service import Service, Serving
 from tamis.service.delivery import dead_letter_routes
 from tamis.service.delivery.delivery import Admitted, Delivery, Polled, TooManyListeners
 from tamis.service.delivery.event_stream import MEDIA_TYPE, EventStream
+from tamis.service.delivery.feeds import Feed
 from tamis.service.delivery.forms import NotificationPage
 from tamis.service.delivery.sockets import refuse_socket, serve_socket
 from tamis.service.notification import Cursor, CursorError, Notification
@@ -25,7 +27,9 @@ from tamis.service.store import Subscription
 router = APIRouter(prefix="/v1", tags=["notifications"])
 router.include_router(dead_letter_routes.router)
 
+F = TypeVar("F", bound=Feed)
 _LONGEST_WAIT: Final = 60.0
+_FULL: Final = "there are as many readers as this server takes of one caller, or of all; try again later, or poll"
 _STREAM: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}, "description": "Events, as they come"}
 }
@@ -96,6 +100,7 @@ Reading = Annotated[Reader, Depends(_reader)]
 )
 async def poll_notifications(
     reader: Reading,
+    caller: Asking,
     service: Serving,
     cursor: AfterCursor = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
@@ -115,9 +120,10 @@ async def poll_notifications(
     if order == "newest":
         return _answer(await service.delivery.look_back(found.number, place, limit))
     if wait > 0:
-        _require_room(service)
+        _require_room(service, caller)
     try:
-        polled = await service.delivery.poll(found.number, place, limit, wait, reader.admitted)
+        with service.readers.place(caller.claimant) if wait > 0 else nullcontext():
+            polled = await service.delivery.poll(found.number, place, limit, wait, reader.admitted)
     except TooManyListeners as error:
         raise _no_room(str(error)) from None
     reader.took(polled.notifications)
@@ -138,13 +144,17 @@ def _answer(polled: Polled) -> Response:
     responses={**_STREAM, **responses(401, 404, 410, 422, 503)},
 )
 async def stream_notifications(
-    reader: Reading, service: Serving, cursor: AfterCursor = None, last_event_id: LastEventId = None
+    reader: Reading,
+    caller: Asking,
+    service: Serving,
+    cursor: AfterCursor = None,
+    last_event_id: LastEventId = None,
 ) -> EventStream:
     """Notifications as they come. The id of an event is its cursor: a lost connection goes on with Last-Event-ID."""
     _require_listenable(reader.subscription)
     place = _checked(last_event_id or cursor)
-    _require_room(service)
-    listening = service.delivery.listen(reader.subscription.number, place, reader.admitted)
+    _require_room(service, caller)
+    listening = _placed(service, caller, service.delivery.listen(reader.subscription.number, place, reader.admitted))
     return EventStream(listening, service.settings.delivery.heartbeat, reader.took)
 
 
@@ -165,15 +175,17 @@ async def stream_all(
 ) -> EventStream:
     """Notifications of every subscription of the key, or of everybody's for an administrator, from now on."""
     place = _checked(last_event_id or cursor)
-    _require_room(service)
-    listening = service.delivery.listen_to_all(_whose(caller, mine), place, Admitted(caller.owner))
+    _require_room(service, caller)
+    listening = _placed(
+        service, caller, service.delivery.listen_to_all(_whose(caller, mine), place, Admitted(caller.owner))
+    )
     reader = _reader_of_many(service, caller, observe)
     return EventStream(listening, service.settings.delivery.heartbeat, reader.took)
 
 
 @router.websocket("/subscriptions/{id}/socket")
 async def socket_notifications(
-    socket: WebSocket, reader: Reading, service: Serving, cursor: AfterCursor = None
+    socket: WebSocket, reader: Reading, caller: Asking, service: Serving, cursor: AfterCursor = None
 ) -> None:
     """The same over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
     found = reader.subscription
@@ -181,7 +193,10 @@ async def socket_notifications(
     place, delivery = _checked(cursor), service.delivery
     try:
         await serve_socket(
-            socket, place, lambda after: delivery.listen(found.number, after, reader.admitted), reader.took
+            socket,
+            place,
+            lambda after: _placed(service, caller, delivery.listen(found.number, after, reader.admitted)),
+            reader.took,
         )
     except TooManyListeners as error:
         await refuse_socket(socket, str(error))
@@ -203,7 +218,10 @@ async def socket_all(
     here = str(delivery.here)  # before the other side knows that it is listened to
     try:
         await serve_socket(
-            socket, place, lambda after: delivery.listen_to_all(owner, after or here, admitted), reader.took
+            socket,
+            place,
+            lambda after: _placed(service, caller, delivery.listen_to_all(owner, after or here, admitted)),
+            reader.took,
         )
     except TooManyListeners as error:
         await refuse_socket(socket, str(error))
@@ -241,9 +259,19 @@ def _require_listenable(found: Subscription) -> None:
         raise _ended(found.state)
 
 
-def _require_room(service: Service) -> None:
-    if not service.delivery.has_room:
-        raise _no_room("there are as many readers as this server takes; try again later, or poll")
+def _require_room(service: Service, caller: Caller) -> None:
+    if not service.delivery.has_room or not service.readers.has_room(caller.claimant):
+        raise _no_room(_FULL)
+
+
+@asynccontextmanager
+async def _placed(service: Service, caller: Caller, listening: AbstractAsyncContextManager[F]) -> AsyncIterator[F]:
+    """A feed that takes one of the caller's places for readers while it is open."""
+    if not service.readers.has_room(caller.claimant):
+        raise TooManyListeners(_FULL)
+    with service.readers.place(caller.claimant):
+        async with listening as feed:
+            yield feed
 
 
 def _no_room(detail: str) -> Problem:

@@ -12,6 +12,7 @@ from tamis.service.store.errors import (
     StoreFailedError,
     TextError,
     TicketError,
+    TooManyError,
     warn,
 )
 from tamis.service.store.importing import Imported
@@ -79,5 +80,6 @@ __all__ = [
     "Subscriptions",
     "TextError",
     "TicketError",
+    "TooManyError",
     "warn",
 ]

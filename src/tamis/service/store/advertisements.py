@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
 
+from tamis.service.store import counters
 from tamis.service.store.database import Database
+from tamis.service.store.errors import TooManyError
 from tamis.service.store.hashing import random_text
+from tamis.service.store.in_pieces import pieces
 from tamis.service.store.moments import now
 from tamis.service.store.storable import is_storable, require_storable
 from tamis.service.store.tables import ADVERTISEMENTS
@@ -33,11 +37,20 @@ class Advertisements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, owner: str, event_type: str, filter: str, expires: datetime) -> Advertisement:
+    def create(
+        self, owner: str, event_type: str, filter: str, expires: datetime, most: int | None = None
+    ) -> Advertisement:
+        """`TooManyError` if the owner has `most` in force already, however many ask at the same moment."""
         require_storable(event_type, "event_type")
         require_storable(filter, "filter")
         made = Advertisement(f"adv_{random_text(16)}", owner, event_type, filter, now(), expires)
         with self._database.write() as connection:
+            if most is not None:
+                # Whoever else makes one waits for this row.
+                counters.locked(connection, "revision")
+                in_force = select(func.count()).where(ADVERTISEMENTS.c.owner == owner, ADVERTISEMENTS.c.expires > now())
+                if connection.execute(in_force).scalar_one() >= most:
+                    raise TooManyError(f"there are {most:,} advertisements already")
             connection.execute(
                 insert(ADVERTISEMENTS).values(
                     id=made.id,
@@ -58,14 +71,28 @@ class Advertisements:
             row = connection.execute(select(ADVERTISEMENTS).where(table.id == id, table.expires > now())).one_or_none()
         return None if row is None else Advertisement(*row)
 
+    def in_force(self, ids: Collection[str]) -> set[str]:
+        """Those of some advertisements that are there and have not expired."""
+        table, found = ADVERTISEMENTS.c, set[str]()
+        with self._database.read() as connection:
+            for some in pieces(list(ids)):
+                wanted = select(table.id).where(table.id.in_(some), table.expires > now())
+                found.update(connection.execute(wanted).scalars())
+        return found
+
     def list(self, owner: str | None = None, limit: int = 1_000) -> builtins.list[Advertisement]:
-        """The owner's, or everybody's for None, in the order of their making."""
+        """The owner's, or everybody's for None, in the order of their making.
+
+        Where there are more, those that keys made come before those without one, which anybody could make.
+        """
         table = ADVERTISEMENTS.c
-        wanted = select(ADVERTISEMENTS).where(table.expires > now()).order_by(table.created, table.id).limit(limit)
+        first = (table.owner == "", table.created, table.id)
+        wanted = select(ADVERTISEMENTS).where(table.expires > now()).order_by(*first).limit(limit)
         if owner is not None:
             wanted = wanted.where(table.owner == owner)
         with self._database.read() as connection:
-            return [Advertisement(*row) for row in connection.execute(wanted)]
+            found = [Advertisement(*row) for row in connection.execute(wanted)]
+        return sorted(found, key=lambda one: (one.created, one.id))
 
     def remove(self, id: str) -> bool:
         """Whether there was such a one."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import builtins
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, delete, func, insert, select, update
 
+from tamis.service.store import counters
 from tamis.service.store.database import Database
+from tamis.service.store.errors import TooManyError
 from tamis.service.store.hashing import random_text
 from tamis.service.store.moments import now
 from tamis.service.store.storable import is_storable, made_storable
@@ -19,6 +22,7 @@ from tamis.service.store.tables import BACKTESTS
 BacktestState = Literal["waiting", "running", "done", "failed"]
 
 _ATTEMPTS = 3
+_UNDER_WAY = ("waiting", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +47,32 @@ class Backtests:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, owner: str, request: dict[str, Any]) -> str:
+    def create(self, owner: str, request: dict[str, Any], most: int | None = None) -> str:
+        """`TooManyError` if `most` of the owner's are under way already, however many ask at the same moment."""
         id, moment = f"bkt_{random_text(16)}", now()
         row = {"id": id, "owner": owner, "request": json.dumps(request), "state": "waiting", "attempts": 0, "done": 0}
         rest = {"total": 0, "error": "", "created": moment, "changed": moment}
         with self._database.write() as connection:
+            if most is not None:
+                # Whoever else makes one waits for this row.
+                counters.locked(connection, "revision")
+                under_way = select(func.count()).where(BACKTESTS.c.owner == owner, BACKTESTS.c.state.in_(_UNDER_WAY))
+                if connection.execute(under_way).scalar_one() >= most:
+                    raise TooManyError(f"{most:,} backtests are under way already")
             connection.execute(insert(BACKTESTS).values(row | rest))
         return id
 
+    def under_way(self, ids: Collection[str]) -> set[str]:
+        """Those of some backtests that have not ended."""
+        found = select(BACKTESTS.c.id).where(BACKTESTS.c.id.in_(ids), BACKTESTS.c.state.in_(_UNDER_WAY))
+        with self._database.read() as connection:
+            return set(connection.execute(found).scalars())
+
     def claim(self) -> Backtest | None:
-        """The one that has waited longest, which is running from now on."""
+        """The one that has waited longest, which is running from now on; those of keys before those without one."""
         table = BACKTESTS.c
-        waiting = select(table.id).where(table.state == "waiting").order_by(table.created, table.id).limit(1)
+        first = (table.owner == "", table.created, table.id)
+        waiting = select(table.id).where(table.state == "waiting").order_by(*first).limit(1)
         running = {"state": "running", "attempts": table.attempts + 1, "changed": now()}
         with self._database.write() as connection:
             id = connection.execute(waiting.with_for_update(skip_locked=True)).scalar_one_or_none()

@@ -35,6 +35,10 @@ class NotFoundError(StoreError):
     """There is no row of that id, or it has ended for good."""
 
 
+class TooManyError(StoreError):
+    """The owner has as many as are allowed."""
+
+
 def warn(logger: logging.Logger, failed: str, error: TamisError) -> None:
     """A line about what failed and is tried again. That the store is away is said once, by the store itself."""
     if not isinstance(error, StoreAwayError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -117,6 +117,15 @@ class Subscriptions(Importing):
             for some in pieces(numbers):
                 rows = connection.execute(select(*_SHOWN).where(_COLUMNS.number.in_(some)))
                 found.update({row.number: _subscription(row) for row in rows})
+        return found
+
+    def active(self, numbers: Collection[int]) -> set[int]:
+        """Those of some subscriptions that have not ended."""
+        found: set[int] = set()
+        with self._database.read() as connection:
+            for some in pieces(list(numbers)):
+                wanted = select(_COLUMNS.number).where(_COLUMNS.number.in_(some), _COLUMNS.state == "active")
+                found.update(connection.execute(wanted).scalars())
         return found
 
     def ticket_fits(self, id: str, ticket: str) -> bool:
