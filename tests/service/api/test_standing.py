@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tamis.service.api import standing
+from tamis.service.api.allowances import Claimant
 from tamis.service.api.standing import Allowances, Standing
 from tamis.service.configuration import LimitSettings, Settings
 from tamis.service.store import TooManyError
@@ -123,12 +124,12 @@ def test_readers_of_one_key_leave_room_for_others(start: Callable[..., Server]) 
     server = start(Settings(limits=LimitSettings(listeners=2)))
     one, other = server.key("subscribe"), server.key("subscribe")
     ids = [server.subscribe(headers=key)["id"] for key in (one, other)]
-    with server.client.websocket_connect(f"/v1/subscriptions/{ids[0]}/socket?cursor=latest", headers=one):
-        while not server.service.readers.taken:
-            server.client.get("/health")
-        wait = {"wait": 0.01}
+    found = server.service.store.subscriptions.get(ids[0])
+    assert found is not None
+    with server.service.readers.place(Claimant(f"key {found.owner}", keyed=True)):
         answers = [
-            server.client.get(f"/v1/subscriptions/{id}/notifications", params=wait, headers=key).status_code
+            server.client.get(f"/v1/subscriptions/{id}/{how}", params={"wait": 0.01}, headers=key).status_code
             for id, key in zip(ids, (one, other), strict=True)
+            for how in ("notifications", "stream")[: 1 + (key is one)]
         ]
-    assert answers == [503, 200]
+    assert answers == [503, 503, 200]

@@ -18,7 +18,8 @@ from tamis.service.event_body import published_event
 
 _SHOWN: Final = 50
 _SHOWN_BYTES: Final = 1 << 20  # of matches, and of misses
-_EXAMINED: Final = 16 << 20  # bytes
+EXAMINED: Final = 16 << 20
+"""Bytes of events that a filter is tried on."""
 
 
 class TriedEvent(BaseModel):
@@ -58,9 +59,9 @@ class TriedFilter(BaseModel):
 
 
 def newest_within(recent: pa.Table) -> pa.Table:
-    """Of records, the newest that weigh no more than `_EXAMINED`: a thousand of the largest would be a gigabyte."""
+    """Of records, the newest that weigh no more than `EXAMINED`: a thousand of the largest would be a gigabyte."""
     weights = pc.cumulative_sum(pc.binary_length(recent["body"]).cast(pa.int64())[::-1])
-    return recent.slice(len(recent) - (pc.sum(pc.less_equal(weights, _EXAMINED)).as_py() or 0))
+    return recent.slice(len(recent) - (pc.sum(pc.less_equal(weights, EXAMINED)).as_py() or 0))
 
 
 def tried(bench: Bench, read: ReadFilter, recent: pa.Table) -> TriedFilter:

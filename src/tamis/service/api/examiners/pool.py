@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import orjson
@@ -47,16 +48,24 @@ class Examiners:
             _LOG.warning("a process to examine filters cannot be started: %s", str(error) or "it ended at once")
 
     async def ask(
-        self, who: Claimant, question: dict[str, Any], schema: tuple[int, Schema], tail: bytes = b""
+        self,
+        who: Claimant,
+        question: dict[str, Any],
+        schema: tuple[int, Schema],
+        tail: Callable[[], Awaitable[bytes]] | None = None,
     ) -> bytes:
-        """An examiner's answer, as JSON; a `Problem` if the question is refused, or takes too long."""
+        """An examiner's answer, as JSON; a `Problem` if the question is refused, or takes too long.
+
+        `tail` fetches what goes with the question, once there is a place for it.
+        """
         async with self._line.place(who):
+            more = b"" if tail is None else await tail()
             try:
                 examiner = self._rested() or await self._start()
             except (Gone, OSError, TimeoutError):
                 raise _failed() from None
             try:
-                answer = await examiner.ask(_written(examiner, question, schema, tail), self._seconds)
+                answer = await examiner.ask(_written(examiner, question, schema, more), self._seconds)
             except Problem:
                 self._put_back(examiner)
                 raise
