@@ -20,7 +20,8 @@ from tests.cli.house import SUBSCRIPTIONS
 from tests.cli.service_commands import app
 
 Run = Callable[..., Result]
-IMPORT = ("import", "subscriptions.jsonl", "--schema", "schema.yaml")
+PLAIN = ("import", "subscriptions.jsonl", "--schema", "schema.yaml")
+IMPORT = (*PLAIN, "--no-tickets")
 
 
 @pytest.fixture
@@ -57,8 +58,9 @@ def test_subscriptions_are_in_the_store_under_their_labels(run: Run, imported: C
     assert "3 subscriptions imported" in result.stderr
     listed = imported().subscriptions.list(None)
     assert {one.label: one.filter for one in listed} == SUBSCRIPTIONS
-    year = datetime.now(UTC) + timedelta(days=365)
-    assert all(abs(one.expires - year) < timedelta(minutes=5) for one in listed)
+    assert {one.ends for one in listed} == {None}
+    assert "valid until they are cancelled" in result.stderr
+    assert "no tickets were kept: administrators read, renew and cancel them" in result.stderr
     assert {one.owner for one in listed} == {""}
 
 
@@ -67,18 +69,18 @@ def test_the_schema_is_the_stores_from_then_on(run: Run, house: Path, imported: 
     found = imported().schemas.current()
     assert found is not None
     assert found[0] == 1
-    again = run("import", "subscriptions.jsonl")
+    again = run("import", "subscriptions.jsonl", "--no-tickets")
     assert again.exit_code == 0, again.stderr
     assert imported().subscriptions.count(None) == 6
     assert run(*IMPORT).exit_code == 0
     (house / "other.yaml").write_text("attributes: {price: integer}\nevent_types: {lot: {price: mandatory}}\n")
-    other = run("import", "subscriptions.jsonl", "-s", "other.yaml")
+    other = run("import", "subscriptions.jsonl", "-s", "other.yaml", "--no-tickets")
     assert other.exit_code == 2
     assert "another schema (version 1)" in other.stderr
 
 
 def test_a_store_without_a_schema_asks_for_one(run: Run) -> None:
-    result = run("import", "subscriptions.jsonl")
+    result = run("import", "subscriptions.jsonl", "--no-tickets")
     assert result.exit_code == 2
     assert "give one with --schema" in result.stderr
 
@@ -90,7 +92,7 @@ def test_parquet_and_csv_are_read_too(run: Run, house: Path, imported: Callable[
         pyarrow.parquet.write_table(table, house / "subs.parquet")
     else:
         pyarrow.csv.write_csv(table, house / "subs.csv")
-    assert run("import", f"subs.{form}", "-s", "schema.yaml").exit_code == 0
+    assert run("import", f"subs.{form}", "-s", "schema.yaml", "--no-tickets").exit_code == 0
     assert {one.label: one.filter for one in imported().subscriptions.list(None)} == SUBSCRIPTIONS
 
 
@@ -115,7 +117,7 @@ def test_bad_ones_are_reported_by_id_and_the_rest_is_taken(
 def test_tickets_go_to_a_file_that_nobody_else_reads(
     run: Run, house: Path, imported: Callable[[], Store], name: str
 ) -> None:
-    result = run(*IMPORT, "--tickets", name)
+    result = run(*PLAIN, "--tickets", name)
     assert result.exit_code == 0, result.stderr
     assert stat.S_IMODE((house / name).stat().st_mode) == 0o600
     with (house / name).open() as file:
@@ -123,17 +125,39 @@ def test_tickets_go_to_a_file_that_nobody_else_reads(
     assert [row["id"] for row in rows] == list(SUBSCRIPTIONS)
     store = imported()
     assert all(store.subscriptions.ticket_fits(row["subscription"], row["ticket"]) for row in rows)
-    again = run(*IMPORT, "--tickets", name)
+    again = run(*PLAIN, "--tickets", name)
     assert again.exit_code == 2
     assert "tickets overwrite nothing" in again.stderr
     assert store.subscriptions.count(None) == 3
 
 
+def test_an_import_that_would_lose_its_tickets_is_refused_with_the_remedies(
+    run: Run, imported: Callable[[], Store]
+) -> None:
+    result = run(*PLAIN)
+    assert result.exit_code == 2
+    for remedy in ("--tickets FILE", "--key ID", "--no-tickets"):
+        assert remedy in " ".join(result.stderr.split())
+    assert imported().subscriptions.count(None) == 0
+    assert run(*PLAIN, "--tickets", "a.jsonl", "--no-tickets").exit_code == 2
+
+
+def test_tickets_go_to_a_pipe_if_asked_for(run: Run, imported: Callable[[], Store]) -> None:
+    result = run(*PLAIN, "--tickets", "-", "--days", "30")
+    assert result.exit_code == 0, result.stderr
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    store = imported()
+    assert [row["id"] for row in rows] == list(SUBSCRIPTIONS)
+    assert all(store.subscriptions.ticket_fits(row["subscription"], row["ticket"]) for row in rows)
+    month = datetime.now(UTC) + timedelta(days=30)
+    assert all(abs(one.expires - month) < timedelta(minutes=5) for one in store.subscriptions.list(None))
+
+
 def test_they_belong_to_the_key_that_is_named(run: Run, imported: Callable[[], Store]) -> None:
     key, _ = imported().keys.create("Gallery", ["subscribe"])
-    assert run(*IMPORT, "--key", key.id).exit_code == 0
+    assert run(*PLAIN, "--key", key.id).exit_code == 0
     assert imported().subscriptions.count(key.id) == 3
-    result = run(*IMPORT, "--key", "nobody")
+    result = run(*PLAIN, "--key", "nobody")
     assert result.exit_code == 2
     assert "no key nobody" in result.stderr
 
@@ -150,7 +174,7 @@ def test_an_import_that_was_stopped_is_taken_up_again(
         write(self, labels, ids, tickets)
 
     monkeypatch.setattr(TicketFile, "write", full_at_the_third)
-    stopped = run(*IMPORT, "--tickets", "tickets.csv")
+    stopped = run(*PLAIN, "--tickets", "tickets.csv")
     assert stopped.exit_code == 2
     assert "no space left" in stopped.stderr
     assert "--skip 2 goes on" in stopped.stderr

@@ -13,7 +13,7 @@ from tamis.cli.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.operators import OperatorsOption, separate
 from tamis.cli.options import RefusedOption
 from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
-from tamis.cli.subscriptions_tickets import TicketFile, ticket_file
+from tamis.cli.subscriptions_tickets import STANDARD_OUTPUT, TicketFile, ticket_file
 from tamis.cli.terminal import err, progress_bar, remark
 
 if TYPE_CHECKING:
@@ -54,13 +54,20 @@ def subscriptions_import(
         typer.Option(
             "--key",
             metavar="ID",
-            help="The API key that the subscriptions belong to. Without it: their tickets alone give access.",
+            help="The API key that the subscriptions belong to, which reads, renews and cancels them.",
             show_default=False,
         ),
     ] = "",
     days: Annotated[
-        float, typer.Option("--days", min=0.001, max=_LONGEST_DAYS, help="How long the subscriptions are valid.")
-    ] = 365,
+        float | None,
+        typer.Option(
+            "--days",
+            min=0.001,
+            max=_LONGEST_DAYS,
+            help="How long the subscriptions are valid. Without it: until they are cancelled.",
+            show_default=False,
+        ),
+    ] = None,
     operators: OperatorsOption = None,
     refused_to: RefusedOption = None,
     tickets_to: Annotated[
@@ -68,10 +75,15 @@ def subscriptions_import(
         typer.Option(
             "--tickets",
             metavar="FILE",
-            help="Where the tickets go, which are needed to renew and cancel (a new .jsonl or .csv).",
+            help="Where the tickets go, which read, renew and cancel without a key (a new .jsonl or .csv; -: JSON "
+            "lines to standard output).",
             show_default=False,
         ),
     ] = None,
+    no_tickets: Annotated[
+        bool,
+        typer.Option("--no-tickets", help="Keep no tickets: then only --key, or administrators, read and cancel."),
+    ] = False,
     skip: Annotated[
         int,
         typer.Option("--skip", min=0, metavar="ROWS", help="Leave out the first ones: an import that was stopped."),
@@ -86,7 +98,7 @@ def subscriptions_import(
     [bold]Examples[/bold]
       tamis import subscriptions.parquet --tickets tickets.jsonl
       tamis import subscriptions.jsonl --schema auctions.yaml --key 0123456789abcdef --refused bad.csv
-      tamis import subscriptions.csv --store postgresql+psycopg://tamis@db/tamis --days 30
+      tamis import subscriptions.csv --store postgresql+psycopg://tamis@db/tamis --days 30 --no-tickets
 
     \b
     [bold]Exit codes[/bold]
@@ -99,8 +111,10 @@ def subscriptions_import(
     from tamis.cli.tables import require_tables
 
     require_tables(refused_to, of="refused subscriptions")
+    _require_access(key, tickets_to, no_tickets)
     with opened_store(state, store) as opened:
         from tamis.service.offering import Offering
+        from tamis.service.store import FOREVER
 
         offering = Offering.named(separate(operators))
         shape = _schema(opened, schema)
@@ -108,20 +122,36 @@ def subscriptions_import(
             raise CommandError(f"the store has no key {key}; tamis keys list shows those it has")
         with err.status(f"reading {subscriptions}"):
             read = read_subscriptions(subscriptions)
-        expires = datetime.now(UTC) + timedelta(days=days)
+        expires = FOREVER if days is None else datetime.now(UTC) + timedelta(days=days)
         start = time.perf_counter()
         with ticket_file(tickets_to) as tickets:
             called = offering.signatures(shape)
             imported = _import(opened, read.table.slice(skip), shape, called, key, expires, tickets, skip)
     seconds = time.perf_counter() - start
-    remark(f"{imported.taken:,} subscriptions imported in {seconds:.1f} s, valid until {expires:%Y-%m-%d %H:%M} UTC")
+    until = "they are cancelled" if days is None else f"{expires:%Y-%m-%d %H:%M} UTC"
+    remark(f"{imported.taken:,} subscriptions imported in {seconds:.1f} s, valid until {until}")
     if tickets_to is not None:
-        remark(f"their tickets are in {tickets_to}, and nowhere else")
+        place = "went to standard output" if tickets_to == STANDARD_OUTPUT else f"are in {tickets_to}"
+        remark(f"their tickets {place}, and nowhere else")
+    else:
+        whose = f"the key {key} and administrators" if key else "administrators"
+        remark(f"no tickets were kept: {whose} read, renew and cancel them")
     refused = read.refused + [Refusal.of(label, error) for label, error in imported.refused]
     report(refused, refused_to)
     if refused:
         remark(f"{len(refused):,} refused" + (f", see {refused_to}" if refused_to else ""))
         raise typer.Exit(PARTLY_REFUSED)
+
+
+def _require_access(key: str, tickets_to: Path | None, no_tickets: bool) -> None:
+    """Refuses an import whose subscriptions only administrators could read or cancel, unless that is asked for."""
+    if no_tickets and tickets_to is not None:
+        raise CommandError("--tickets and --no-tickets: give one of them")
+    if not (key or tickets_to is not None or no_tickets):
+        raise CommandError(
+            "the tickets would be lost, without which only administrators read and cancel the subscriptions: say where "
+            "they go with --tickets FILE (or -), whose the subscriptions are with --key ID, or --no-tickets"
+        )
 
 
 def _schema(store: Store, path: Path | None) -> Schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TextIO
 from tamis.cli.failures import CommandError
 from tamis.cli.paths import Format, format_of, require_writable
 
+STANDARD_OUTPUT = Path("-")
 _FORMATS = (Format.JSON_LINES, Format.CSV)
 _FIELDS = ("id", "subscription", "ticket")
 
@@ -23,8 +25,9 @@ class TicketFile:
     What was written is on disk when `write` returns: the store keeps only hashes, so a ticket lost here is lost.
     """
 
-    def __init__(self, stream: TextIO, form: Format) -> None:
+    def __init__(self, stream: TextIO, form: Format, *, durable: bool = True) -> None:
         self._stream = stream
+        self._durable = durable  # False for a pipe or terminal, which no disk is behind
         self._csv = csv.writer(stream) if form is Format.CSV else None
         if self._csv is not None:
             self._csv.writerow(_FIELDS)
@@ -37,7 +40,8 @@ class TicketFile:
             lines = (json.dumps(dict(zip(_FIELDS, row, strict=True)), ensure_ascii=False) for row in rows)
             self._stream.writelines(f"{line}\n" for line in lines)
         self._stream.flush()
-        os.fsync(self._stream.fileno())
+        if self._durable:
+            os.fsync(self._stream.fileno())
 
 
 @contextmanager
@@ -45,6 +49,9 @@ def ticket_file(path: Path | None) -> Iterator[TicketFile | None]:
     """A new file: one that is there may hold tickets that are nowhere else."""
     if path is None:
         yield None
+        return
+    if path == STANDARD_OUTPUT:
+        yield TicketFile(sys.stdout, Format.JSON_LINES, durable=False)
         return
     form = format_of(path, _FORMATS, "tickets")
     if path.name.lower().endswith(".gz"):

@@ -44,11 +44,12 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """An event that a subscription matched.
+    """An event that a subscription matched, or a message about the subscription: `type` tells which.
 
     `id` is a function of event and subscription: whoever keeps the ids they have dealt with deals with each once.
     `cursor` is where to go on from. `matched` names the conditions that held, with the event's values. `bindings` are
     what the filter's variables were bound to, by name. `changes` are what the event did to the content of a join.
+    `type` is `match`; or `subscription.expiring`, which has no event, and says until when it is valid in `expires`.
     """
 
     id: str
@@ -60,6 +61,8 @@ class Notification:
     matched: Sequence[Mapping[str, Any]]
     bindings: Mapping[str, Any] = field(default_factory=dict)
     changes: Sequence[Change] = ()
+    type: str = "match"
+    expires: datetime | None = None
 
     @classmethod
     def read(cls, form: Mapping[str, Any]) -> Notification:
@@ -73,6 +76,8 @@ class Notification:
             matched=form["matched"],
             bindings=form.get("bindings", {}),
             changes=[Change(**change) for change in form.get("changes", ())],
+            type=form.get("type", "match"),
+            expires=_moment(form.get("expires")),
         )
 
 
@@ -105,19 +110,23 @@ class Published:
 
 
 class OwnedSubscription:
-    """A subscription as its owner sees it. `ticket` is the only proof of it: renewing and cancelling need it."""
+    """A subscription as its owner sees it. `ticket` proves it where no key does; `expires` is None if it never does."""
 
     def __init__(self, about: dict[str, Any]) -> None:
         self.id: str = about["id"]
         self.ticket: str = about.get("ticket", "")
         self.filter: str = about["filter"]
-        self.expires = datetime.fromisoformat(about["expires"])
+        self.expires = _moment(about.get("expires"))
         self.about = about
 
-    def renewed(self, answer: Mapping[str, Any]) -> datetime:
+    def renewed(self, answer: Mapping[str, Any]) -> datetime | None:
         """It lasts until what the service says now."""
-        self.expires = datetime.fromisoformat(answer["expires"])
+        self.expires = _moment(answer.get("expires"))
         return self.expires
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def accepted(response: Response) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from tamis.client.errors import address, unreachable
 from tamis.client.event_stream import EventStream
 from tamis.client.live_table import LiveTable
 from tamis.client.reading import Reading
-from tamis.client.requests import ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, Event, Request
+from tamis.client.requests import ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, Event, Request, Validity
 
 _PATIENCE = httpx.Timeout(30.0, connect=5.0)
 
@@ -33,10 +33,13 @@ class AsyncClient:
         filter: str,
         *,
         delivery: Delivery | None = None,
-        validity: timedelta | None = None,
+        validity: Validity = None,
         label: str = "",
     ) -> AsyncSubscription:
-        """A new subscription, which lasts a day unless `validity` says otherwise. Keep its `ticket`."""
+        """A new subscription, which lasts until it is cancelled unless `validity` says otherwise. Keep its `ticket`.
+
+        Before one ends that does, a notification of the type `subscription.expiring` tells so.
+        """
         return AsyncSubscription(self, await self.send(requests.subscribe(filter, delivery, validity, label)))
 
     async def subscription(self, id: str, ticket: str = "") -> AsyncSubscription:
@@ -151,8 +154,8 @@ class AsyncSubscription(OwnedSubscription):
                 if table.changes:
                     yield table
 
-    async def renew(self, validity: timedelta | None = None) -> datetime:
-        """Makes it last anew from now on; returns until when."""
+    async def renew(self, validity: Validity = None) -> datetime | None:
+        """Makes it last anew from now on; returns until when (None: it is cancelled)."""
         return self.renewed(await self._client.send(requests.renew(self.id, self.ticket, validity)))
 
     async def cancel(self) -> None:

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from math import ceil
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from tamis.client.answers import Delivery
 
 Event = Mapping[str, Any]
+Validity: TypeAlias = timedelta | Literal["forever"] | None
+"""How long from now; `forever`: until it is cancelled."""
 
 ATTEMPTS = 5
 FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
@@ -33,12 +35,12 @@ class Request:
     again: bool = False
 
 
-def subscribe(filter: str, delivery: Delivery | None, validity: timedelta | None, label: str) -> Request:
+def subscribe(filter: str, delivery: Delivery | None, validity: Validity, label: str) -> Request:
     form: dict[str, Any] = {"filter": filter, "label": label}
     if delivery is not None:
         form["delivery"] = dict(delivery)
     if validity is not None:
-        form["validity"] = _seconds(validity)
+        form["validity"] = _written_validity(validity)
     # A ticket of one's own makes a repeat after a lost answer harmless.
     return _post("/v1/subscriptions", form, f"tkt_{secrets.token_urlsafe(32)}", again=True)
 
@@ -68,14 +70,16 @@ def _as_json(value: object) -> str:
     raise TypeError(f"{type(value).__name__} has no form in JSON; write it as a text or a number")
 
 
-def _seconds(validity: timedelta) -> int:
+def _written_validity(validity: timedelta | Literal["forever"]) -> int | str:
+    if validity == "forever":
+        return validity
     if not isinstance(validity, timedelta):
-        raise TypeError(f"validity is a timedelta, such as timedelta(days=7), not {validity!r}")
+        raise TypeError(f"validity is a timedelta, such as timedelta(days=7), or 'forever', not {validity!r}")
     return ceil(validity.total_seconds())
 
 
-def renew(id: str, ticket: str, validity: timedelta | None) -> Request:
-    form = {} if validity is None else {"validity": _seconds(validity)}
+def renew(id: str, ticket: str, validity: Validity) -> Request:
+    form = {} if validity is None else {"validity": _written_validity(validity)}
     return _post(f"/v1/subscriptions/{id}/renew", form, ticket, again=True)
 
 

@@ -223,8 +223,9 @@ class Settings:
     unknown_attributes: Literal["refuse", "ignore"] = "refuse"
     """What becomes of an event with attributes that the schema does not have: it is refused, or they are ignored. What
     CloudEvents have besides their data is no such attribute, and where there is no schema, nothing is."""
-    default_validity: Duration = timedelta(days=1)
-    max_validity: Duration = timedelta(days=366)
+    default_validity: Duration | Literal["forever"] = "forever"
+    """How long a subscription is valid that does not say; `forever`: until it is cancelled, or `max_validity`."""
+    max_validity: Duration | Literal["forever"] = "forever"
     trusted_proxies: tuple[str, ...] = ()
     """Addresses whose X-Forwarded-For is believed."""
     access: AccessSettings = AccessSettings()
@@ -234,8 +235,15 @@ class Settings:
     broker: BrokerSettings = BrokerSettings()
 
     def __post_init__(self) -> None:
-        if self.default_validity > self.max_validity:
+        default, most = self.default_validity, self.max_validity
+        if isinstance(default, timedelta) and isinstance(most, timedelta) and default > most:
             raise ValueError("default_validity is longer than max_validity")
+
+    @property
+    def validity(self) -> timedelta | None:
+        """How long a subscription is valid that does not say; None: until it is cancelled."""
+        asked = self.max_validity if self.default_validity == "forever" else self.default_validity
+        return asked if isinstance(asked, timedelta) else None
 
     @property
     def store(self) -> str:

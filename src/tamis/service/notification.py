@@ -57,7 +57,8 @@ class Notification:
     """A notification as it is sent: `body` is its JSON, made once and shared by all who are sent it.
 
     `bindings` is a JSON object, what the filter's variables were bound to; None if it has none. `changes` is a JSON
-    list, what the event did to the content of a join; None if it is none. Both are in the body too.
+    list, what the event did to the content of a join; None if it is none. `notice` is a JSON object: a message about
+    the subscription, with its `type`; None for a match. All three are in the body too.
 
     The member `cursor` comes last in `body`, so that `wide` can give it the form that readers of many subscriptions
     need, without the rest being written again.
@@ -72,6 +73,7 @@ class Notification:
     body: bytes
     bindings: str | None = None
     changes: str | None = None
+    notice: str | None = None
 
     @property
     def key(self) -> tuple[int, int]:

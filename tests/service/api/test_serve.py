@@ -79,7 +79,7 @@ def test_mappings_and_lists_come_from_the_environment_as_yaml() -> None:
         ({"limts": {}}, r"no setting limts; did you mean limits\?"),
         ({"limits.body_byte": 1}, r"did you mean limits.body_bytes\?"),
         ({"limits.events": 0}, "limits.events"),
-        ({"default_validity": "P800D"}, "longer than max_validity"),
+        ({"default_validity": "P800D", "max_validity": "P366D"}, "longer than max_validity"),
         ({"access.publish": "nobody"}, "access.publish"),
     ],
 )

@@ -125,7 +125,7 @@ async def subscribed(fake: Fake, body: Json) -> Json:
     if body["delivery"]["mode"] == "webhook" and not body["delivery"]["url"].startswith("https://"):
         raise Refusal(422, "delivery.url: an address begins with https://")
     made = subscription(len(fake.subscriptions) + 1, body["filter"], body["label"], delivery=body["delivery"])
-    made["expires"] = now(body["validity"])
+    made |= validity(body["validity"])
     fake.subscriptions.append(made)
     return made | {"ticket": TICKET}
 
@@ -137,14 +137,13 @@ def owned(id: str, fake: Fake) -> Json:
     return found
 
 
-def ticketed(found: Annotated[Json, Depends(owned)], tamis_ticket: Annotated[str, Header()] = "") -> Json:
-    if tamis_ticket != TICKET:
-        raise Refusal(403, "renewing and cancelling need the subscription's ticket: send it as Tamis-Ticket")
-    return found
-
-
 Owned = Annotated[Json, Depends(owned)]
-Ticketed = Annotated[Json, Depends(ticketed)]
+
+
+def validity(asked: int | str) -> Json:
+    if asked == "forever":
+        return {"validity": "forever", "expires": None, "expiring": False}
+    return {"expires": now(float(asked)), "expiring": False}
 
 
 @api.get("/subscriptions/{id}")
@@ -159,13 +158,13 @@ async def changed(found: Owned, body: Json) -> Json:
 
 
 @api.delete("/subscriptions/{id}", status_code=204)
-async def cancelled(found: Ticketed) -> None:
+async def cancelled(found: Owned) -> None:
     found["state"] = "cancelled"
 
 
 @api.post("/subscriptions/{id}/renew")
-async def renewed(found: Ticketed, body: Json) -> Json:
-    found |= {"expires": now(body["validity"]), "state": "active"}
+async def renewed(found: Owned, body: Json) -> Json:
+    found |= validity(body["validity"]) | {"state": "active"}
     return found
 
 
@@ -344,6 +343,7 @@ async def new_key(fake: Fake, body: Json) -> Json:
     return fake.keys[-1] | {"secret": "tk_new_shown_once"}
 
 
-@api.delete("/keys/{id}", status_code=204)
-async def revoked(id: str, fake: Fake) -> None:
+@api.delete("/keys/{id}")
+async def revoked(id: str, fake: Fake) -> Json:
     next(each for each in fake.keys if each["id"] == id)["revoked"] = now()
+    return {"id": id, "paused": 3}

@@ -54,7 +54,7 @@ def now(seconds: float = 0) -> str:
 def subscription(number: int, text: str, label: str, state: str = "active", **more: Any) -> dict[str, Any]:
     made: dict[str, Any] = {"id": f"sub_{number:022d}", "label": label, "kind": "filter", "dialect": "tamis"}
     made |= {"filter": text, "canonical": text, "delivery": {"mode": "pull"}, "state": state}
-    return made | {"created": now(-7200 * number), "expires": now(3600 * number), **more}
+    return made | {"created": now(-7200 * number), "expires": now(3600 * number), "expiring": False, **more}
 
 
 def _subscriptions(count: int) -> list[dict[str, Any]]:

@@ -56,6 +56,7 @@ def test_a_key_is_made_shown_once_and_revoked(open_console: Opening, service: Ru
     keys.get_by_role("button", name="Revoke Auction house").click()
     page.get_by_role("button", name="Revoke it").click()
     expect(keys.locator("tr", has_text="Auction house")).to_contain_text("revoked")
+    expect(keys).to_contain_text("paused now: 3")
     expect(keys.get_by_text("tk_new_shown_once")).to_have_count(0)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.service.console.conftest import Complaints, Opening, Running
-from tests.service.console.fake_state import TICKET
 
 
 def test_subscriptions_are_listed_with_kind_and_state_a_page_at_a_time(open_console: Opening) -> None:
@@ -66,21 +65,20 @@ def test_an_event_is_tested_and_explained(open_console: Opening, service: Runnin
     expect(page.get_by_text("This is no JSON")).to_be_visible()
 
 
-def test_cancelling_asks_for_the_ticket_and_a_wrong_one_is_told(
-    open_console: Opening, service: Running, complaints: Complaints
+def test_one_that_expires_soon_is_marked_and_renewed_until_it_is_cancelled(
+    open_console: Opening, service: Running
 ) -> None:
-    complaints.expected = {403}
     chosen = service.state.subscriptions[0]
+    chosen["expiring"] = True
+    page = open_console("#/subscriptions")
+    expect(page.locator("tbody tr").first).to_contain_text("expiring")
     page = open_console(f"#/subscriptions/{chosen['id']}")
-    page.get_by_role("button", name="Cancel").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Ticket").fill("tkt_wrong")
-    dialog.get_by_role("button", name="Cancel it").click()
-    expect(dialog).to_contain_text("need the subscription's ticket")
-    assert chosen["state"] == "active"
-    dialog.get_by_label("Ticket").fill(TICKET)
-    dialog.get_by_role("button", name="Cancel it").click()
-    expect(page.locator(".page-head .badge")).to_have_text("cancelled")
+    expect(page.locator(".page-head")).to_contain_text("expiring")
+    page.get_by_role("button", name="Renew").click()
+    page.get_by_label("Valid for").select_option("Until cancelled")
+    page.get_by_role("dialog").get_by_role("button", name="Renew").click()
+    expect(page.get_by_text("when it is cancelled")).to_be_visible()
+    assert chosen["validity"] == "forever"
 
 
 def test_a_pause_needs_no_ticket(open_console: Opening, service: Running) -> None:
@@ -99,12 +97,10 @@ def test_renewing_and_cancelling(open_console: Opening, service: Running) -> Non
     page = open_console(f"#/subscriptions/{chosen['id']}")
     page.get_by_role("button", name="Renew").click()
     page.get_by_label("Valid for").select_option("30 days")
-    page.get_by_label("Ticket").fill(TICKET)
     page.get_by_role("dialog").get_by_role("button", name="Renew").click()
     expect(page.get_by_text("(in 30 days)")).to_be_visible()
     assert chosen["expires"] > before
     page.get_by_role("button", name="Cancel").click()
-    page.get_by_label("Ticket").fill(TICKET)
     page.get_by_role("button", name="Cancel it").click()
     expect(page.locator(".page-head .badge")).to_have_text("cancelled")
     expect(page.get_by_text("nothing more comes")).to_be_visible()
@@ -115,7 +111,7 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(open_console: Opening, servi
     page = open_console(f"#/subscriptions/{service.state.subscriptions[0]['id']}")
     page.get_by_role("button", name="Cancel").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_label("Ticket")).to_be_focused()
+    expect(page.get_by_role("dialog").locator(":focus")).to_have_count(1)
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("button", name="Cancel")).to_be_focused()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
@@ -18,10 +18,11 @@ from tamis.service.api.standing import ADVERTISEMENTS_IN_FORCE
 from tamis.service.api.strict_json import StrictRoute
 from tamis.service.api.texts import FilterText, Id
 from tamis.service.api.validity import ValidityForm, expiry
-from tamis.service.store import Advertisement, TooManyError
+from tamis.service.store import FOREVER, Advertisement, TooManyError
 
 router = APIRouter(prefix="/v1/advertisements", tags=["advertisements"], route_class=StrictRoute)
 
+_DEFAULT: Final = timedelta(days=1)
 _EXAMPLE: Final[dict[str, Any]] = {
     "id": "adv_3q2-8xYhT0m5nKc7vZJdQw",
     "event_type": "antiques",
@@ -78,7 +79,10 @@ async def advertise(form: AdvertiseForm, caller: Publisher, service: Serving) ->
         message = f"there is no event type {form.event_type!r}"
         raise Problem(422, "event-type", message, [Fault(message=message, field="event_type")])
     filter = await service.examine(caller.claimant, lambda: canonical_text(service, form.filter))
-    expires = expiry(form, service.settings)
+    expires = expiry(form, service.settings, service.settings.validity or _DEFAULT)
+    if expires >= FOREVER:
+        message = "an advertisement ends: say for how long it is valid, and make another in time"
+        raise Problem(422, "validity", message, [Fault(message=message, field="validity")])
     made = await run_in_threadpool(_made, service, caller, form.event_type, filter, expires)
     return _shown(made, caller).model_copy(update={"id": made.id})
 

@@ -92,8 +92,10 @@ def hear(service: Service, batch: Batch) -> None:
 
 
 def expire(service: Service) -> None:
-    """Ends the subscriptions whose time has come."""
-    service.store.subscriptions.expire(datetime.now(UTC))
+    """Tells the subscribers whose time is about to come, and ends the subscriptions whose time has come."""
+    now = datetime.now(UTC)
+    service.store.subscriptions.announce(now)
+    service.store.subscriptions.expire(now)
 
 
 def let_go(service: Service) -> None:

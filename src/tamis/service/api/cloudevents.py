@@ -174,7 +174,7 @@ async def update(
     config = form.config
     if config.state not in (None, "active", "paused", found.state):
         raise _refused("config.state", "a subscription can be asked to be active or paused")
-    renewed = config.validity is not None or config.expires not in (None, found.expires)
+    renewed = config.validity not in (None, *_stays(found)) or config.expires not in (None, found.ends)
     if found.state == "expired" and not renewed:
         raise Problem(409, "conflict", "the subscription has expired; give it a validity")
     expires = _expiry(form, service) if renewed else None
@@ -268,6 +268,11 @@ async def _delivery(form: SubscriptionRequest, service: Service, before: dict[st
 
 def _field(place: tuple[int | str, ...]) -> str:
     return "sink" if place[:1] == ("url",) else ".".join(map(str, ("protocolsettings", *place)))
+
+
+def _stays(found: Subscription) -> tuple[str, ...]:
+    """The validity that one has already, as it is shown."""
+    return ("forever",) if found.ends is None else ()
 
 
 def _expiry(form: SubscriptionRequest, service: Service) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,7 +22,8 @@ EXAMPLE: Final[dict[str, Any]] = {
     "delivery": {"mode": "pull"},
     "state": "active",
     "created": "2026-01-01T10:00:00Z",
-    "expires": "2026-01-02T10:00:00Z",
+    "expires": "2026-01-08T10:00:00Z",
+    "expiring": False,
     "owner": "9f86d081884c7d65",
 }
 
@@ -89,7 +90,9 @@ class SubscriptionForm(BaseModel):
         None, description="Why it is suspended: what its conditions took of everybody's matching"
     )
     created: datetime
-    expires: datetime
+    expires: datetime | None = Field(None, description="Until when it is valid; left out: until it is cancelled")
+    validity: Literal["forever"] | None = Field(None, description="`forever` if it is valid until it is cancelled")
+    expiring: bool = Field(description="Whether it stands, but not for long: a notification has told so; renew it")
     owner: str = Field(description="The id of the key that made it; empty: none did")
 
 
@@ -138,7 +141,9 @@ def fields_shown(found: Subscription, state: DeliveryState | None = None, *, sec
         "state": found.state,
         "reason": found.reason if found.state == "suspended" else None,
         "created": found.created,
-        "expires": found.expires,
+        "expires": found.ends,
+        "validity": "forever" if found.ends is None else None,
+        "expiring": found.is_expiring(datetime.now(UTC)),
         "owner": found.owner,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -83,7 +83,10 @@ def list_subscriptions(
     caller: Subscriber,
     service: Serving,
     search: Annotated[str, Query(max_length=200, description="Part of the id, label or filter")] = "",
-    state: Annotated[State | None, Query(description="Only those in this state")] = None,
+    state: Annotated[
+        State | Literal["expiring"] | None,
+        Query(description="Only those in this state; `expiring`: those that stand, but not for long"),
+    ] = None,
     owner: Annotated[
         str | None, Query(max_length=100, description="For administrators: only those of this key")
     ] = None,
@@ -97,12 +100,18 @@ def list_subscriptions(
     if not caller.administers:
         owner = caller.owner
     subscriptions = service.store.subscriptions
-    found = subscriptions.list(owner, search=search, state=state, after=after, limit=limit)
+    now = datetime.now(UTC)
+    if state == "expiring":
+        found = subscriptions.list(owner, search=search, expiring=now, after=after, limit=limit)
+        total = subscriptions.count_expiring(owner, now)
+    else:
+        found = subscriptions.list(owner, search=search, state=state, after=after, limit=limit)
+        total = subscriptions.count(owner, state)
     pushed = service.store.deliveries.get([one.number for one in found if one.delivery["mode"] != "pull"])
     return SubscriptionPage(
         items=[shown(one, pushed.get(one.number)) for one in found],
         next=found[-1].number if len(found) == limit else None,
-        total=subscriptions.count(owner, state),
+        total=total,
     )
 
 
@@ -179,10 +188,11 @@ async def change_subscription(form: ChangeForm, found: Owned, caller: Asking, se
 def renew_subscription(
     found: Owned, caller: Asking, service: Serving, form: ValidityForm | None = None
 ) -> SubscriptionForm:
-    """Valid from now for as long as asked, or the default. One that has expired comes back."""
+    """Valid from now for as long as asked, or for as long as it was before. One that has expired comes back."""
     if found.state == "cancelled":
         raise Problem(409, "conflict", "the subscription was cancelled; subscribe anew")
-    expires, by_owner = expiry(form, service.settings), for_owner(caller, service)
+    before = None if found.ends is None or found.began is None else found.ends - found.began
+    expires, by_owner = expiry(form, service.settings, before), for_owner(caller, service)
     return shown(service.store.subscriptions.renew(found.id, expires, by_owner=by_owner))
 
 

@@ -1,10 +1,10 @@
-"""How long something is asked to be valid: an ISO 8601 duration, seconds, or a moment."""
+"""How long something is asked to be valid: an ISO 8601 duration, seconds, a moment, or until it is cancelled."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AwareDatetime,
@@ -20,6 +20,7 @@ from pydantic import (
 
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.configuration import Settings
+from tamis.service.store import FOREVER
 
 _PATTERN: Final = (
     r"^P(?=[0-9T])(?:([0-9]+)W)?(?:([0-9]+)D)?"
@@ -34,12 +35,20 @@ Seconds = Annotated[int, Field(ge=1, le=_MOST_SECONDS)]
 _FORMS: Final = "a duration is written P7D, PT90M or P1DT12H, or as whole seconds, 1 or more"
 
 
+_LONGEST: Final = timedelta(days=36_500)  # of what ends
+
+
 class ValidityForm(BaseModel):
-    """`validity` (`P1D`, `PT90M`, or seconds) or `expires`, not both; neither means the server's default."""
+    """`validity` (`P1D`, `PT90M`, seconds, or `forever`) or `expires`, not both; neither means the server's default.
+
+    `forever` is until it is cancelled, and the default unless the server is set otherwise.
+    """
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"validity": "P7D"}]})
 
-    validity: Seconds | IsoDuration | None = Field(None, description="How long from now", examples=["P1D", 3600])
+    validity: Seconds | Literal["forever"] | IsoDuration | None = Field(
+        None, description="How long from now; `forever`: until it is cancelled", examples=["P1D", 3600, "forever"]
+    )
     expires: AwareDatetime | None = Field(None, description="Until when", examples=["2030-01-01T00:00:00Z"])
 
     @field_validator("validity", mode="wrap")
@@ -61,21 +70,31 @@ class ValidityForm(BaseModel):
         return self
 
 
-def expiry(form: ValidityForm | None, settings: Settings) -> datetime:
-    """The moment of expiry that is asked for; a `Problem` if it has passed or is too far away."""
+def expiry(form: ValidityForm | None, settings: Settings, default: timedelta | None = None) -> datetime:
+    """The moment of expiry that is asked for, `FOREVER` if none; a `Problem` if it has passed or is too far away.
+
+    `default`: how long where nothing is asked for; None for what the server is set to.
+    """
     now = datetime.now(UTC)
     field = "validity"
+    asked: timedelta | None
     if form is not None and form.expires is not None:
         asked, field = form.expires - now, "expires"
     elif form is not None and form.validity is not None:
-        asked = _duration(form.validity)
+        asked = None if form.validity == "forever" else _duration(form.validity)
     else:
-        asked = settings.default_validity
+        asked = settings.validity if default is None else default
+    most = settings.max_validity if isinstance(settings.max_validity, timedelta) else None
+    if asked is None:
+        if most is not None:
+            raise _refused(f"at most {_days(most)} from now can be asked for; renew it in time", field)
+        return FOREVER
     if asked <= timedelta(0):
         raise _refused("that moment has passed; give one to come", field)
-    if asked > settings.max_validity:
-        most = str(settings.max_validity).removesuffix(", 0:00:00")
-        raise _refused(f"at most {most} from now can be asked for; renew it in time", field)
+    if most is not None and asked > most:
+        raise _refused(f"at most {_days(most)} from now can be asked for; renew it in time", field)
+    if asked > _LONGEST:
+        raise _refused(f"at most {_LONGEST.days:,} days from now can be asked for; or forever", field)
     return now + asked
 
 
@@ -89,6 +108,10 @@ def _duration(given: int | str) -> timedelta:
     seconds += 60 * (minutes + 60 * (hours + 24 * (days + 7 * weeks)))
     # Beyond what can be asked for anyway, and within what Python can count.
     return timedelta(seconds=min(seconds, _MOST_SECONDS))
+
+
+def _days(duration: timedelta) -> str:
+    return str(duration).removesuffix(", 0:00:00")
 
 
 def _refused(message: str, field: str) -> Problem:

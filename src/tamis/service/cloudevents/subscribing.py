@@ -161,8 +161,12 @@ def shown(found: Subscription) -> SubscriptionShown:
         sink=found.delivery["url"],
         protocol="HTTP",
         protocolsettings=HttpSettings(headers=headers),
-        config=ConfigForm(label=found.label, validity=None, expires=found.expires, state=found.state),
+        config=ConfigForm(label=found.label, expires=found.ends, state=found.state, **_forever(found)),
     )
+
+
+def _forever(found: Subscription) -> dict[str, Any]:
+    return {"validity": "forever" if found.ends is None else None}
 
 
 def _implied(source: str | None, types: list[str] | None) -> list[dict[str, Any]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Final
 
+import orjson
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -70,6 +72,13 @@ async def events(
 
 def written(notifications: Sequence[Notification], wide: bool) -> bytes:
     """Notifications as events whose ids are their cursors, so that Last-Event-ID is where to go on."""
+    if any(one.notice is not None for one in notifications):
+        return b"".join([_named(one) + written([replace(one, notice=None)], wide) for one in notifications])
     if wide:
         return b"".join([b"id: %b\ndata: %b\n\n" % (one.wide_cursor.encode(), one.wide) for one in notifications])
     return b"".join([b"id: %d\ndata: %b\n\n" % (one.position, one.body) for one in notifications])
+
+
+def _named(notification: Notification) -> bytes:
+    """The name of an event that is no match, so that those who listen for matches are not given it."""
+    return b"" if notification.notice is None else b"event: %b\n" % orjson.loads(notification.notice)["type"].encode()

@@ -30,11 +30,18 @@ class ChangeForm(BaseModel):
 
 
 class NotificationForm(BaseModel):
-    """One event for one subscription; the same in a poll, a stream, a socket, a webhook and a topic."""
+    """One event for one subscription; the same in a poll, a stream, a socket, a webhook and a topic.
+
+    One with a `type` is no match but a message about the subscription: its `event` and `matched` are empty.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     id: str = Field(description="The same however often it is sent: what was seen before can be passed over")
+    type: Literal["subscription.expiring"] | None = Field(
+        None, description="Left out for matches. `subscription.expiring`: the subscription ends at `expires`; renew it"
+    )
+    expires: datetime | None = Field(None, description="Of `subscription.expiring`: until when it is valid")
     subscription: str
     time: datetime = Field(description="When the event was received")
     event_id: str

@@ -95,7 +95,7 @@ class Reading:
         size = 0
         for row in rows:
             opened = OpenedEvent(row.position, row.event_id, row.time, row.body)
-            rendered.append(self._renderer.render(subscription, opened, row.bindings, row.changes))
+            rendered.append(self._renderer.render(subscription, opened, row.bindings, row.changes, row.notice))
             size += len(rendered[-1].body)
             if size > _POLLED_BYTES:
                 break
@@ -110,7 +110,11 @@ class Reading:
         within = [row for row in rows if row.position <= upto]
         rendered = [
             self._renderer.render(
-                subscription, OpenedEvent(row.position, row.event_id, row.time, row.body), row.bindings, row.changes
+                subscription,
+                OpenedEvent(row.position, row.event_id, row.time, row.body),
+                row.bindings,
+                row.changes,
+                row.notice,
             )
             for row in within
         ]
@@ -130,7 +134,11 @@ class Reading:
         if owner is None:
             return self._store.notifications.since(cursor.whole, upto, limit)
         rows = self._store.notifications.of_owner_after(owner, cursor.whole, limit)
-        return [Pair(row.position, row.subscription, row.bindings, row.changes) for row in rows if row.position <= upto]
+        return [
+            Pair(row.position, row.subscription, row.bindings, row.changes, row.notice)
+            for row in rows
+            if row.position <= upto
+        ]
 
     def gather(self, after: int, upto: int, limit: int, live: Callable[[int], bool], by_owner: bool) -> Gathered:
         """What is new for the live subscriptions, up to `upto` or as far as about `limit` pairs go."""
@@ -152,7 +160,9 @@ class Reading:
         opened = {at: OpenedEvent(at, event.id, event.time, event.body) for at, event in stored.items()}
         # An event that retention has just swept away has no notifications either.
         rendered = [
-            self._renderer.render(subscriptions[pair.subscription], opened[pair.position], pair.bindings, pair.changes)
+            self._renderer.render(
+                subscriptions[pair.subscription], opened[pair.position], pair.bindings, pair.changes, pair.notice
+            )
             for pair in kept
             if pair.position in opened
         ]

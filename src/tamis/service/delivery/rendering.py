@@ -26,22 +26,26 @@ class Renderer:
         event: OpenedEvent,
         bindings: str | None = None,
         changes: str | None = None,
+        notice: str | None = None,
     ) -> Notification:
         """The notification of one subscription of one event, and what its variables were bound to, as JSON.
 
-        Of a join: what the event changed in its content, as JSON.
+        Of a join: what the event changed in its content, as JSON. `notice`, JSON too: a message in place of a match.
         """
         id = notification_id(event.id, subscription.id)
         form = {
             "id": id,
+            **({} if notice is None else orjson.loads(notice)),
             "subscription": subscription.id,
             "time": event.time,
             "event_id": event.id,
             "event": event.written,
-            "matched": self._matched.conditions(subscription, event, bindings),
+            "matched": [] if notice is not None else self._matched.conditions(subscription, event, bindings),
             **({} if bindings is None else {"bindings": orjson.Fragment(bindings)}),
             **({} if changes is None else {"changes": orjson.Fragment(changes)}),
             "cursor": str(event.position),
         }
         body = orjson.dumps(form, option=_OPTIONS)
-        return Notification(id, subscription, event.position, event.id, event.time, event.body, body, bindings, changes)
+        return Notification(
+            id, subscription, event.position, event.id, event.time, event.body, body, bindings, changes, notice
+        )

@@ -33,4 +33,5 @@ def notification_of(letter: DeadLetter, subscription: Subscription | None, now: 
         body=letter.body.encode(),
         bindings=orjson.dumps(form["bindings"]).decode() if "bindings" in form else None,
         changes=orjson.dumps(form["changes"]).decode() if "changes" in form else None,
+        notice=orjson.dumps({"type": form["type"], "expires": form["expires"]}).decode() if "type" in form else None,
     )

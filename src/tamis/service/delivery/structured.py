@@ -21,8 +21,13 @@ def structured_event(notification: Notification) -> bytes:
     """The CloudEvent as JSON. An event that was published as another thing gets the attributes it needs.
 
     What a filter's variables were bound to is an attribute too, `tamisbindings`, as JSON, and so is what the event
-    changed in a join, `tamischanges`.
+    changed in a join, `tamischanges`. A message about the subscription has its id as the subject.
     """
+    if notification.notice is not None:
+        notice = orjson.loads(notification.notice)
+        kind, subject = f"tamis.{notice.pop('type')}", notification.subscription.id
+        data = {"subscription": subject, **notice}
+        return orjson.dumps({**_made_up(notification, {}), "type": kind, "subject": subject, "data": data})
     try:
         body = orjson.loads(notification.event)
     except orjson.JSONDecodeError:

@@ -24,6 +24,7 @@ from tamis.service.store.progress import Progress, Reached
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.store import Store
 from tamis.service.store.subscription import (
+    FOREVER,
     UNCHANGED,
     ChangeRow,
     Dialect,
@@ -35,6 +36,7 @@ from tamis.service.store.subscription import (
 from tamis.service.store.subscriptions import Subscriptions
 
 __all__ = [
+    "FOREVER",
     "ROLES",
     "UNCHANGED",
     "Advertisement",

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
+from tamis.schema.timestamps import write_instant
 from tamis.service.store import counters
+from tamis.service.store.bulk import insert_rows
 from tamis.service.store.counting import moved
 from tamis.service.store.database import Database
+from tamis.service.store.hashing import random_text
 from tamis.service.store.in_pieces import pieces
-from tamis.service.store.tables import DELIVERIES, SUBSCRIPTIONS
+from tamis.service.store.moments import microseconds
+from tamis.service.store.subscription import LASTING
+from tamis.service.store.tables import DELIVERIES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS
+
+EXPIRING = "subscription.expiring"
+"""The `type` of the notification that tells a subscriber that the subscription expires soon."""
 
 _AT_ONCE = 10_000
 _COLUMNS = SUBSCRIPTIONS.c
@@ -36,10 +45,45 @@ def pause_all(connection: Connection, owner: str, now: datetime) -> int:
     return count
 
 
+def announce(database: Database, now: datetime) -> int:
+    """Those whose end is near are told so by a notification of their own, and marked, in one transaction.
+
+    However many services look, and whenever one is killed: each is told once for each time that it was made or renewed.
+    """
+    due = select(_COLUMNS.number, _COLUMNS.expires).where(
+        _COLUMNS.notice <= now, _COLUMNS.expires > now, _COLUMNS.state.in_(LASTING)
+    )
+    told = 0
+    with database.read() as connection:
+        if connection.execute(due.limit(1)).first() is None:
+            return 0
+    while True:
+        with database.write() as connection:
+            counters.locked(connection, "revision")
+            rows = connection.execute(due.limit(_AT_ONCE)).all()
+            if rows:
+                # One position for all of them, among those that the newest batch has left over.
+                position = counters.locked(connection, "head") + 1
+                counters.put(connection, "head", position)
+                event = (position, f"exp_{random_text(16)}", microseconds(now), "{}")
+                insert_rows(connection, EVENTS, ("position", "id", "time", "body"), [event])
+                pairs = ((position, row.number, _expiring(row.expires)) for row in rows)
+                insert_rows(connection, NOTIFICATIONS, ("position", "subscription", "notice"), pairs)
+                for some in pieces([row.number for row in rows]):
+                    connection.execute(update(SUBSCRIPTIONS).where(_COLUMNS.number.in_(some)).values(notice=None))
+        told += len(rows)
+        if len(rows) < _AT_ONCE:
+            return told
+
+
+def _expiring(expires: datetime) -> str:
+    return json.dumps({"type": EXPIRING, "expires": write_instant(expires)})
+
+
 def expire(database: Database, now: datetime) -> int:
     """Some at a time, so that other writers get their turn when very many expire together."""
     due = select(_COLUMNS.number, _COLUMNS.owner, _COLUMNS.state).where(
-        _COLUMNS.state.in_(["active", "paused", "suspended"]), _COLUMNS.expires <= now
+        _COLUMNS.state.in_(LASTING), _COLUMNS.expires <= now
     )
     ended = 0
     # Called before every batch, mostly for nothing: that must not wait for a writer.

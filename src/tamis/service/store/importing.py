@@ -25,6 +25,7 @@ from tamis.service.store.errors import TextError
 from tamis.service.store.hashing import digest, random_texts
 from tamis.service.store.keys import require_live
 from tamis.service.store.moments import microseconds, now
+from tamis.service.store.subscription import notice_at
 from tamis.service.store.tables import SUBSCRIPTIONS
 
 # One transaction each: short enough that subscribers who come meanwhile do not wait long.
@@ -45,6 +46,8 @@ _COLUMNS = (
     "expires",
     "changed",
     "revision",
+    "began",
+    "notice",
 )
 
 Progress = Callable[[int], None]
@@ -119,14 +122,16 @@ class Importing:
         digests = [digest(secret) for secret in secrets]
         if tickets is not None:
             tickets(labels, ids, secrets)
-        moment = microseconds(now())
+        made = now()
+        notice = notice_at(made, expires)
+        moment, told = microseconds(made), None if notice is None else microseconds(notice)
         same = (json.dumps(delivery), delivery["mode"], "active", moment, microseconds(expires), moment)
         with self._database.write() as connection:
             first = counters.advance(connection, "revision", len(labels)) - len(labels) + 1
             require_live(connection, owner)
             numbers = range(first, first + len(labels))
             rows = (
-                (number, id, ticket, owner, label, kind, text, "tamis", *same, number)
+                (number, id, ticket, owner, label, kind, text, "tamis", *same, number, moment, told)
                 for number, id, ticket, label, kind, text in zip(
                     numbers, ids, digests, labels, kinds, texts, strict=True
                 )

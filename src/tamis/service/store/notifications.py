@@ -48,19 +48,22 @@ class Notified:
     body: str
     bindings: str | None = None
     changes: str | None = None
+    notice: str | None = None
 
 
 class Pair(NamedTuple):
     """An event, by its position, and a subscription, by its number, that it matched.
 
     `bindings` is a JSON object: what the variables of the filter were bound to; None if it has none. `changes` is a
-    JSON list: what the event did to the content of a join; None for what is no join.
+    JSON list: what the event did to the content of a join; None for what is no join. `notice` is a JSON object with a
+    `type`: a message about the subscription; None for a match.
     """
 
     position: int
     subscription: int
     bindings: str | None = None
     changes: str | None = None
+    notice: str | None = None
 
 
 class Notifications:
@@ -173,6 +176,7 @@ class Notifications:
             select(start, func.count())
             .join_from(NOTIFICATIONS, EVENTS, EVENTS.c.position == _PAIRS.position)
             .where(_PAIRS.subscription == subscription, EVENTS.c.time >= since)
+            .where(_PAIRS.position.not_in(_notices(subscription)))
             .group_by("start")
             .order_by("start")
         )
@@ -180,21 +184,27 @@ class Notifications:
             return [(moment(int(row[0])), int(row[1])) for row in connection.execute(wanted)]
 
     def total(self, subscription: int) -> int:
-        """How many are kept."""
+        """How many matches are kept."""
         wanted = select(func.count()).select_from(NOTIFICATIONS).where(_PAIRS.subscription == subscription)
+        others = select(func.count()).select_from(_notices(subscription).subquery())
         with self._database.read() as connection:
-            return int(connection.execute(wanted).scalar_one())
+            return int(connection.execute(wanted).scalar_one()) - int(connection.execute(others).scalar_one())
 
     def sweep(self, before: datetime) -> int:
         """Removes what is about events received before a moment; returns how many notifications that were."""
         return sweep(self._database, before)
 
 
+def _notices(subscription: int) -> Select[Any]:
+    """Where a subscription has a message that is no match: a few, found by an index of their own."""
+    return select(_PAIRS.position).where(_PAIRS.subscription == subscription, _PAIRS.notice.is_not(None))
+
+
 def _notified() -> Select[Any]:
     event = (EVENTS.c.id, EVENTS.c.time, EVENTS.c.body)
-    return select(_PAIRS.position, _PAIRS.subscription, *event, _PAIRS.bindings, _PAIRS.changes).join_from(
-        NOTIFICATIONS, EVENTS, EVENTS.c.position == _PAIRS.position
-    )
+    return select(
+        _PAIRS.position, _PAIRS.subscription, *event, _PAIRS.bindings, _PAIRS.changes, _PAIRS.notice
+    ).join_from(NOTIFICATIONS, EVENTS, EVENTS.c.position == _PAIRS.position)
 
 
 def _whole(rows: Sequence[Any], limit: int) -> Sequence[Any]:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 State = Literal["active", "paused", "suspended", "expired", "cancelled"]
+LASTING: Final[tuple[State, ...]] = ("active", "paused", "suspended")
+"""States of what has not ended."""
 Kind = Literal["filter", "operator", "join"]
 Dialect = Literal["tamis", "cloudevents"]
+
+
+FOREVER: Final = datetime(9999, 12, 31, tzinfo=UTC)
+"""The expiry of what is valid until it is cancelled: a moment like any other to the database, and never reached."""
+LONGEST_NOTICE: Final = timedelta(days=1)
+NOTICE_SHARE: Final = 10
+
+
+def notice_at(began: datetime, expires: datetime) -> datetime | None:
+    """When the subscriber is told that the validity ends: a tenth of it before, and a day before at the earliest."""
+    return None if expires >= FOREVER else expires - min((expires - began) / NOTICE_SHARE, LONGEST_NOTICE)
 
 
 class Unchanged(Enum):
@@ -49,7 +62,8 @@ class Subscription:
     `id` is what the outside knows. `owner` is a key's id, or empty where the ticket alone gives access. `text` is what
     the subscriber wrote, `filter` what the index holds: canonical text, or for CloudEvents filters a condition that
     every matching event satisfies. `residual` is then what is left to evaluate, and None where the filter is exact.
-    `delivery` has a `mode`: pull, webhook or kafka. `reason` is why it is suspended, and None if it is not.
+    `delivery` has a `mode`: pull, webhook or kafka. `reason` is why it is suspended, and None if it is not. `began` is
+    when it was made or last renewed.
     """
 
     number: int
@@ -67,6 +81,17 @@ class Subscription:
     expires: datetime
     revision: int
     reason: str | None = None
+    began: datetime | None = None
+
+    @property
+    def ends(self) -> datetime | None:
+        """When its validity ends; None: it is valid until it is cancelled."""
+        return None if self.expires >= FOREVER else self.expires
+
+    def is_expiring(self, now: datetime) -> bool:
+        """Whether it still stands, and its end has been announced."""
+        notice = notice_at(self.began or self.created, self.expires)
+        return self.state in LASTING and notice is not None and notice <= now < self.expires
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,38 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    case,
+    func,
+    insert,
+    or_,
+    select,
+    type_coerce,
+    update,
+)
 
 from tamis.service.store import counters
 from tamis.service.store.counting import counted, moved
 from tamis.service.store.database import Database
-from tamis.service.store.ending import expire, purge
+from tamis.service.store.ending import announce, expire, purge
 from tamis.service.store.errors import NotFoundError, TicketError
 from tamis.service.store.hashing import digest, fits, id_for, random_text
 from tamis.service.store.importing import Importing
 from tamis.service.store.in_pieces import pieces
 from tamis.service.store.keys import require_live, require_subscriber
-from tamis.service.store.moments import now
+from tamis.service.store.moments import microseconds, now
 from tamis.service.store.storable import is_storable, require_storable, within
 from tamis.service.store.subscription import (
+    FOREVER,
+    LASTING,
+    LONGEST_NOTICE,
+    NOTICE_SHARE,
     UNCHANGED,
     ChangeRow,
     Keep,
@@ -30,6 +48,7 @@ from tamis.service.store.subscription import (
     NewSubscription,
     State,
     Subscription,
+    notice_at,
 )
 from tamis.service.store.tables import SUBSCRIPTIONS
 
@@ -37,8 +56,7 @@ _ID = re.compile(r"sub_[A-Za-z0-9_-]{22}", re.ASCII)
 _COLUMNS = SUBSCRIPTIONS.c
 _CALLING = 5_000
 _PUSHED = ("webhook", "kafka")
-_LASTING = ("active", "paused", "suspended")
-_SHOWN = [column for column in _COLUMNS if column.name not in ("ticket", "mode", "changed")]
+_SHOWN = [column for column in _COLUMNS if column.name not in ("ticket", "mode", "changed", "notice")]
 
 
 class Subscriptions(Importing):
@@ -88,8 +106,10 @@ class Subscriptions(Importing):
                 moment,
                 new.expires,
                 revision,
+                moment,
             )
-            connection.execute(insert(SUBSCRIPTIONS).values(_row(made) | {"ticket": digest(ticket), "changed": moment}))
+            more = {"ticket": digest(ticket), "changed": moment, "notice": notice_at(moment, new.expires)}
+            connection.execute(insert(SUBSCRIPTIONS).values(_row(made) | more))
             moved(connection, {(new.owner, "active"): 1})
         return made, ticket
 
@@ -142,10 +162,14 @@ class Subscriptions(Importing):
         *,
         search: str = "",
         state: State | None = None,
+        expiring: datetime | None = None,
         after: int = 0,
         limit: int = 100,
     ) -> builtins.list[Subscription]:
-        """An owner's, or everybody's for None, by number; `search` is found in id, label or text, in any case."""
+        """An owner's, or everybody's for None, by number; `search` is found in id, label or text, in any case.
+
+        `expiring`: only those whose end has been announced by that moment, and has not come.
+        """
         if not is_storable(search):
             return []
         wanted = _page(after, limit)
@@ -153,6 +177,8 @@ class Subscriptions(Importing):
             wanted = wanted.where(_COLUMNS.owner == owner)
         if state is not None:
             wanted = wanted.where(_COLUMNS.state == state)
+        if expiring is not None:
+            wanted = wanted.where(*_expiring(expiring))
         if search:
             within_any = [_COLUMNS[name].icontains(search, autoescape=True) for name in ("id", "label", "text")]
             wanted = wanted.where(or_(*within_any))
@@ -160,13 +186,13 @@ class Subscriptions(Importing):
 
     def pushed(self, after: int = 0, limit: int = 1_000) -> builtins.list[Subscription]:
         """Those that are delivered by webhook or to Kafka and have not ended, by number."""
-        wanted = _page(after, limit).where(_COLUMNS.mode.in_(_PUSHED), _COLUMNS.state.in_(_LASTING))
+        wanted = _page(after, limit).where(_COLUMNS.mode.in_(_PUSHED), _COLUMNS.state.in_(LASTING))
         return self._all(wanted)
 
     def calling(self) -> Iterator[str]:
         """The filters of those that call operators and have not ended."""
         after = 0
-        its = (_COLUMNS.kind == "operator", _COLUMNS.state.in_(_LASTING))
+        its = (_COLUMNS.kind == "operator", _COLUMNS.state.in_(LASTING))
         while page := self._all(_page(after, _CALLING).where(*its)):
             yield from (one.filter for one in page)
             after = page[-1].number
@@ -175,16 +201,28 @@ class Subscriptions(Importing):
         with self._database.read() as connection:
             return counted(connection, owner, state)
 
+    def count_expiring(self, owner: str | None, now: datetime) -> int:
+        """How many an owner has, or everybody for None, whose end has been announced, and has not come."""
+        counting = select(func.count()).select_from(SUBSCRIPTIONS).where(*_expiring(now))
+        if owner is not None:
+            counting = counting.where(_COLUMNS.owner == owner)
+        with self._database.read() as connection:
+            return int(connection.execute(counting).scalar_one())
+
     def renew(self, id: str, expires: datetime, *, by_owner: bool = False) -> Subscription:
         """Valid until then. One that had expired is matched again. `by_owner` as in `replace`."""
         with self._database.write() as connection:
             found = self._found(connection, id)
             if by_owner:
                 require_live(connection, found.owner)
-            if found.state != "expired":
-                # What is matched stays the same, so that followers have nothing to do.
-                return self._written(connection, found, {"expires": expires})
-            return self._written(connection, found, {"expires": expires, "state": "active"}, revised=True)
+            moment = now()
+            values: dict[str, Any] = {"expires": expires, "began": moment}
+            # One that stands is matched as before, so that followers have nothing to do.
+            ended = found.state == "expired"
+            renewed = self._written(connection, found, values | {"state": "active"} if ended else values, revised=ended)
+            its = update(SUBSCRIPTIONS).where(_COLUMNS.number == found.number)
+            connection.execute(its.values(notice=notice_at(moment, expires)))
+            return renewed
 
     def cancel(self, id: str) -> Subscription:
         """Ended for good. To cancel one again changes nothing."""
@@ -263,6 +301,10 @@ class Subscriptions(Importing):
         with self._database.read() as connection:
             return list(connection.execute(select(_COLUMNS.number).where(_COLUMNS.state == "suspended")).scalars())
 
+    def announce(self, now: datetime) -> int:
+        """Records a notification for each whose end is near, once; returns how many."""
+        return announce(self._database, now)
+
     def expire(self, now: datetime) -> int:
         """Marks those whose time is up, each under a revision of its own; returns how many."""
         return expire(self._database, now)
@@ -330,6 +372,16 @@ class Subscriptions(Importing):
         if new.state != old.state:
             moved(connection, {(old.owner, old.state): -1, (old.owner, new.state): 1})
         return new
+
+
+def _expiring(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """As `Subscription.is_expiring` has it, in whole microseconds."""
+    expires, began = (type_coerce(column, BigInteger) for column in (_COLUMNS.expires, _COLUMNS.began))
+    left = expires - microseconds(now)
+    standing = _COLUMNS.state.in_(LASTING)
+    near = (_COLUMNS.expires > now, _COLUMNS.expires < FOREVER, _COLUMNS.expires <= now + LONGEST_NOTICE)
+    lasted = expires - func.coalesce(began, type_coerce(_COLUMNS.created, BigInteger))
+    return standing, *near, left * NOTICE_SHARE <= lasted
 
 
 def _page(after: int, limit: int) -> Select[Any]:

@@ -2,7 +2,7 @@
 
 const TONES = {
   running: "good", active: "good", closed: "good", done: "good", ready: "good",
-  starting: "busy", building: "busy", restarting: "busy", waiting: "busy", "half open": "busy", paused: "busy",
+  starting: "busy", building: "busy", restarting: "busy", waiting: "busy", "half open": "busy", paused: "busy", expiring: "busy",
   failed: "bad", suspended: "bad", stopped: "bad", open: "bad", dead: "bad", disabled: "bad", unreachable: "bad",
 };
 

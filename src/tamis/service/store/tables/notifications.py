@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text, text
 
 from tamis.service.store.moments import Moment
 from tamis.service.store.tables.base import METADATA, Number
@@ -19,7 +19,8 @@ EVENTS = Table(
 
 # Pairs, in the order of the events for whoever follows them all, and by subscription for whoever reads one. `bindings`
 # is JSON: what the filter's variables were bound to, by name; null where it has none. `changes` is JSON too: what the
-# event did to the content of a join; null for those that are none.
+# event did to the content of a join; null for those that are none. `notice`, JSON, makes of it no match but a message
+# about the subscription; null for matches.
 NOTIFICATIONS = Table(
     "notifications",
     METADATA,
@@ -27,7 +28,15 @@ NOTIFICATIONS = Table(
     Column("subscription", BigInteger, primary_key=True),
     Column("bindings", Text),
     Column("changes", Text),
+    Column("notice", Text),
     Index("notifications_by_subscription", "subscription", "position"),
+    Index(
+        "notifications_by_notice",
+        "subscription",
+        "position",
+        sqlite_where=text("notice IS NOT NULL"),
+        postgresql_where=text("notice IS NOT NULL"),
+    ),
     sqlite_with_rowid=False,
 )
 

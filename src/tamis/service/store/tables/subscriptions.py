@@ -27,7 +27,9 @@ COUNTERS = Table(
 )
 
 # A subscription's number is the revision that it was created under. `filter` is null where it is `text` itself;
-# `mode` is `delivery`'s mode, and `changed` is when it got its `revision`. `reason` is why it is suspended.
+# `mode` is `delivery`'s mode, and `changed` is when it got its `revision`. `reason` is why it is suspended. `began` is
+# when it was made or last renewed, and `notice` when the subscriber is to be told that it expires: null once they were,
+# or if it never does.
 SUBSCRIPTIONS = Table(
     "subscriptions",
     METADATA,
@@ -49,6 +51,9 @@ SUBSCRIPTIONS = Table(
     Column("changed", Moment, nullable=False),
     Column("revision", BigInteger, nullable=False),
     Column("reason", Text),
+    Column("began", Moment),
+    Column("notice", Moment),
+    Index("subscriptions_by_notice", "notice"),
     Index("subscriptions_by_revision", "revision", unique=True),
     Index("subscriptions_by_owner", "owner", "number"),
     Index("subscriptions_by_expiry", "state", "expires"),

@@ -7,7 +7,12 @@ import { copyable } from "../parts/copying.js";
 import { addressOf } from "../places.js";
 import { subscribe } from "../service.js";
 
-export const VALIDITIES = [["3600", "1 hour"], ["86400", "1 day"], ["604800", "1 week"], ["2592000", "30 days"]];
+export const VALIDITIES = [["forever", "Until cancelled"], ["3600", "1 hour"], ["86400", "1 day"], ["604800", "1 week"], ["2592000", "30 days"]];
+
+/** A chosen validity as the API takes it: seconds, or `forever`. */
+export function validityOf(chosen) {
+  return chosen === "forever" ? chosen : Number(chosen);
+}
 
 const MODES = [
   ["pull", "Pull", "Read them by polling, server-sent events or WebSocket."],
@@ -47,7 +52,7 @@ export class SwitchingOn {
       this.#extra,
       h("div", { class: "field" }, h("label", { for: "validity" }, "Valid for"),
         h("select", { id: "validity" }, VALIDITIES.map(([seconds, name]) =>
-          h("option", { value: seconds, selected: seconds === "86400" }, name)))),
+          h("option", { value: seconds, selected: seconds === "forever" }, name)))),
       this.#trouble,
       h("div", { class: "buttons" }, h("button", { type: "submit", class: "main" }, "Switch on")));
   }
@@ -80,7 +85,7 @@ export class SwitchingOn {
     try {
       this.#show(await subscribe({
         kind: this.#kind, filter: this.#text, label: document.getElementById("label").value.trim(),
-        delivery: this.#delivery(), validity: Number(document.getElementById("validity").value),
+        delivery: this.#delivery(), validity: validityOf(document.getElementById("validity").value),
       }));
     } catch (error) {
       this.#complain(error.message);
@@ -95,8 +100,9 @@ export class SwitchingOn {
   #show(made) {
     const { secret } = made.delivery;
     const done = h("div", { class: "done", tabindex: "-1" },
-      h("p", { class: "lead" }, "It is on, until ", moment(made.expires), "."),
-      h("p", {}, "This ticket renews and cancels it. It is shown this once; keep it."),
+      h("p", { class: "lead" }, "It is on, until ", made.expires ? moment(made.expires) : "it is cancelled", "."),
+      made.expires ? h("p", {}, "Before it ends, a notification says so.") : null,
+      h("p", {}, "This ticket reads, renews and cancels it without a key. It is shown this once; keep it."),
       copyable(made.ticket, "Ticket"),
       secret ? [h("p", {}, "The secret with which the webhook's calls are signed:"), copyable(secret, "Signing secret")] : null,
       h("div", { class: "buttons" },

@@ -2,7 +2,7 @@
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
-import { moment } from "../format.js";
+import { count, moment } from "../format.js";
 import { announce } from "../parts/announcer.js";
 import { copyable } from "../parts/copying.js";
 import { ask } from "../parts/dialogs.js";
@@ -36,11 +36,13 @@ export function keysCard(signal) {
   ];
 
   const revoke = (key) => ask({
-    title: `Revoke ${key.name || key.id}?`, text: "Whoever uses it is refused from now on.", confirm: "Revoke it", danger: true,
+    title: `Revoke ${key.name || key.id}?`, text: "Whoever uses it is refused from now on, and its subscriptions are paused.", confirm: "Revoke it", danger: true,
     async act() {
-      await revokeKey(key.id);
-      announce("Revoked");
+      const { paused } = await revokeKey(key.id);
       await show();
+      const told = `Revoked. Subscriptions of it that were active, and are paused now: ${count(paused)}.`;
+      document.getElementById("new-key").append(h("p", {}, told));
+      announce(told);
     },
   });
 

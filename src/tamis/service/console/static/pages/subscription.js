@@ -43,7 +43,7 @@ export async function showSubscription(container, id, signal) {
   };
   const live = ["active", "paused", "suspended"].includes(found.state);
   put(container, back,
-    h("div", { class: "page-head" }, h("h1", {}, found.label || found.id), badge(found.state, toneOf(found.state))),
+    h("div", { class: "page-head" }, h("h1", {}, found.label || found.id), badge(found.state, toneOf(found.state)), found.expiring ? badge("expiring", toneOf("expiring")) : null),
     h("div", { class: "columns" },
       h("div", { class: "stack" },
         h("section", { class: "card", "aria-label": "What it asks for" },
@@ -71,8 +71,12 @@ function about(found) {
     ["Created", moment(found.created)],
     ["Suspended, since", found.reason ? h("span", { class: "error-text" }, found.reason) : null],
     ["Delivery's last error", found.health?.last_error ? h("span", { class: "error-text" }, found.health.last_error) : null],
-    [found.state === "expired" ? "Expired" : "Expires", found.state === "cancelled" ? null : `${moment(found.expires)} (${fromNow(found.expires)})`],
+    [found.state === "expired" ? "Expired" : "Expires", found.state === "cancelled" ? null : until(found)],
   ]);
+}
+
+function until(found) {
+  return found.expires ? `${moment(found.expires)} (${fromNow(found.expires)})` : "when it is cancelled";
 }
 
 function activityCard(found, ticket, signal) {

@@ -1,12 +1,10 @@
-/** Renew, pause, go on, cancel. To renew and to cancel takes the ticket; to pause, whatever the page was opened with. */
+/** Renew, pause, go on, cancel, with whatever the page was opened with: a key or the ticket. */
 
 import { h } from "../dom.js";
-import { VALIDITIES } from "../editor/switching_on.js";
+import { VALIDITIES, validityOf } from "../editor/switching_on.js";
 import { ask } from "../parts/dialogs.js";
 import { addressOf } from "../places.js";
 import { cancel, change, renew } from "../service.js";
-
-const TICKET = { name: "ticket", label: "Ticket", type: "password", note: "It was shown when the subscription was made." };
 
 /** `held`: the ticket that the page was opened with, if any. `changed(text)` is called after each, with what to say. */
 export function actions(found, held, changed) {
@@ -19,9 +17,9 @@ export function actions(found, held, changed) {
   return h("div", { class: "buttons start" },
     ended ? null : button("Renew", {
       title: "Renew", text: "It stays on for so long from now.", confirm: "Renew",
-      fields: [{ name: "validity", label: "Valid for", options: VALIDITIES }, TICKET],
-      async act({ validity, ticket }) {
-        await renew(id, ticket, { validity: Number(validity) });
+      fields: [{ name: "validity", label: "Valid for", options: VALIDITIES }],
+      async act({ validity }) {
+        await renew(id, held, { validity: validityOf(validity) });
         changed("Renewed");
       },
     }),
@@ -34,9 +32,9 @@ export function actions(found, held, changed) {
       },
     }) : null,
     ended ? null : button("Cancel", {
-      title: "Cancel this subscription?", text: "This cannot be undone.", confirm: "Cancel it", fields: [TICKET],
-      async act({ ticket }) {
-        await cancel(id, ticket);
+      title: "Cancel this subscription?", text: "This cannot be undone.", confirm: "Cancel it",
+      async act() {
+        await cancel(id, held);
         changed("Cancelled");
       },
     }, true),

@@ -13,7 +13,7 @@ import { toneOf } from "../tones.js";
 import { showSubscription } from "./subscription.js";
 
 const PAGE = 25;
-const STATES = [["", "Any state"], ["active", "Active"], ["paused", "Paused"], ["suspended", "Suspended"], ["expired", "Expired"], ["cancelled", "Cancelled"]];
+const STATES = [["", "Any state"], ["active", "Active"], ["paused", "Paused"], ["suspended", "Suspended"], ["expiring", "Expiring soon"], ["expired", "Expired"], ["cancelled", "Cancelled"]];
 const COLUMNS = [["Subscription"], ["Filter", "wide"], ["Kind"], ["State"], ["Delivery"], ["Expires"]];
 
 export async function showSubscriptions(container, place, signal) {
@@ -100,9 +100,9 @@ function row(each) {
     h("a", { href: addressOf("subscriptions", [each.id]) }, each.label || each.id),
     h("code", { class: "clipped", title: each.filter }, each.filter),
     each.kind,
-    badge(each.state, toneOf(each.state)),
+    h("span", {}, badge(each.state, toneOf(each.state)), each.expiring ? [" ", badge("expiring", toneOf("expiring"))] : null),
     each.delivery.mode,
-    each.state === "cancelled" ? "–" : h("time", { datetime: each.expires, title: moment(each.expires) }, fromNow(each.expires)),
+    each.state === "cancelled" ? "–" : !each.expires ? "never" : h("time", { datetime: each.expires, title: moment(each.expires) }, fromNow(each.expires)),
   ];
 }
 

@@ -1,7 +1,7 @@
 /** Notifications as people read them: when, which subscription, what the event says, and why it matched. */
 
 import { h } from "../dom.js";
-import { brief, clock, count } from "../format.js";
+import { brief, clock, count, moment } from "../format.js";
 import { addressOf } from "../places.js";
 import { nameOf } from "../subscription_names.js";
 import { changesOf } from "./joins.js";
@@ -13,6 +13,12 @@ const NAMES = ["title", "name", "subject"];
 /** One notification; `named` says whether to show whose it is. */
 export function matchItem(notification, named) {
   const id = notification.subscription;
+  if (notification.type === "subscription.expiring") {
+    return h("li", { class: "match" },
+      h("div", { class: "match-head" },
+        h("time", { datetime: notification.time }, clock(notification.time)), named ? subscriptionLink(id) : null),
+      h("p", { class: "match-event" }, h("strong", {}, "Expires "), moment(notification.expires), ", unless it is renewed."));
+  }
   return h("li", { class: "match" },
     h("div", { class: "match-head" },
       h("time", { datetime: notification.time }, clock(notification.time)),
