@@ -66,8 +66,8 @@ def test_an_index_that_is_told_all_lessons_knows_what_their_teacher_knows(tmp_pa
     teacher, pupil = compiled(), compiled()
     assert teacher.calling is not None
     assert pupil.calling is not None
-    for first in range(0, 300, 100):
-        teacher.match(SHOTS[first : first + 100])
+    for first in range(0, 256, 64):  # after so many events what they taught is taken over, and fades from then on
+        teacher.match(SHOTS[first : first + 64])
         pupil.calling.take(teacher.calling.lessons())
     assert not teacher.calling.lessons()
     assert [one.tally for one in pupil.operators] == [one.tally for one in teacher.operators]
