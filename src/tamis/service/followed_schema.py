@@ -40,7 +40,7 @@ class FollowedSchema:
     def refresh(self) -> bool:
         """Takes over what another thread or process has put into the store; False if there was nothing new."""
         with self._lock:
-            if self._store.schemas.version() == self._serving[0]:
+            if self._store.schemas.newest() == self._serving[0]:
                 return False
             version, form = self._store.schemas.current() or (0, None)
             self._serving = version, serving_schema(None if form is None else Schema.from_dict(form))

@@ -43,7 +43,7 @@ class _Part:
     def open(cls, folder: Path, **broker: Any) -> _Part:
         settings = replace(Settings(), state=folder, broker=BrokerSettings(**broker))
         store, log = Store.open(settings.store), SpoolLog(folder / "spool", write=True)
-        if store.schemas.version() == 0:
+        if store.schemas.newest() == 0:
             store.schemas.add(SCHEMA)
         return cls(store, log, Bridge(settings, FollowedSchema(store), store, log, NOTHING))
 

@@ -55,6 +55,9 @@ class _Schemas:
         self.form, self.version = form, 1
         self.schemas = self
 
+    def newest(self) -> int:
+        return self.version
+
     def current(self) -> tuple[int, dict[str, Any]]:
         return self.version, self.form
 

@@ -26,8 +26,8 @@ class Schemas:
             row = connection.execute(newest).one_or_none()
         return None if row is None else (row.version, json.loads(row.form))
 
-    def version(self) -> int:
-        """The newest; 0 if there is none."""
+    def newest(self) -> int:
+        """The version in force; 0 if there is none."""
         with self._database.read() as connection:
             return self._newest(connection)
 
