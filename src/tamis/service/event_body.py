@@ -24,7 +24,7 @@ def parted_body(event: Mapping[str, Any], known: Collection[str], solitary: Coll
     `solitary`: the names in whose lists an object is no nesting, as `Schema.solitary` has them.
     """
     kept, rest = _parted_members(event, "", known, solitary)
-    body = {} if kept is _ABSENT else dict(kept)
+    body: dict[str, Any] = {} if kept is _ABSENT else dict(kept)
     if rest is not _ABSENT:
         body[PASSED_OVER] = rest
     return _written(body)
@@ -62,7 +62,8 @@ def _parted_members(
     members: Mapping[str, Any], prefix: str, known: Collection[str], solitary: Collection[str]
 ) -> tuple[Any, Any]:
     """The members under known names and the others; `_ABSENT` for either that has none."""
-    kept, rest = {}, {}
+    kept: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
     for key, value in members.items():
         # Else what a publisher calls by this name would be taken for what was put aside here.
         ours = not prefix and key == PASSED_OVER
