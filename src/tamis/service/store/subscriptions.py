@@ -106,7 +106,7 @@ class Subscriptions(Importing):
                 moment,
                 new.expires,
                 revision,
-                moment,
+                began=moment,
             )
             more = {"ticket": digest(ticket), "changed": moment, "notice": notice_at(moment, new.expires)}
             connection.execute(insert(SUBSCRIPTIONS).values(_row(made) | more))
