@@ -174,7 +174,10 @@ def test_times_are_published_as_texts() -> None:
 
 
 def test_a_validity_that_is_no_timedelta_is_refused_with_an_example() -> None:
-    with client(ServiceDouble()) as tamis, pytest.raises(TypeError, match=r"timedelta\(days=7\), not 'P7D'"):
+    with (
+        client(ServiceDouble()) as tamis,
+        pytest.raises(TypeError, match=r"timedelta\(days=7\), or 'forever', not 'P7D'"),
+    ):
         tamis.subscribe("price < 10", validity="P7D")  # type: ignore[arg-type]
 
 

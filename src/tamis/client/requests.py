@@ -72,7 +72,7 @@ def _as_json(value: object) -> str:
 
 def _written_validity(validity: timedelta | Literal["forever"]) -> int | str:
     if validity == "forever":
-        return validity
+        return "forever"
     if not isinstance(validity, timedelta):
         raise TypeError(f"validity is a timedelta, such as timedelta(days=7), or 'forever', not {validity!r}")
     return ceil(validity.total_seconds())

@@ -133,7 +133,7 @@ def test_nor_is_one_that_was_given_as_a_header(server: Server, name: str) -> Non
         ({"protocolsettings": {"headers": {"X-A": "caf\u00e9"}}}, "protocolsettings.headers.X-A"),
         ({"sinkcredential": {"credentialtype": "REFRESHTOKEN"}}, "sinkcredential.credentialtype"),
         ({"sinkcredential": {"credentialtype": "PLAIN"}}, "sinkcredential"),
-        ({"config": {"validity": "P9999D"}}, "config.validity"),
+        ({"config": {"validity": "P99999D"}}, "config.validity"),
         ({"config": {"state": "paused"}}, "config.state"),
         ({"config": {"colour": "red"}}, "config.colour"),
         ({"colour": "red"}, "colour"),
@@ -228,7 +228,7 @@ def test_an_update_puts_another_in_its_place(server: Server) -> None:
     assert "source" not in body
     assert (body["types"], body["filters"]) == (["a"], [])
     assert (body["config"]["label"], body["config"]["state"]) == ("after", "paused")
-    assert body["config"]["expires"] == made.json()["config"]["expires"]
+    assert body["config"]["validity"] == made.json()["config"]["validity"] == "forever"
     found = server.service.store.subscriptions.get(body["id"])
     assert found is not None
     assert (found.filter, found.residual, found.state) == ("ce.type = 'a'", None, "paused")

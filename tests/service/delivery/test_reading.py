@@ -30,10 +30,15 @@ class Counting(Renderer):
         self.rendered: list[tuple[int, int]] = []
 
     def render(
-        self, subscription: Subscription, event: Any, bindings: str | None = None, changes: str | None = None
+        self,
+        subscription: Subscription,
+        event: Any,
+        bindings: str | None = None,
+        changes: str | None = None,
+        notice: str | None = None,
     ) -> Notification:
         self.rendered.append((event.position, subscription.number))
-        return super().render(subscription, event, bindings, changes)
+        return super().render(subscription, event, bindings, changes, notice)
 
 
 def _reading(store: Store) -> tuple[Reading, Counting]:
