@@ -276,9 +276,10 @@ async def m4_many_addresses(target: Target) -> Outcome:
     number = itertools.count()
 
     async def flood() -> None:
-        for n in itertools.islice(number, 1_200):
-            headers = {"X-Forwarded-For": f"2001:db8:1:2::{n:x}"}
+        while target.goes_on:
+            headers = {"X-Forwarded-For": f"2001:db8:1:2::{next(number):x}"}
             await target.ask("GET", "/v1/subscriptions/sub_AAAAAAAAAAAAAAAAAAAAAA", headers=headers)
+            await asyncio.sleep(0.02)
 
     await asyncio.gather(*(flood() for _ in range(5)))
     return bool(target.answers["429 rate"]), f"by network ({target.said()})"
