@@ -38,7 +38,7 @@ SCHEMA: Final = {
 }
 _KEYS: Final = {"access": {"publish": "keys", "subscribe": "keys"}}
 # A rate that one process here can exceed: by default it is 2,000 a second.
-_RATES: Final = {"requests_per_second": 40, "request_burst": 200}
+_RATES: Final = {"requests_per_second": 20, "request_burst": 60}
 _PROXIED: Final = {"trusted_proxies": ["127.0.0.66"], "limits": _RATES}
 PLACES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "H1": ("H1", {}),
