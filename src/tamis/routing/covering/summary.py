@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tamis.language.extents import NOTHING, Extent, everything, includes, intersection, points, united, without
 from tamis.language.predicates import Like, Literal, Not, Present, RLike, Value, Versus, attributes_of
+from tamis.routing.covering.compared import by_pair, compared, pair_of, versus_of
 from tamis.routing.covering.exact_values import admitted, around, is_absence, satisfies, settled
 from tamis.routing.covering.pattern_implications import pattern_implies
 from tamis.schema import EVENT_TYPE, Attribute, Schema
@@ -59,8 +60,15 @@ class Said:
             return self._implies_pattern(leaf, isinstance(literal, Not))
         assert exact is not None
         if isinstance(literal, Not):
-            return intersection(self.values, exact) == NOTHING
-        return any(includes(exact, part) for part in (self.values, *self.some))
+            beside = intersection(self.values, exact)
+            return beside == NOTHING or self._excluded(beside)
+        if any(includes(exact, part) for part in (self.values, *self.some)):
+            return True
+        return any(self._excluded(without(part, exact)) for part in (self.values, *self.some))
+
+    def _excluded(self, extent: Extent) -> bool:
+        """Whether a set is of few values, and the patterns let none of them through."""
+        return bool(self.patterns) and self.listed(extent) == []
 
     def _implies_pattern(self, leaf: Like | RLike, negated: bool) -> bool:
         if negated:
@@ -95,12 +103,15 @@ class Summary:
         for literal in self.literals:
             self._take(literal)
         self._settle()
+        self.compared = {pair: compared(literals, pair, schema) for pair, literals in by_pair(self.versus).items()}
         self.plain = not self.versus and not any(said.patterns for said in self.said.values())
 
     @property
     def impossible(self) -> bool:
         """Whether no event satisfies the conjunct; False where that is not seen."""
-        return any(said.impossible for said in self.said.values())
+        return any(said.impossible for said in self.said.values()) or any(
+            orders.impossible for orders in self.compared.values()
+        )
 
     def implies(self, literal: Literal) -> bool:
         """Whether the literal follows; False where that is not seen."""
@@ -109,7 +120,9 @@ class Summary:
             return self.said[names[0]].implies(literal)
         if names == (EVENT_TYPE,) and isinstance(literal, Present):
             return self._schema.default_event_type is not None
-        return literal in self.versus
+        versus = versus_of(literal)
+        orders = None if versus is None else self.compared.get(pair_of(versus))
+        return orders is not None and orders.implies(literal)
 
     def on(self, name: str) -> list[Literal]:
         """The literals on one attribute; a comparison of two attributes is on the first of them."""

@@ -11,6 +11,7 @@ import numpy as np
 from tamis.language.extents import Extent, everything
 from tamis.language.predicates import Literal, Not, Present, Versus
 from tamis.matching.room import doubled
+from tamis.routing.covering.compared import Compared, by_pair, compared, pair_of, versus_of
 from tamis.routing.covering.exact_values import is_absence, settled
 from tamis.routing.covering.summary import Said, Summary
 from tamis.routing.predicates.bounds import HIGHEST, LOWEST, first, is_exact, last
@@ -29,17 +30,19 @@ _Key = tuple[Literal, ...]
 class Predicate:
     """What a conjunction asks of one attribute: all its literals on it, and what they say of its values.
 
-    A comparison of two attributes is a predicate by itself, of which nothing is `said`.
+    What it asks of a pair of attributes that are compared with each other is a predicate by itself: then `orders` are
+    what the comparisons say, and nothing is `said`.
     """
 
     literals: _Key
     said: Said | None
+    orders: Compared | None = None
 
 
 class PredicateIndex:
     """Predicates by attribute, then by what they say; each distinct one has one number, its Boolean variable.
 
-    Predicate t is on column `columns[t]`: an attribute, an attribute's absence, or a comparison of two. It admits
+    Predicate t is on column `columns[t]`: an attribute, an attribute's absence, or a pair that is compared. It admits
     values from `lows[t]` to `highs[t]`; more exactly, ranges `starts[t]:starts[t] + counts[t]` of `range_lows` and
     `range_highs`, as far as `flags[t]` says that numbers can tell (flags.py). Numbers of predicates that no filter has
     any more, which are not `alive`, are given to new ones: `births` are different then.
@@ -129,14 +132,21 @@ class PredicateIndex:
         """Whether one predicate follows from another on the same column; False where that is not seen."""
         if stronger == weaker:
             return True
-        said = self[stronger].said
-        return said is not None and all(map(said.implies, self[weaker].literals))
+        known = self[stronger].said or self[stronger].orders
+        return known is not None and all(map(known.implies, self[weaker].literals))
 
     def _add(self, key: _Key) -> int | None:
         """A new spelling of a predicate: of a known one, or of a new one. None if nothing satisfies it."""
-        if len(key) == 1 and _versus(key[0]) is not None:
-            meaning: tuple[Any, ...] = key
-            column, said = ("versus", str(key[0])), None
+        versus = versus_of(key[0])
+        said: Said | None = None
+        orders: Compared | None = None
+        if versus is not None:
+            pair = pair_of(versus)
+            orders = compared(key, pair, self.schema)
+            if orders.impossible:
+                return None
+            meaning: tuple[Any, ...] = (pair, orders)
+            column: tuple[str, ...] = ("versus", *pair)
         else:
             summary = Summary(key, self.schema)
             ((name, said),) = summary.said.items()
@@ -151,7 +161,7 @@ class PredicateIndex:
             column = ("absent" if said.absent else "values", name)
         number = self._meant.get(meaning)
         if number is None:
-            number = self._place(Predicate(key, said), column)
+            number = self._place(Predicate(key, said, orders), column)
             self._meant[meaning], self._meanings[number] = number, meaning
             self._describe(number)
         self._written[key] = number
@@ -180,7 +190,13 @@ class PredicateIndex:
 
     def _describe(self, number: int) -> None:
         """Writes bounds, ranges and flags."""
-        said = self[number].said
+        said, orders = self[number].said, self[number].orders
+        if orders is not None:
+            if orders.some:
+                self._write(number, [(LOWEST, HIGHEST)], SEVERAL | OPAQUE)
+            else:
+                self._write(number, [(k, k) for k in range(4) if orders.every >> k & 1], RANGES)
+            return
         if said is None or said.absent:
             self._write(number, [(0, 0)], RANGES | WHOLE)
             return
@@ -259,25 +275,16 @@ def _by_attribute(conjunct: Sequence[Literal]) -> list[_Key]:
 
 def _with_comparisons(conjunct: Sequence[Literal]) -> list[_Key]:
     named: dict[str, list[Literal]] = {}
-    compared: list[_Key] = []
+    pairs = by_pair(conjunct)
     for literal in conjunct:
-        versus = _versus(literal)
-        if versus is None:
-            leaf = literal.leaf if isinstance(literal, Not) else literal
-            assert not isinstance(leaf, Versus)
+        leaf = literal.leaf if isinstance(literal, Not) else literal
+        if not isinstance(leaf, Versus):
             named.setdefault(leaf.attribute, []).append(literal)
-            continue
-        compared.append((literal,))
-        for name in (versus.left, versus.right):
-            literals = named.setdefault(name, [])
-            if all(map(is_absence, literals)):
-                literals.append(Present(name))
-    return [*map(tuple, named.values()), *compared]
-
-
-def _versus(literal: Literal) -> Versus | None:
-    leaf = literal.leaf if isinstance(literal, Not) else literal
-    return leaf if isinstance(leaf, Versus) else None
+    for name in (name for pair in pairs for name in pair):
+        literals = named.setdefault(name, [])
+        if all(map(is_absence, literals)):
+            literals.append(Present(name))
+    return [*map(tuple, named.values()), *pairs.values()]
 
 
 def _is_point(extent: Extent) -> bool:

@@ -78,9 +78,10 @@ class CoveringTable:
     """Standing filters by id; the roots are those that no other one covers, and every other one has one that does.
 
     What the covering algorithms of Li, Hou and Jacobsen 2005, §4, keep. Of equal filters the oldest is the root. Covers
-    are seen exactly among conjunctions of comparisons, `IN`, prefixes and hierarchies on single-valued attributes. Of
-    disjunctions they are seen where each alternative is covered by one; patterns get a closer look, but no more than
-    `MOST_ASKED` an insertion. What is reported as a cover is one.
+    are seen exactly among conjunctions of comparisons, `IN`, prefixes and hierarchies on single-valued attributes, and
+    of two single-valued attributes compared with each other (`p >= q` over `p > q`), where it takes what is asked of
+    that attribute or pair alone. Of disjunctions they are seen where each alternative is covered by one; patterns and
+    several values get a closer look, but no more than `MOST_ASKED` an insertion. What is reported as a cover is one.
 
     Only roots are rows of the table, so the work of an insertion depends on how many roots there are on similar
     attributes. Not for several threads at once.
