@@ -76,7 +76,7 @@ def test_a_repeat_is_answered_with_the_ids_on_the_log_however_it_is_written(serv
         (text + b"\n\n" + text, "application/x-ndjson"),
         (b"\r\n [" + text + b" , " + text + b"]", "application/json"),
     ]
-    answers = [post(server, *body, **{"Idempotency-Key": "once"}).json() for body in bodies]
+    answers = [post(server, body, kind, **{"Idempotency-Key": "once"}).json() for body, kind in bodies]
     assert [answer["repeated"] for answer in answers] == [False, True, True]
     on_log = server.service.log.recent(10)["id"].to_pylist()
     assert [list(filter(None, answer["ids"])) for answer in answers] == [on_log] * 3
