@@ -51,7 +51,7 @@ def _notified(http: httpx.Client, made: dict[str, Any], count: int) -> list[dict
     cursor, events = "0", list[dict[str, Any]]()
     while True:
         path = f"/v1/subscriptions/{made['id']}/notifications"
-        asked = {"cursor": cursor, "limit": 1_000, "wait": 20 if len(events) < count else 0}
+        asked: dict[str, str | int] = {"cursor": cursor, "limit": 1_000, "wait": 20 if len(events) < count else 0}
         page = http.get(path, params=asked, headers={"Tamis-Ticket": made["ticket"]}).json()
         events += [one["event"] for one in page["notifications"]]
         if not page["notifications"]:

@@ -46,7 +46,9 @@ KNOWN = [
     "TRUE",
 ]
 
-values = st.sampled_from(["red", "", 5, -1, 2.5, True, None, "2020-01-01T00:00:00Z", ["red", 5], [], [None], {}])
+values: st.SearchStrategy[Any] = st.sampled_from(
+    ["red", "", 5, -1, 2.5, True, None, "2020-01-01T00:00:00Z", ["red", 5], [], [None], {}]
+)
 things = values | st.fixed_dictionaries({}, optional={"zip": values, "note": values, "tenant": values, "t": values})
 
 

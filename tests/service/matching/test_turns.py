@@ -14,7 +14,7 @@ from tamis.service.configuration import Settings
 from tamis.service.matching import running, standby, turns
 from tamis.service.matching.lifeline import Lock
 from tamis.service.matching.messages import Message, Turn
-from tamis.service.store import StoreAwayError
+from tamis.service.store import Store, StoreAwayError
 
 AWAY = StoreAwayError("the store does not answer")
 LOST = running.LockLostError("the connection to the store broke")
@@ -36,7 +36,7 @@ class Played:
         monkeypatch.setattr(turns, "_IDLE", 0.0)
         monkeypatch.setattr(standby, "Standby", lambda *_: self._said("Spark", self))
         monkeypatch.setattr(running, "Running", lambda *_: self._said("query", Query(self)))
-        monkeypatch.setattr(turns.Store, "open", lambda _: self._opened())
+        monkeypatch.setattr(Store, "open", lambda _: self._opened())
 
     def go(self, tmp_path: Path, **settings: Any) -> list[str]:
         given = Settings(**{"state": tmp_path, "log_url": "kafka://broker:9092/events", **settings})

@@ -133,7 +133,7 @@ class Acceptance:
 
         incoming, judged = await done()
         # An extension only adds: where nothing is amiss by an older schema, nothing is by a newer one.
-        if (judged.reasons or judged.ignored) and await to_thread.run_sync(self._has_grown):
+        if bool(judged.reasons or judged.ignored) and await to_thread.run_sync(self._has_grown):
             return await done()
         return incoming, judged
 
