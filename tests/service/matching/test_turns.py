@@ -71,7 +71,9 @@ class Played:
     def hold(self) -> bool:
         return bool(self.next(self.locks))
 
-    def release(self) -> None: ...
+    def release(self) -> None:
+        if not self.stopped.is_set():
+            self.did.append("free")
 
     def close(self) -> None: ...
 
@@ -134,13 +136,13 @@ def test_a_query_that_ends_because_the_store_is_away_is_begun_again_in_the_same_
     play: Play, tmp_path: Path
 ) -> None:
     did = play([True, AWAY, True], [PipelineError("the query ended: StoreAwayError"), None]).go(tmp_path)
-    assert did == ["Spark", "query", "query ends", "query", "query ends", "end"]
+    assert did == ["Spark", "query", "query ends", "free", "query", "query ends", "end"]
 
 
 def test_a_query_that_ends_because_the_log_is_away_is_begun_again_when_it_is_back(play: Play, tmp_path: Path) -> None:
-    played = play([True, True, True, True], [PipelineError("the query ended: TimeoutException"), None])
+    played = play([True, True, True], [PipelineError("the query ended: TimeoutException"), None])
     played.log = [False, False, True]
-    assert played.go(tmp_path) == ["Spark", "query", "query ends", "query", "query ends", "end"]
+    assert played.go(tmp_path) == ["Spark", "query", "query ends", "free", "keeps up", "query", "query ends", "end"]
 
 
 def test_a_query_that_ends_though_store_and_log_answer_ends_the_process(play: Play, tmp_path: Path) -> None:

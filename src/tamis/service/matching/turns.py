@@ -64,6 +64,7 @@ class _Turns:
         self._sole: StoreLock = store.lock("pipeline")
         self._standby: Standby | None = None
         self._running: Running | None = None
+        self._log_away = False
 
     def take(self) -> None:
         """Until the process is to stop."""
@@ -90,12 +91,12 @@ class _Turns:
         told = False
         while not self._stopped.is_set():
             try:
-                if self._sole.hold():
+                if self._log_answers() and self._sole.hold():
                     return True
             except StoreAwayError:
                 pass
             else:
-                if not told:
+                if not (told or self._log_away):
                     self._say(Turn("waiting"))
                     told = True
                 # With a log of its own, whoever has the lock sees other events than this one: it has no place to take.
@@ -132,11 +133,23 @@ class _Turns:
             self._pause(error)
             return False
         except TamisError as error:
+<<<<<<< ours
             held = self._holds()
             if held and (self._standby is None or self._standby.log_answers()):
                 raise
+=======
+            # Half a standby is none: Spark may be running by now, and is one a process.
+            if self._standby is None:
+                raise
+            if self._holds():
+                if self._standby.log_answers():
+                    raise
+                self._log_away = True
+>>>>>>> theirs
             self._pause(error)
-            return held and self._log_is_back()
+            # The log may be away from here only.
+            self._sole.release()
+            return False
 
     def _pause(self, error: TamisError) -> None:
         self._say(Turn("building", error=str(error)))
@@ -144,14 +157,11 @@ class _Turns:
         if running is not None:
             running.stop()
 
-    def _log_is_back(self) -> bool:
-        """Waits for the log; False if the lock was lost meanwhile, or the process is to stop."""
-        while not self._stopped.wait(_IDLE):
-            if not self._holds():
-                return False
-            if self._standby is not None and self._standby.log_answers():
-                return True
-        return False
+    def _log_answers(self) -> bool:
+        """False while the log is away that a query ended for."""
+        if self._log_away and self._standby is not None:
+            self._log_away = not self._standby.log_answers()
+        return not self._log_away
 
     def _pulse(self, standby: Standby) -> None:
         """Says that the process lives, until it is to stop, or Spark is gone, which the process finds out by itself."""
