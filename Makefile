@@ -9,7 +9,7 @@ APART := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java chromium demo test test-all test-bounds check bench dist lock clean
+.PHONY: help setup java chromium demo test test-all test-bounds test-lowest try-extras check bench dist lock clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -46,11 +46,26 @@ test-bounds: $(STAMP)  ## run the kernels' tests with every index checked (kerne
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/bounds $(BIN)/python -m pytest -m "not slow" \
 		tests/matching tests/joins tests/routing $(APART)
 
-check: $(STAMP)  ## format, lint, types, imports
+build/uv/bin/uv:
+	@python=$$(sh scripts/ensure_python.sh) && "$$python" -m venv build/uv
+	@build/uv/bin/python -m pip install --disable-pip-version-check --quiet uv
+
+test-lowest: build/uv/bin/uv java chromium  ## the fast tests with the lowest versions that pyproject.toml allows
+	build/uv/bin/uv venv --quiet --clear --python "$$(sh scripts/ensure_python.sh)" build/lowest
+	build/uv/bin/uv pip install --quiet --python build/lowest --resolution lowest-direct \
+		--editable '.[service,broker,sigma,spatial,images,reasoning,dev]'
+	build/lowest/bin/python -m tests.compiling
+	build/lowest/bin/python -m pytest -m "not slow" $(APART)
+
+try-extras: build/uv/bin/uv  ## each extra by itself, in a fresh environment
+	@sh scripts/try_extras.sh build/uv/bin/uv "$$(sh scripts/ensure_python.sh)"
+
+check: $(STAMP)  ## format, lint, types, imports, declared dependencies
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
+	$(BIN)/deptry src benchmarks experiments
 
 bench: $(STAMP) java  ## ratios against rivals and yardsticks
 	$(BIN)/python -m benchmarks

@@ -12,7 +12,7 @@ with Client("http://127.0.0.1:8080") as tamis:
 from importlib.util import find_spec
 
 if find_spec("httpx") is None:
-    raise ModuleNotFoundError("the client needs httpx: pip install 'tamis[service]'", name="httpx")
+    raise ModuleNotFoundError("the client needs httpx: pip install 'tamis[client]'", name="httpx")
 
 from tamis.client.answers import Change, Content, Delivery, Notification, Published
 from tamis.client.asynchronous import AsyncClient, AsyncSubscription
