@@ -133,11 +133,6 @@ class _Turns:
             self._pause(error)
             return False
         except TamisError as error:
-<<<<<<< ours
-            held = self._holds()
-            if held and (self._standby is None or self._standby.log_answers()):
-                raise
-=======
             # Half a standby is none: Spark may be running by now, and is one a process.
             if self._standby is None:
                 raise
@@ -145,7 +140,6 @@ class _Turns:
                 if self._standby.log_answers():
                     raise
                 self._log_away = True
->>>>>>> theirs
             self._pause(error)
             # The log may be away from here only.
             self._sole.release()
