@@ -136,7 +136,7 @@ def serve(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "tamis":
             raise
-        raise CommandError(f"the service needs {error.name}: pip install 'tamis[service,spark]'") from error
+        raise CommandError(f"the service needs {error.name}: pip install 'tamis[service]'") from error
     given = read_settings(
         {
             "state": state,
