@@ -35,6 +35,8 @@ _BRISK: Final = {
     "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # Hadoop gives files a mode of its own, whatever the process is told: they are for this user, like all of the state.
+    "spark.hadoop.fs.permissions.umask-mode": "077",
     # Backtests take turns with the stream, task by task.
     "spark.scheduler.mode": "FAIR",
     # Workers are forked from a process that has all of Tamis loaded.
