@@ -150,6 +150,18 @@ def test_a_query_that_ends_though_store_and_log_answer_ends_the_process(play: Pl
         play([True, True], [PipelineError("the query ended: a worker died")]).go(tmp_path)
 
 
+def test_a_store_that_goes_away_while_spark_starts_ends_the_process(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(*_: object) -> None:
+        raise AWAY
+
+    played = play([True, AWAY], [])
+    monkeypatch.setattr(standby, "Standby", half)
+    with pytest.raises(StoreAwayError):
+        played.go(tmp_path)
+
+
 def test_a_store_that_is_away_at_the_start_is_waited_for(play: Play, tmp_path: Path) -> None:
     played = play([True], [None])
     played.stores = [AWAY, AWAY]
