@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -39,7 +40,12 @@ _STARTUP = 15.0  # seconds from a service's start until it listens
 _SETTLED = 240.0
 
 KINDS = ("service", "service", "service", "child", "worker", "java", "postgres", "kafka")
-_MARKS = {"child": "-m tamis.service.matching", "java": "java ", "worker": "tamis.pipeline.workers.daemon"}
+# Spark is started by other Java processes, and by shells.
+_MARKS = {
+    "child": re.compile(r" -m tamis\.service\.matching"),
+    "java": re.compile(r"^\S*/java -cp (?!.*launcher\.Main).* org\.apache\.spark\.deploy\.SparkSubmit"),
+    "worker": re.compile(r" tamis\.pipeline\.workers\.daemon"),
+}
 
 
 @dataclass
@@ -301,7 +307,7 @@ class Outages:
                 for host in self.hosts
                 if host.process is not None
                 for pid, command in descendants(host.process.pid)
-                if _MARKS[kind] in command.split(" -cp ")[0]
+                if _MARKS[kind].search(command) is not None
             ]
             if found:
                 self.events.append((time.monotonic(), kind))
