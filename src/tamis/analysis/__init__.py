@@ -1,6 +1,6 @@
 """What can be said of subscriptions as a whole: which are superfluous, which are dear, which never match."""
 
 from tamis.analysis.analysis import Analysis
-from tamis.analysis.analyze import analyze
+from tamis.analysis.subscription_set import analyze
 
 __all__ = ["Analysis", "analyze"]

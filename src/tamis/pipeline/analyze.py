@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.analysis import Analysis
-from tamis.analysis.analyze import analyze_level
 from tamis.analysis.history import History
 from tamis.analysis.levels import one_level
+from tamis.analysis.subscription_set import analyze_level
 from tamis.engine import Index
 from tamis.errors import PipelineError, TamisError
 from tamis.matching.columnar.level import Level

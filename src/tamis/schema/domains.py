@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from tamis import quoting
 from tamis.errors import SchemaError
+from tamis.quoting import shown as shown_value
 
 ORDER_OPERATORS = ("<", "<=", ">", ">=")
 
@@ -93,7 +93,7 @@ class _Listed(ABC):
         position = self.position(value)
         if position is None:
             raise SchemaError(
-                f"domain {self.name!r} has no value {quoting.shown(value)}", remedy=f"it has {listing(self.values)}"
+                f"domain {self.name!r} has no value {shown_value(value)}", remedy=f"it has {listing(self.values)}"
             )
         if operator not in ORDER_OPERATORS:
             raise SchemaError(f"{operator!r} is no order operator", remedy="use one of < <= > >=")
@@ -242,7 +242,7 @@ PLAIN_DOMAINS: Mapping[str, Domain] = {
 
 def listing(values: Sequence[str], shown: int = 8) -> str:
     """Some of the values, for an error message."""
-    return ", ".join(map(quoting.shown, values[:shown])) + (", ..." if len(values) > shown else "")
+    return ", ".join(map(shown_value, values[:shown])) + (", ..." if len(values) > shown else "")
 
 
 def _reachable(edges: Mapping[int, Sequence[int]], start: int) -> list[int]:

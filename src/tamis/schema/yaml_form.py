@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import yaml
 
-from tamis import yaml_loading
 from tamis.errors import SchemaError
 from tamis.quoting import shown
+from tamis.yaml_loading import Loader, TooManyAliasesError, load
 
 _REMEDIES: Final = {
     "'\\t'": "indent by spaces, not by tabs",
@@ -21,7 +21,7 @@ _REMEDIES: Final = {
 """What helps, by words of PyYAML's own message; the last holds for all others."""
 
 
-class _Loader(yaml_loading.Loader):
+class _Loader(Loader):
     """The loader of YAML that others wrote, but for repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -40,8 +40,8 @@ class _Loader(yaml_loading.Loader):
 def read_yaml(text: str) -> object:
     """The dict form in a YAML text; a SchemaError says in one line where it is none."""
     try:
-        return yaml_loading.load(text, _Loader)
-    except yaml_loading.TooManyAliasesError as error:
+        return load(text, _Loader)
+    except TooManyAliasesError as error:
         raise SchemaError(error.problem or "", _place(error.problem_mark), "write the values out") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

@@ -114,6 +114,7 @@ def test_a_body_that_inflates_to_nothing_may_not_go_on_either() -> None:
         (gzip.compress(orjson.dumps(CHEAP))[:-8] + bytes(8), "said to be gzip"),
         (b"\x1f", "ends before"),
     ],
+    ids=["plain", "cut", "with more behind", "of another checksum", "one byte"],
 )
 def test_what_is_no_gzip_is_refused(server: Server, body: bytes, said: str) -> None:
     answer = post(server, body)
