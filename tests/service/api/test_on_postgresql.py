@@ -86,7 +86,7 @@ def test_schema_keys_backtests_and_sweeps(server: Server) -> None:
     form = {"attributes": {"colour": "string"}, "optional": {"antiques": {"colour": "optional"}}}
     assert server.client.post("/v1/schema/extensions", json=form, headers=boss).json()["version"] == 2
     made = server.client.post("/v1/keys", json={"name": "n", "roles": ["publish"]}, headers=boss).json()
-    assert server.client.delete(f"/v1/keys/{made['id']}", headers=boss).status_code == 204
+    assert server.client.delete(f"/v1/keys/{made['id']}", headers=boss).json() == {"id": made["id"], "paused": 0}
     asked = server.client.post("/v1/backtests", json={"filter": "colour = 'red'"})
     assert asked.status_code == 202
     claimed = server.service.store.backtests.claim()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,7 +155,7 @@ def test_only_an_administrator_gives_a_subscription_away(server: Server) -> None
 def test_asking_again_with_a_ticket_that_is_void_is_a_conflict(server: Server) -> None:
     mine = server.key("subscribe")
     new, _ = key(server, "subscribe")
-    brought = {**mine, "Tamis-Ticket": f"tkt_{'b' * 43}"}
+    brought = {**mine, "Tamis-Ticket": f"tkt_{secrets.token_urlsafe(32)}"}
     made = server.subscribe(headers=brought)
     boss = server.key("administer")
     server.client.patch(f"/v1/subscriptions/{made['id']}", json={"owner": new}, headers=boss)
