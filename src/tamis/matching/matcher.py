@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
 
@@ -13,6 +13,10 @@ from tamis.language.shapes import Bound
 from tamis.matching.matches import Matches
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from tamis.matching.levels.holders import Holders
+    from tamis.matching.patterns import PatternSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class Matcher(Protocol):
     """
 
     name: ClassVar[str]
+    tells_holders: ClassVar[bool]
+    """Whether `holders_of` is answered, so that what slow patterns cost can be charged to somebody."""
 
     @classmethod
     def build(cls, subscriptions: Subscriptions, schema: Schema, statistics: Statistics | None) -> Self:
@@ -60,6 +66,18 @@ class Matcher(Protocol):
     @property
     def bytes_held(self) -> int:
         """What matching needs of memory: neither ids nor texts."""
+        ...
+
+    @property
+    def given_options(self) -> Mapping[str, Any]:
+        """The options that it was built with, by name, as JSON takes them; empty if the algorithm has none."""
+        ...
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        """The subscriptions that hold the patterns of a set; None if the set is not this matcher's.
+
+        Asked by the meter of a match that is under way (`metering.Meter`), in its thread.
+        """
         ...
 
     def ids(self) -> pa.Array:

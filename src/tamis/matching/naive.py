@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,10 @@ from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import CANDIDATES, PREDICATES, Answer, Matches, Part, Work
 from tamis.matching.statistics import Statistics
 from tamis.schema import EVENT_TYPE, Domain, EnumeratedDomain, HierarchicalDomain, Schema
+
+if TYPE_CHECKING:
+    from tamis.matching.levels.holders import Holders
+    from tamis.matching.patterns import PatternSet
 
 Values = Mapping[str, Sequence[Any]]  # attribute → its values in one event; absent: missing or empty
 
@@ -106,6 +110,7 @@ class NaiveMatcher:
     """All subscriptions in a dict, id → (text, tree). A change replaces the dict, so readers take no lock."""
 
     name: ClassVar[str] = "naive"
+    tells_holders: ClassVar[bool] = False
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -154,6 +159,13 @@ class NaiveMatcher:
     def bytes_held(self) -> int:
         """The texts stand for the trees, which Python does not measure."""
         return sum(len(text.encode()) for text, _ in self._filters.values())
+
+    @property
+    def given_options(self) -> Mapping[str, Any]:
+        return {}
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        return None
 
     def ids(self) -> pa.Array:
         return pa.array(list(self._filters), pa.string())

@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 import tamis
-from tamis.matching.patterns import steps
-from tamis.matching.patterns.metering import metered
+from tamis.errors import PipelineError
+from tamis.matching.patterns import PatternSet, steps
+from tamis.matching.patterns.metering import Numbers, Seconds, metered
 from tamis.pipeline.workers import charging as charging_module
 from tamis.pipeline.workers.charging import Charging, Desk, write_left_out
 
@@ -33,6 +35,7 @@ INNOCENT = {
     "other": "tags LIKE '%a_b%' OR price > 3",
     "not": "NOT title LIKE '%x_y%'",
 }
+every_metered = pytest.mark.parametrize("matcher", ["columnar", "scan", "tree"])
 
 
 def charged(index: tamis.Index, desk: Path, *events: Mapping[str, object]) -> tuple[dict[str, float], list[list[str]]]:
@@ -48,11 +51,12 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@every_metered
 @pytest.mark.parametrize(
     "slow", [SLOW_LIKE, SLOW_LIKE.replace("LIKE", "ILIKE"), SLOW_RLIKE], ids=["LIKE", "ILIKE", "RLIKE"]
 )
-def test_only_whoever_holds_a_slow_pattern_is_charged(slow: str, desk: Path) -> None:
-    index = tamis.compile({**INNOCENT, "slow": slow}, SCHEMA)
+def test_only_whoever_holds_a_slow_pattern_is_charged(slow: str, matcher: str, desk: Path) -> None:
+    index = tamis.compile({**INNOCENT, "slow": slow}, SCHEMA, matcher=matcher)
     assert not index.errors
     event = {"event_type": "sale", "title": LONG, "tags": "a-b", "price": 1}
     taken, matched = charged(index, desk, event)
@@ -60,15 +64,19 @@ def test_only_whoever_holds_a_slow_pattern_is_charged(slow: str, desk: Path) -> 
     assert matched == [["infix", "inner", "not", "other"]]
 
 
-def test_holders_of_one_pattern_pay_in_equal_parts_whatever_else_they_ask_for(desk: Path) -> None:
+@every_metered
+def test_holders_of_one_pattern_pay_in_equal_parts_whatever_else_they_ask_for(matcher: str, desk: Path) -> None:
     both = {"one": SLOW_LIKE, "two": f"price > 3 AND ({SLOW_LIKE} OR price = 7)", "negated": f"NOT ({SLOW_LIKE})"}
-    taken, _ = charged(tamis.compile(both | INNOCENT, SCHEMA), desk, {"event_type": "sale", "title": LONG})
+    taken, _ = charged(
+        tamis.compile(both | INNOCENT, SCHEMA, matcher=matcher), desk, {"event_type": "sale", "title": LONG}
+    )
     assert sorted(taken) == ["negated", "one", "two"]
     assert taken["one"] == pytest.approx(taken["two"]) == pytest.approx(taken["negated"])
 
 
-def test_whoever_was_added_after_others_is_charged_and_whoever_was_removed_is_not(desk: Path) -> None:
-    index = tamis.compile(INNOCENT | {"gone": SLOW_LIKE}, SCHEMA)
+@every_metered
+def test_whoever_was_added_after_others_is_charged_and_whoever_was_removed_is_not(matcher: str, desk: Path) -> None:
+    index = tamis.compile(INNOCENT | {"gone": SLOW_LIKE}, SCHEMA, matcher=matcher)
     index.add({"late": SLOW_LIKE.replace("_q%", "__q%")})
     index.remove("gone")
     taken, _ = charged(index, desk, {"event_type": "sale", "title": LONG})
@@ -85,9 +93,10 @@ def test_short_values_and_plain_patterns_are_charged_to_nobody(desk: Path) -> No
     assert Desk(desk).taken() == {}
 
 
+@every_metered
 @pytest.mark.parametrize("slow", [SLOW_LIKE, SLOW_RLIKE], ids=["LIKE", "RLIKE"])
-def test_who_is_left_out_is_not_run_unless_somebody_else_holds_the_pattern(slow: str, desk: Path) -> None:
-    index = tamis.compile(INNOCENT | {"slow": slow, "same": slow}, SCHEMA)
+def test_who_is_left_out_is_not_run_unless_somebody_else_holds_the_pattern(slow: str, matcher: str, desk: Path) -> None:
+    index = tamis.compile(INNOCENT | {"slow": slow, "same": slow}, SCHEMA, matcher=matcher)
     event = {"event_type": "sale", "title": LONG}
     charged(index, desk, event)  # what is slow is alone from here on
     write_left_out(desk, ["slow"])
@@ -131,3 +140,58 @@ def test_patterns_that_are_slow_together_are_parted_until_each_pays_for_itself(d
     assert slow.keys() <= taken.keys()
     assert min(taken[id] for id in slow) > max(taken.get(id, 0.0) for id in quick)
     assert matched == [sorted(quick)]
+
+
+class Counted(Charging):
+    """A meter that also counts how often it was told of patterns."""
+
+    told = 0
+
+    def took(self, patterns: PatternSet, numbers: Numbers, seconds: Seconds) -> None:
+        self.told += 1
+        super().took(patterns, numbers, seconds)
+
+
+@every_metered
+@pytest.mark.parametrize("slow", [SLOW_LIKE, SLOW_RLIKE], ids=["LIKE", "RLIKE"])
+def test_a_slow_pattern_that_nobody_holds_any_more_is_run_once_in_a_match_and_charged_to_nobody(
+    slow: str, matcher: str, desk: Path
+) -> None:
+    index = tamis.compile(INNOCENT | {"gone": slow}, SCHEMA, matcher=matcher)
+    index.remove("gone")
+    charging = Counted(index, str(desk))
+    with metered(charging):
+        matched = []
+        for end in "!?":
+            matched += index.match([{"event_type": "sale", "title": LONG + end}]).to_lists()
+            told, charging.told = charging.told, 0
+    charging.tell()
+    assert [sorted(ids) for ids in matched] == [["infix", "inner", "not"]] * 2
+    assert told == 0, "the second time it is passed over"
+    assert Desk(desk).taken() == {}
+
+
+@pytest.mark.parametrize("options", [{}, {"general": True}, {"factor": ["price"]}], ids=str)
+def test_a_tree_knows_who_holds_a_pattern_wherever_it_stands_in_it(options: dict[str, Any], desk: Path) -> None:
+    both = {
+        "path": f"price = 3 AND {SLOW_LIKE}",
+        "second": f"title LIKE '%a%' AND {SLOW_LIKE}",
+        "negated": f"NOT ({SLOW_LIKE})",
+        "either": f"({SLOW_LIKE} OR price = 7) AND tags = 'x'",
+    }
+    index = tamis.compile(both | INNOCENT, SCHEMA, matcher="tree", options=options)
+    taken, _ = charged(index, desk, {"event_type": "sale", "title": LONG, "price": 3})
+    assert sorted(taken) == sorted(both)
+    index.remove(["path", "either"])
+    charging = Charging(index, str(desk))
+    before = Desk(desk)
+    before.taken()
+    with metered(charging):
+        index.match([{"event_type": "sale", "title": LONG + "!", "price": 3}])
+    charging.tell()
+    assert sorted(before.taken()) == ["negated", "second"]
+
+
+def test_a_matcher_that_cannot_tell_who_holds_a_pattern_says_so(desk: Path) -> None:
+    with pytest.raises(PipelineError, match="the matcher 'naive' does not tell whose slow patterns take how long"):
+        Charging(tamis.compile(INNOCENT, SCHEMA, matcher="naive"), str(desk))

@@ -1,8 +1,8 @@
-"""The subscriptions of a level that hold the patterns of an attribute."""
+"""The subscriptions that hold the patterns of an attribute: who is charged for a slow one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,25 @@ if TYPE_CHECKING:
 Numbers = npt.NDArray[np.int64]
 
 
+class Subscribers(Protocol):
+    """Subscriptions by number."""
+
+    def find(self, id: str) -> int | None:
+        """The number of a subscription that is there."""
+
+    def id_of(self, number: int) -> str: ...
+
+
 class Holders(NamedTuple):
-    """Pattern `patterns[i]` is in a condition of the level's subscription `subscriptions[i]`; each pair once."""
+    """Pattern `patterns[i]` is in a condition of subscription number `subscriptions[i]`; each pair once."""
 
     patterns: Numbers
     subscriptions: Numbers
+    subscribers: Subscribers
 
 
 def holders_of(level: Level, patterns: PatternSet) -> Holders | None:
-    """Those that are not removed; None if the set is not the level's. Takes a look at every conjunction."""
+    """Those of a level that are not removed; None if the set is not the level's. Takes a look at every conjunction."""
     for attribute, one in level.encoder.patterns.items():
         if one is patterns:
             column = next(
@@ -46,7 +56,7 @@ def _pairs(conjuncts: Conjuncts, column: int) -> tuple[Numbers, Numbers]:
         lows = conjuncts.test_lows[some].astype(np.int64)
         ends = conjuncts.test_highs[some].astype(np.int64) + (not is_listed)
         lengths = ends - lows
-        within = _ranges(lows, lengths)
+        within = ranges(lows, lengths)
         tested.append(np.repeat(some, lengths))
         codes.append(conjuncts.listed[within].astype(np.int64) if is_listed else within)
     test_numbers, all_codes = np.concatenate(tested), np.concatenate(codes)
@@ -58,10 +68,10 @@ def _pairs(conjuncts: Conjuncts, column: int) -> tuple[Numbers, Numbers]:
     ordered = test_numbers[order]
     first = np.searchsorted(ordered, conjuncts.tests[used], side="left")
     counts = np.searchsorted(ordered, conjuncts.tests[used], side="right") - first
-    return patterns[order][_ranges(first.astype(np.int64), counts)], np.repeat(owners, counts)
+    return patterns[order][ranges(first.astype(np.int64), counts)], np.repeat(owners, counts)
 
 
-def _ranges(starts: Numbers, lengths: npt.NDArray[Any]) -> Numbers:
+def ranges(starts: Numbers, lengths: npt.NDArray[Any]) -> Numbers:
     """The numbers from each start on, so many of each."""
     ends = np.cumsum(lengths, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
@@ -75,4 +85,4 @@ def _present(level: Level, patterns: Numbers, conjunctions: Numbers) -> Holders:
     subscriptions[others >= 0] = conjuncts.owners[others[others >= 0]]
     gone = np.isin(subscriptions, level.gone)
     pairs = np.unique(np.stack([patterns[~gone], subscriptions[~gone]]), axis=1)
-    return Holders(pairs[0], pairs[1])
+    return Holders(pairs[0], pairs[1], level)

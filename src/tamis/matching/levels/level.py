@@ -113,6 +113,11 @@ class Level(ABC):
         number = self.names.find(id)
         return None if number is None or self._gone[number] else number
 
+    def id_of(self, number: int) -> str:
+        """The id of a subscription."""
+        id: str = self.names.ids[number].as_py()
+        return id
+
     @property
     def present(self) -> Int64s:
         """The numbers not removed."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,12 @@ from tamis.matching.columnar.files import read_arrays, write_arrays
 from tamis.matching.columnar.lowering.conditions import Conditions
 from tamis.matching.columnar.lowering.constants import Constants
 from tamis.matching.columnar.lowering.lower import lower_into
+from tamis.matching.levels.holders import Holders, holders_of
 from tamis.matching.levels.level import Level
 from tamis.matching.levels.merging import absorb
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer, Matches, Work
+from tamis.matching.patterns import PatternSet
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
@@ -45,6 +47,7 @@ class LevelledMatcher(Generic[L]):
     """
 
     name: ClassVar[str]
+    tells_holders: ClassVar[bool] = True
     level: type[L]
     growth: ClassVar[float] = GROWTH
     fold_at: ClassVar[float] = FOLD
@@ -105,6 +108,18 @@ class LevelledMatcher(Generic[L]):
         """What matching needs of memory; neither ids nor texts."""
         return sum(level.bytes_held for level in self._levels)
 
+    @property
+    def given_options(self) -> Mapping[str, Any]:
+        """The algorithm's own options, by name; a subclass that has some also takes them (`_take_options`)."""
+        return {}
+
+    def _take_options(self, options: Mapping[str, Any]) -> None:
+        """Goes on with the options that a saved matcher was built with."""
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        found = (holders_of(level, patterns) for level in self._levels)
+        return next((holders for holders in found if holders is not None), None)
+
     def ids(self) -> pa.Array:
         with self._changing:
             arrays = [level.names.ids.take(pa.array(level.present)).cast(pa.large_string()) for level in self._levels]
@@ -139,7 +154,10 @@ class LevelledMatcher(Generic[L]):
                 level.save(folder / _file(i))
             known = None if self._statistics is None else self._statistics.to_dict()
             removed = {str(i): level.gone for i, level in enumerate(self._levels)}
-            write_arrays(folder / _LEVELS, removed, {"levels": len(self._levels), "statistics": known})
+            about: dict[str, Any] = {"levels": len(self._levels), "statistics": known}
+            if self.given_options:
+                about["options"] = dict(self.given_options)
+            write_arrays(folder / _LEVELS, removed, about)
 
     @classmethod
     def open(cls, folder: Path, schema: Schema, verify: bool = True) -> Self:
@@ -149,7 +167,9 @@ class LevelledMatcher(Generic[L]):
             levels.append(cls.level.open(folder / _file(i), schema, verify))
             levels[-1].remove_all(removed[str(i)])
         known = about["statistics"]
-        return cls(schema, levels, None if known is None else Statistics.from_dict(known))
+        matcher = cls(schema, levels, None if known is None else Statistics.from_dict(known))
+        matcher._take_options(about.get("options", {}))
+        return matcher
 
     def _place(self, id: str) -> tuple[L, int]:
         for level in self._levels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -99,6 +100,13 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
         matcher.level = MbdLevel.in_order(options.order)
         matcher._grow(subscriptions)
         return matcher
+
+    @property
+    def given_options(self) -> Mapping[str, Any]:
+        return {"order": list(self.level.order)} if self.level.order else {}
+
+    def _take_options(self, options: Mapping[str, Any]) -> None:
+        self.level = MbdLevel.in_order(Options.from_dict(options).order)
 
 
 def _columns(predicates: Predicates) -> Int64s:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,13 +15,16 @@ import pyarrow as pa
 from tamis.errors import EventError
 from tamis.matching.columnar.encoding.columns import Column, Kind
 from tamis.matching.columnar.files import read_arrays, write_arrays
+from tamis.matching.levels.holders import Holders
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer, Matches, Part, Work
+from tamis.matching.patterns import PatternSet
 from tamis.matching.statistics import Statistics
 from tamis.matching.tree.access import SharedAccess
 from tamis.matching.tree.checks import Checks
 from tamis.matching.tree.conjunctions import conjunctions_of
 from tamis.matching.tree.encoding import encode
+from tamis.matching.tree.holders import holders_of
 from tamis.matching.tree.options import Options
 from tamis.matching.tree.roster import Roster
 from tamis.matching.tree.tree import Tree
@@ -75,6 +78,7 @@ class TreeMatcher:
     """
 
     name: ClassVar[str] = "tree"
+    tells_holders: ClassVar[bool] = True
     options: ClassVar[type[Options]] = Options
 
     def __init__(self, schema: Schema, options: Options = Options()) -> None:  # noqa: B008  # frozen
@@ -177,6 +181,13 @@ class TreeMatcher:
     @property
     def bytes_held(self) -> int:
         return self.tree.nbytes + self.checks.nbytes + self.vocabulary.nbytes
+
+    @property
+    def given_options(self) -> Mapping[str, Any]:
+        return self.tree.options.to_dict()
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        return holders_of(self.tree, self.checks, self.vocabulary, self._roster, patterns)
 
     def ids(self) -> pa.Array:
         with self._access.reading():

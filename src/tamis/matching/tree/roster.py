@@ -61,6 +61,16 @@ class Roster:
         self._free.append(number)
         return number
 
+    def find(self, id: str) -> int | None:
+        """The number of a subscription that is here."""
+        return self._numbers.get(id)
+
+    def id_of(self, number: int) -> str:
+        """The id of a subscription that is here."""
+        id = self._ids[number]
+        assert id is not None
+        return id
+
     def text(self, id: str) -> str:
         return self._texts[self._numbers[id]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,6 +137,11 @@ class Vocabulary:
                     self._unsettled = True
             found[attribute] = np.array([known[pattern] for pattern in some], np.int64)
         return found
+
+    @property
+    def sets(self) -> Mapping[str, PatternSet]:
+        """The patterns of each attribute, by the numbers that they have here, as they were when last settled."""
+        return self._sets
 
     @property
     def unsettled(self) -> bool:

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.engine import Index
-from tamis.matching.levels.holders import Holders, holders_of
-from tamis.matching.levels.level import Level
-from tamis.matching.levels.matcher import LevelledMatcher
+from tamis.errors import PipelineError
+from tamis.matching.levels.holders import Holders
 from tamis.matching.patterns import PatternSet
 from tamis.matching.patterns.metering import Mask, Numbers, Seconds
 
@@ -37,12 +36,17 @@ class Charging:
     """The meter of one match with one index: charges the holders of a pattern, in equal parts, with what it took."""
 
     def __init__(self, index: Index, desk: str) -> None:
-        self._levels: list[Level] = list(index.matcher.levels) if isinstance(index.matcher, LevelledMatcher) else []
+        if not index.matcher.tells_holders:
+            raise PipelineError(
+                f"the matcher {index.matcher.name!r} does not tell whose slow patterns take how long, so nobody can be "
+                "charged for them; compile the subscriptions with another, such as 'columnar'"
+            )
+        self._matcher = index.matcher
         self._desk = Path(desk)
         self._taken = _taken.setdefault(desk, {})
         self._untold = 0.0
         self._left_out = read_left_out(self._desk)
-        self._sets: dict[int, _Set | None] = {}
+        self._sets: dict[int, tuple[PatternSet, _Set | None]] = {}
 
     def took(self, patterns: PatternSet, numbers: Numbers, seconds: Seconds) -> None:
         found = self._set(patterns)
@@ -55,12 +59,12 @@ class Charging:
             self.tell()
             if (left_out := read_left_out(self._desk)) != self._left_out:
                 self._left_out = left_out
-                for one in self._sets.values():
+                for _, one in self._sets.values():
                     if one is not None:
                         one.leave_out(left_out)
 
     def left_out(self, patterns: PatternSet) -> Mask | None:
-        if not self._left_out:
+        if not self._left_out and id(patterns) not in self._sets:
             return None
         found = self._set(patterns)
         return None if found is None else found.mask
@@ -72,42 +76,47 @@ class Charging:
             _replace(self._desk / f"{_TAKEN}-{os.getpid()}.json", {"life": _LIFE, "seconds": self._taken})
 
     def _set(self, patterns: PatternSet) -> _Set | None:
-        # Levels, and so their sets, live as long as the match does.
-        if id(patterns) not in self._sets:
-            self._sets[id(patterns)] = self._found(patterns)
-        return self._sets[id(patterns)]
-
-    def _found(self, patterns: PatternSet) -> _Set | None:
-        for level in self._levels:
-            if (holders := holders_of(level, patterns)) is not None:
-                found = _Set(level, holders, len(patterns))
-                found.leave_out(self._left_out)
-                return found
-        return None
+        known = self._sets.get(id(patterns))
+        if known is None:
+            holders = self._matcher.holders_of(patterns)
+            found = None if holders is None else _Set(holders, len(patterns), self._left_out)
+            # The set is kept, so that no other can come to have its id meanwhile.
+            known = self._sets[id(patterns)] = patterns, found
+        return known[1]
 
 
 class _Set:
-    """The patterns of a level's attribute with their holders. `mask`: those whose holders are all left out."""
+    """The patterns of one attribute with their holders. `mask`: those that are not run any more.
 
-    def __init__(self, level: Level, holders: Holders, patterns: int) -> None:
-        self._level = level
+    These are the patterns whose holders are all left out, and slow ones without a holder: an index keeps the patterns
+    of subscriptions that were removed for a while.
+    """
+
+    def __init__(self, holders: Holders, patterns: int, left_out: frozenset[str]) -> None:
         self._holders = holders
         self._patterns = patterns
         self._shares = np.bincount(holders.patterns, minlength=patterns)
+        self._idle = np.zeros(patterns, np.bool_)
         self.mask: Mask | None = None
+        self.leave_out(left_out)
 
     def charges(self, numbers: Numbers, seconds: Seconds) -> dict[str, float]:
         took = np.bincount(numbers, seconds, minlength=self._patterns)
+        idle = (took > 0) & (self._shares == 0) & ~self._idle
+        if idle.any():
+            self._idle |= idle
+            self.mask = self._idle | (False if self.mask is None else self.mask)
         each = took[self._holders.patterns] / self._shares[self._holders.patterns]
         charged = np.bincount(self._holders.subscriptions, each)
         payers = np.flatnonzero(charged)
-        return {self._level.names.ids[int(payer)].as_py(): float(charged[payer]) for payer in payers}
+        return {self._holders.subscribers.id_of(int(payer)): float(charged[payer]) for payer in payers}
 
     def leave_out(self, ids: frozenset[str]) -> None:
-        places = [place for id in ids if (place := self._level.find(id)) is not None]
+        places = [place for id in ids if (place := self._holders.subscribers.find(id)) is not None]
         out: npt.NDArray[np.bool_] = np.isin(self._holders.subscriptions, places)
         others = np.bincount(self._holders.patterns[~out], minlength=self._patterns)
-        self.mask = (others == 0) & (self._shares > 0) if len(places) else None
+        mask = ((others == 0) & (self._shares > 0)) | self._idle
+        self.mask = mask if mask.any() else None
 
 
 def read_left_out(desk: Path) -> frozenset[str]:
