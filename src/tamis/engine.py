@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from tamis.durable import flush
-from tamis.errors import FilterError, IndexFileError, SubscriptionError, TamisError, Violation
+from tamis.errors import FilterError, IndexFileError, SubscriptionError, Violation
 from tamis.joins.client import ContentChange
 from tamis.joins.explanation import JoinExplanation, explain_join
 from tamis.joins.result_changes import ResultChanges
@@ -24,7 +24,7 @@ from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits
 from tamis.language.joins import are_joins
 from tamis.matching.explanation import Explanation, explain
 from tamis.matching.matcher import Matcher
-from tamis.matching.matchers import AUTO, CHOSEN, MATCHERS
+from tamis.matching.matchers import MATCHERS, Choice
 from tamis.matching.matches import Matches
 from tamis.matching.statistics import Statistics
 from tamis.matching.taking_in import Texts, bound, ids_of, refused_of, texts_of
@@ -249,21 +249,14 @@ def compile(
     that is fastest by all that was measured; `index.matcher.name` tells which that is. Filters may call the
     `operators`, in an order that the `schedule` decides.
     """
-    if matcher == AUTO:
-        matcher = CHOSEN
-    if matcher not in MATCHERS:
-        raise TamisError(f"there is no matcher {matcher!r}; there are {', '.join((*MATCHERS, AUTO))}")
-    kind = MATCHERS[matcher]
-    given = {}
-    if options:
-        if not hasattr(kind, "options"):
-            raise TamisError(f"the matcher {matcher!r} has no options, so none can be {', '.join(options)}")
-        given["options"] = kind.options.from_dict(options)
-    calling = None if operators is None else CallingPart.of(operators, schema, limits, schedule, matcher, statistics)
+    choice = Choice.of(matcher, options)
+    calling = None
+    if operators is not None:
+        calling = CallingPart.of(operators, schema, limits, schedule, choice.matcher, statistics)
     signatures = NO_OPERATORS if calling is None else calling.signatures
     subscriptions, joins = _separated(ids_of(subscriptions), subscriptions, schema)
     new = bound(ids_of(subscriptions), subscriptions, schema, limits, signatures)
-    index = Index(schema, kind.build(plain_part(new), schema, statistics, **given), limits, calling)
+    index = Index(schema, choice.build(plain_part(new), schema, statistics), limits, calling)
     if calling is not None:
         calling.add(new)
     index.errors = [*refused_of(new), *index.joins.add(joins)]

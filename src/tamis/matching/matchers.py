@@ -1,38 +1,70 @@
-"""All matchers, by name."""
+"""All matchers, by name: each is loaded when it is first asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
-from tamis.matching.columnar.index import ColumnarMatcher
-from tamis.matching.le_subscribe.equality_preferred import EqualityPreferredMatcher
-from tamis.matching.le_subscribe.fair_predicate import FairPredicateMatcher
-from tamis.matching.le_subscribe.gough.matcher import GoughMatcher
-from tamis.matching.le_subscribe.hanson.matcher import HansonMatcher
-from tamis.matching.le_subscribe.neon.matcher import NeonMatcher
-from tamis.matching.le_subscribe.quarantine import QuarantineMatcher
-from tamis.matching.le_subscribe.scan import ScanMatcher
-from tamis.matching.mbd.matcher import MbdMatcher
-from tamis.matching.naive import NaiveMatcher
-from tamis.matching.tree.matcher import TreeMatcher
+from tamis.errors import TamisError
+from tamis.lazy_registry import LazyRegistry
 
-MATCHERS: Final[Mapping[str, type[Any]]] = {
-    matcher.name: matcher
-    for matcher in (
-        ColumnarMatcher,
-        NaiveMatcher,
-        FairPredicateMatcher,
-        EqualityPreferredMatcher,
-        QuarantineMatcher,
-        HansonMatcher,
-        NeonMatcher,
-        GoughMatcher,
-        ScanMatcher,
-        TreeMatcher,
-        MbdMatcher,
-    )
-}
+if TYPE_CHECKING:
+    from tamis.matching.matcher import Matcher, Subscriptions
+    from tamis.matching.statistics import Statistics
+    from tamis.schema import Schema
+
+MATCHERS: Final[LazyRegistry[type[Any]]] = LazyRegistry(
+    {
+        "columnar": "tamis.matching.columnar.index:ColumnarMatcher",
+        "naive": "tamis.matching.naive:NaiveMatcher",
+        "fair-predicate": "tamis.matching.le_subscribe.fair_predicate:FairPredicateMatcher",
+        "equality-preferred": "tamis.matching.le_subscribe.equality_preferred:EqualityPreferredMatcher",
+        "quarantine": "tamis.matching.le_subscribe.quarantine:QuarantineMatcher",
+        "hanson": "tamis.matching.le_subscribe.hanson.matcher:HansonMatcher",
+        "neon": "tamis.matching.le_subscribe.neon.matcher:NeonMatcher",
+        "gough": "tamis.matching.le_subscribe.gough.matcher:GoughMatcher",
+        "scan": "tamis.matching.le_subscribe.scan:ScanMatcher",
+        "tree": "tamis.matching.tree.matcher:TreeMatcher",
+        "mbd": "tamis.matching.mbd.matcher:MbdMatcher",
+    }
+)
 AUTO: Final = "auto"
 CHOSEN: Final = "columnar"
 """What `auto` comes to, whatever the subscriptions are: docs/bench.md has the measurements that say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A matcher that there is, and options that it has, by name."""
+
+    matcher: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, matcher: str, options: Mapping[str, Any] | None = None) -> Choice:
+        """`auto` is the fastest matcher by all that was measured; `TamisError` says what there is instead."""
+        name = CHOSEN if matcher == AUTO else matcher
+        if name not in MATCHERS:
+            raise TamisError(f"there is no matcher {name!r}; there are {', '.join((*MATCHERS, AUTO))}")
+        if options:
+            kind = MATCHERS[name]
+            if not hasattr(kind, "options"):
+                raise TamisError(f"the matcher {name!r} has no options, so none can be {', '.join(options)}")
+            kind.options.from_dict(options)
+        return cls(name, dict(options or {}))
+
+    @classmethod
+    def behind(cls, matcher: Matcher) -> Choice:
+        """The choice that a matcher was built by."""
+        return cls(matcher.name, dict(matcher.given_options))
+
+    def build(self, subscriptions: Subscriptions, schema: Schema, statistics: Statistics | None) -> Matcher:
+        """The matcher of bound subscriptions."""
+        kind = MATCHERS[self.matcher]
+        given = {"options": kind.options.from_dict(self.options)} if self.options else {}
+        built: Matcher = kind.build(subscriptions, schema, statistics, **given)
+        return built
+
+
+COLUMNAR: Final = Choice("columnar")

@@ -6,12 +6,13 @@ import json
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Final, Protocol
 
 import pyarrow as pa
 
 from tamis.errors import IndexFileError, OperatorError
 from tamis.language import Limits, Signatures, bind
+from tamis.lazy_registry import loaded
 from tamis.matching.explanation import Explanation
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer, Binding
@@ -20,20 +21,63 @@ from tamis.operators.definition import Operator
 from tamis.operators.health import Health
 from tamis.operators.lessons import Lessons, Seen
 from tamis.operators.matcher import OperatorMatcher
-from tamis.operators.naive import NaiveOperators
 from tamis.operators.registry import Registry, installed
 from tamis.operators.resolution import Resolved, resolve
-from tamis.operators.schedules import SCHEDULES
+from tamis.operators.schedules import require_schedule
 from tamis.operators.statistics import OperatorTable
 from tamis.schema import Schema
 
 _FILE = "operators.json"
+_ORACLE: Final = "tamis.operators.naive:NaiveOperators"
+
+
+class CallingMatcher(Protocol):
+    """Matches subscriptions that call operators: with a schedule and what it learns, or, the oracle, one by one."""
+
+    is_oracle: ClassVar[bool]
+    schedule: str
+    operators: Mapping[str, Resolved]
+
+    @property
+    def signatures(self) -> Signatures: ...
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, id: object) -> bool: ...
+
+    def ids(self) -> list[str]: ...
+
+    def text(self, id: str) -> str: ...
+
+    def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]: ...
+
+    def add(self, subscriptions: Subscriptions) -> None: ...
+
+    def remove(self, ids: Iterable[str]) -> None: ...
+
+    def explain(self, batch: pa.RecordBatch, id: str) -> Explanation: ...
+
+    def statistics(self) -> OperatorTable: ...
+
+    def lessons(self) -> Lessons: ...
+
+    def known(self) -> Mapping[str, Seen]: ...
+
+    def take(self, lessons: Lessons) -> None: ...
+
+    def start_from(self, seen: Mapping[str, Seen]) -> None: ...
+
+    def adopt(self, health: Health) -> None: ...
+
+    def saved(self) -> dict[str, Any]: ...
+
+    def learn_again(self, learned: Mapping[str, Any]) -> None: ...
 
 
 class CallingPart:
     """Those subscriptions of an index that call operators; false as long as there are none."""
 
-    def __init__(self, matcher: OperatorMatcher | NaiveOperators) -> None:
+    def __init__(self, matcher: CallingMatcher) -> None:
         self._matcher = matcher
         self.signatures: Signatures = matcher.signatures
 
@@ -48,11 +92,10 @@ class CallingPart:
         statistics: Statistics | None,
     ) -> CallingPart:
         """Without subscriptions yet. The oracle calls operators in its own way, whatever the schedule."""
-        if schedule not in SCHEDULES:
-            raise OperatorError(f"there is no schedule {schedule!r}; there are {', '.join(SCHEDULES)}")
+        require_schedule(schedule)
         resolved = resolved_all(operators, schema)
         if matcher == "naive":
-            return cls(NaiveOperators(schema, resolved, limits))
+            return cls(loaded(_ORACLE)(schema, resolved, limits))
         return cls(OperatorMatcher(schema, resolved, schedule, limits, statistics))
 
     def __len__(self) -> int:
@@ -96,26 +139,23 @@ class CallingPart:
 
     def lessons(self) -> Lessons:
         """What was learned in this process since this was last asked; the oracle learns nothing."""
-        return Lessons() if isinstance(self._matcher, NaiveOperators) else self._matcher.lessons()
+        return self._matcher.lessons()
 
     def known(self) -> Mapping[str, Seen]:
         """All that was learned."""
-        return {} if isinstance(self._matcher, NaiveOperators) else self._matcher.known()
+        return self._matcher.known()
 
     def take(self, lessons: Lessons) -> None:
         """Adds what was learned in another process."""
-        if not isinstance(self._matcher, NaiveOperators):
-            self._matcher.take(lessons)
+        self._matcher.take(lessons)
 
     def start_from(self, seen: Mapping[str, Seen]) -> None:
         """Believes what was learned in all processes, in place of what it has learned so far."""
-        if not isinstance(self._matcher, NaiveOperators):
-            self._matcher.start_from(seen)
+        self._matcher.start_from(seen)
 
     def adopt(self, health: Health) -> None:
         """Counts together with other indexes of this process that call the same operators."""
-        if not isinstance(self._matcher, NaiveOperators):
-            self._matcher.adopt(health)
+        self._matcher.adopt(health)
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes what there is into the folder of an index; gives what the index says of it."""
@@ -123,7 +163,7 @@ class CallingPart:
         (folder / _FILE).write_bytes(content)
         versions = {name: resolved.operator.version for name, resolved in self._matcher.operators.items()}
         about = {"versions": versions, "schedule": self._matcher.schedule, "checksum": zlib.crc32(content)}
-        return about | {"oracle": isinstance(self._matcher, NaiveOperators)}
+        return about | {"oracle": self._matcher.is_oracle}
 
     @classmethod
     def open(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,8 @@ class OperatorMatcher:
     needed, takes single changes in, and is built anew after large ones. What events teach is taken over while no other
     thread matches.
     """
+
+    is_oracle: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,9 @@ from tamis.operators.answers import Answer, read_batch, read_scalar
 from tamis.operators.asking import columns_of, failure_of
 from tamis.operators.awaiting import is_async, patience, result_of
 from tamis.operators.definition import Operator
+from tamis.operators.health import Health
 from tamis.operators.inputs import Inputs
+from tamis.operators.lessons import Lessons, Seen
 from tamis.operators.matcher import OperatorMatcher
 from tamis.operators.predicates import Predicate, Predicates
 from tamis.operators.resolution import Resolved
@@ -159,6 +161,7 @@ class NaiveOperators:
     A predicate is asked about once an event here too, so that operators that count their calls can be compared.
     """
 
+    is_oracle: ClassVar[bool] = True
     schedule = "naive"
 
     def __init__(self, schema: Schema, operators: Mapping[str, Resolved], limits: Limits) -> None:
@@ -232,8 +235,25 @@ class NaiveOperators:
     def saved(self) -> dict[str, Any]:
         return {"texts": {id: text for id, (text, _) in self._filters.items()}, "learned": {}}
 
+    # Nothing is learned or counted here, so there is nothing to tell other processes, nor to hear of them.
+
+    def lessons(self) -> Lessons:
+        return Lessons()
+
+    def known(self) -> Mapping[str, Seen]:
+        return {}
+
+    def take(self, lessons: Lessons) -> None:
+        pass
+
+    def start_from(self, seen: Mapping[str, Seen]) -> None:
+        pass
+
+    def adopt(self, health: Health) -> None:
+        pass
+
     def learn_again(self, learned: Mapping[str, Any]) -> None:
-        """Nothing is learned here."""
+        pass
 
 
 def _returned(operator: Operator, by_position: Sequence[Any], by_name: Mapping[str, Any]) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tamis.errors import TamisError
-from tamis.operators.schedules.adaptive import Adaptive
-from tamis.operators.schedules.naive import Naive
+from typing import Final
+
+from tamis.errors import OperatorError
+from tamis.lazy_registry import LazyRegistry
 from tamis.operators.schedules.problem import Problem
 from tamis.operators.schedules.record import Evidence, Record, Trail
 from tamis.operators.schedules.running import Asked, Live, Run
 from tamis.operators.schedules.schedule import Schedule
-from tamis.operators.schedules.sequential import Sequential, Stopping
-from tamis.operators.schedules.sub_order import SubOrder
 
 __all__ = [
     "SCHEDULES",
@@ -22,14 +21,29 @@ __all__ = [
     "Run",
     "Schedule",
     "Trail",
+    "require_schedule",
     "schedule",
 ]
 
-SCHEDULES: dict[str, type[Schedule]] = {each.name: each for each in (Naive, Sequential, Stopping, SubOrder, Adaptive)}
+SCHEDULES: Final[LazyRegistry[type[Schedule]]] = LazyRegistry(
+    {
+        "naive": "tamis.operators.schedules.naive:Naive",
+        "sequential": "tamis.operators.schedules.sequential:Sequential",
+        "sequential-stopping": "tamis.operators.schedules.sequential:Stopping",
+        "sub-order": "tamis.operators.schedules.sub_order.schedule:SubOrder",
+        "adaptive": "tamis.operators.schedules.adaptive.schedule:Adaptive",
+    }
+)
+"""All schedules, by name: each is loaded when it is first asked for."""
 
 
 def schedule(name: str, problem: Problem) -> Schedule:
     """The schedule of that name for a problem."""
-    if name not in SCHEDULES:
-        raise TamisError(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")
+    require_schedule(name)
     return SCHEDULES[name](problem)
+
+
+def require_schedule(name: str) -> None:
+    """`OperatorError` if there is no schedule of that name."""
+    if name not in SCHEDULES:
+        raise OperatorError(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")

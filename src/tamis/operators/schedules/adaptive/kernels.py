@@ -22,8 +22,7 @@ import numpy as np
 
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.operators.schedules.adaptive.buckets import BUCKETS, bucket_for, put, take
-from tamis.operators.schedules.truth import DECIDED, MATCHED, NOT_ASKED, TRUE, UNKNOWN
-from tamis.operators.schedules.walking.kernels import undecided
+from tamis.operators.schedules.truth import DECIDED, MATCHED, NOT_ASKED, TRUE, UNKNOWN, undecided
 
 ALLOWANCE = 16  # places in subscriptions, and predicates, that a step may pay for to be looked at anew
 SAMPLED, ENOUGH = 128, 16  # so many of a long list are looked at, and all if fewer than so many of them are undecided

@@ -20,8 +20,7 @@ from tamis.operators.schedules.adaptive.kernels import (
     settle,
     unprice,
 )  # fmt: skip
-from tamis.operators.schedules.truth import DECIDED, NOT_ASKED
-from tamis.operators.schedules.walking.kernels import matched, undecided
+from tamis.operators.schedules.truth import DECIDED, NOT_ASKED, matched, undecided
 
 
 @bare_kernel

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.operators.schedules.truth import DECIDED, MATCHED, NOT_ASKED, TRUE
+from tamis.compiled import bare_kernel
+from tamis.operators.schedules.truth import DECIDED, MATCHED, NOT_ASKED, TRUE, matched, undecided
 
 NAIVE, SEQUENTIAL, STOPPING = 0, 1, 2  # ways to walk
 # What a lane remembers of its walk: place in the queue, place in the chain, whether the chain was begun, and how long
 # the queue and the list of what was told are.
 POSITION, NODE, BEGUN, LENGTH, TOLD = 0, 1, 2, 3, 4
 CURSOR = 5
-
-
-@inlined_kernel
-def undecided(left: int) -> bool:
-    return left != DECIDED and left != MATCHED
 
 
 @bare_kernel
@@ -123,16 +118,6 @@ def clean(members: Any, subscribers: Any, state: Any, lane: int, some: Any, begi
         state.left[base + some[i]] = DECIDED
     for i in range(known, known + state.cursor[lane * CURSOR + TOLD]):
         state.truth[known + state.told[i]] = NOT_ASKED
-
-
-@bare_kernel
-def matched(left: Any, base: int, some: Any, begin: int, end: int, out: Any, written: int) -> int:
-    """Writes those of the listed subscriptions that match; returns how many are written in all."""
-    for i in range(begin, end):
-        if left[base + some[i]] == MATCHED:
-            out[written] = some[i]
-            written += 1
-    return written
 
 
 @bare_kernel
