@@ -33,6 +33,31 @@ def test_an_index_compiled_on_spark_answers_like_one_compiled_here(spark: SparkS
     assert len(index) == len(texts())
 
 
+def test_an_index_compiled_on_spark_has_the_matcher_and_the_schedule_asked_for(spark: SparkSession) -> None:
+    @tamis.operator(cost=1.0)
+    def worth(price: float) -> bool:
+        return price > 0
+
+    given = dict(list(texts().items())[:50]) | {"calling": "worth() AND price > 0"}
+    table = pa.table({"id": list(given), "filter": list(given.values())})
+    index, errors = pipeline.compile(
+        spark.createDataFrame(table),
+        SCHEMA,
+        operators=[worth],
+        schedule="sub-order",
+        matcher="tree",
+        options={"factor": ["period"]},
+    )
+    assert errors.count() == 0
+    assert index.matcher.name == "tree"
+    assert index.matcher.given_options["factor"] == ("period",)
+    assert index.calling is not None
+    assert index.calling.schedule == "sub-order"
+    lots = some_lots(50)
+    here = tamis.compile(given, SCHEMA, operators=[worth])
+    assert answers(index, lots) == answers(here, lots)
+
+
 def test_bad_subscriptions_come_back_with_their_errors_and_stop_no_other(spark: SparkSession) -> None:
     rows = [
         ("good", "price > 1"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from tamis.engine import Index, Operators
 from tamis.errors import FilterError, TamisError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Bound, Signatures, bind
 from tamis.matching.matcher import Subscriptions
-from tamis.matching.matchers import MATCHERS
+from tamis.matching.matchers import COLUMNAR, Choice
 from tamis.matching.statistics import Statistics
 from tamis.operators.calling_part import CallingPart
 from tamis.operators.splitting import plain_part
@@ -40,26 +40,35 @@ def compile(
     statistics: Statistics | None = None,
     operators: Operators | None = None,
     schedule: str = "adaptive",
+    matcher: str = "columnar",
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[Index, DataFrame]:
     """Compiles a DataFrame with the string columns `id` and `filter`; filters may call the `operators`.
+
+    `matcher`, its `options` and `schedule` are those of `tamis.compile`.
 
     A subscription that cannot be taken (its filter is refused, its id is missing or there twice) does not stop the
     others: it comes back in the second table, under its id. There `error` is the kind of error, and where a filter was
     refused, its characters from `start` to `end` are at fault.
     """
-    calling = calling_part(operators, schema, statistics, schedule)
+    choice = Choice.of(matcher, options)
+    calling = calling_part(operators, schema, statistics, schedule, choice)
     rows, bound, refused = bind_frame(subscriptions, schema, calling)
-    index = build(rows, bound, schema, statistics, calling)
+    index = build(rows, bound, schema, statistics, calling, choice)
     return index, error_table(subscriptions.sparkSession, [*refused, *index.errors])
 
 
 def calling_part(
-    operators: Operators | None, schema: Schema, statistics: Statistics | None = None, schedule: str = "adaptive"
+    operators: Operators | None,
+    schema: Schema,
+    statistics: Statistics | None = None,
+    schedule: str = "adaptive",
+    choice: Choice = COLUMNAR,
 ) -> CallingPart | None:
     """What is to take those that call operators; None where there are none to call."""
     if operators is None:
         return None
-    return CallingPart.of(operators, schema, DEFAULT_LIMITS, schedule, "columnar", statistics)
+    return CallingPart.of(operators, schema, DEFAULT_LIMITS, schedule, choice.matcher, statistics)
 
 
 def bind_frame(
@@ -84,12 +93,17 @@ def bind_frame(
 
 
 def build(
-    rows: pa.Table, bound: Bound, schema: Schema, statistics: Statistics | None, calling: CallingPart | None = None
+    rows: pa.Table,
+    bound: Bound,
+    schema: Schema,
+    statistics: Statistics | None,
+    calling: CallingPart | None = None,
+    choice: Choice = COLUMNAR,
 ) -> Index:
     """An index of bound subscriptions; `calling`, which is empty yet, takes those that call operators."""
     ids, filters = (rows[name].combine_chunks() for name in ("id", "filter"))
     every = Subscriptions(ids, filters, bound)
-    index = Index(schema, MATCHERS["columnar"].build(plain_part(every), schema, statistics), calling=calling)
+    index = Index(schema, choice.build(plain_part(every), schema, statistics), calling=calling)
     if calling is not None:
         calling.add(every)
     index.errors = [(ids[row].as_py(), error) for row, error in bound.errors]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.durable import replace_durably
 from tamis.engine import Index, Operators
 from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, PipelineError, TamisError
+from tamis.matching.matchers import Choice
 from tamis.matching.statistics import Statistics
 from tamis.operators.calling_part import CallingPart
 from tamis.operators.statistics import OperatorTable
@@ -94,11 +95,14 @@ def shard(
     statistics: Statistics | None = None,
     operators: Operators | None = None,
     schedule: str = "adaptive",
+    matcher: str = "columnar",
+    options: Mapping[str, Any] | None = None,
 ) -> Cut:
     """Cuts subscriptions into so many indexes under a new folder; `match` takes the result as it takes an index.
 
     `subscriptions` is an index, or a DataFrame with the columns id and filter (then `schema` is needed), of which only
-    one shard's part is on the driver at a time, and whose filters may call the `operators`.
+    one shard's part is on the driver at a time, and whose filters may call the `operators`. Shards of an index have its
+    matcher and its schedule; those of a DataFrame the `matcher`, `options` and `schedule` given.
     """
     folder = Path(path)
     if shards < 1:
@@ -112,7 +116,7 @@ def shard(
         operators = None if subscriptions.calling is None else subscriptions.calling.operators
     else:
         operators = None if operators is None else list(operators)
-        pieces = _pieces(subscriptions, shards, schema, statistics, operators, schedule)
+        pieces = _pieces(subscriptions, shards, schema, statistics, operators, schedule, Choice.of(matcher, options))
     for name, (index, refused) in zip(names, pieces, strict=True):
         index.save(folder / name)
         errors += refused
@@ -126,11 +130,20 @@ def shard(
 def _pieces_of_index(
     index: Index, shards: int, statistics: Statistics | None
 ) -> Iterator[tuple[Index, Sequence[tuple[str, TamisError]]]]:
-    ids, calling = index.ids().to_pylist(), index.calling
+    ids, calling, choice = index.ids().to_pylist(), index.calling, Choice.behind(index.matcher)
+    operators, schedule = (None, "adaptive") if calling is None else (calling.operators, calling.schedule)
     for number in range(shards):
         piece = {id: index.text(id) for id in ids[number::shards]}
-        operators, schedule = (None, "adaptive") if calling is None else (calling.operators, calling.schedule)
-        yield compile_index(piece, index.schema, statistics=statistics, operators=operators, schedule=schedule), []
+        shard = compile_index(
+            piece,
+            index.schema,
+            choice.matcher,
+            statistics,
+            options=choice.options,
+            operators=operators,
+            schedule=schedule,
+        )
+        yield shard, []
 
 
 def _pieces(
@@ -140,6 +153,7 @@ def _pieces(
     statistics: Statistics | None,
     operators: Operators | None,
     schedule: str,
+    choice: Choice,
 ) -> Iterator[tuple[Index, Sequence[tuple[str, TamisError]]]]:
     if schema is None:
         raise PipelineError("to cut a DataFrame of subscriptions into shards, its schema is needed: schema=…")
@@ -147,9 +161,9 @@ def _pieces(
     texts = subscriptions.selectExpr("id", "filter", f"pmod(xxhash64(id), {shards}) shard").persist()
     try:
         for number in range(shards):
-            calling = calling_part(operators, schema, statistics, schedule)
+            calling = calling_part(operators, schema, statistics, schedule, choice)
             rows, bound, refused = bind_frame(texts.where(f"shard = {number}"), schema, calling)
-            index = build(rows, bound, schema, statistics, calling)
+            index = build(rows, bound, schema, statistics, calling, choice)
             yield index, [*refused, *index.errors]
     finally:
         texts.unpersist()
