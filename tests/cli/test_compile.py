@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.csv
 import pyarrow.parquet
+import pytest
 
 from tamis import Index
 from tamis.matching.tree.matcher import TreeMatcher
@@ -105,3 +106,17 @@ def test_an_option_given_again_makes_a_list(tamis: Tamis) -> None:
     matcher = Index.open("auctions.index").matcher
     assert isinstance(matcher, TreeMatcher)
     assert matcher.tree.options.factor == ("period", "quantity", "price")
+
+
+def test_an_index_may_have_another_schedule(tamis: Tamis, house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(house))
+    (house / "pricing.py").write_text(
+        "import tamis\n\n\n@tamis.operator(cost=1.0)\ndef worth(price: float) -> bool:\n    return price > 0\n"
+    )
+    calling = ("--operators", "pricing:worth", "--schedule")
+    assert tamis(*COMPILE, *calling, "sub-order").exit_code == 0
+    about = json.loads((house / "auctions.index" / "index.json").read_text())
+    assert about["operators"]["schedule"] == "sub-order"
+    refused = tamis(*COMPILE, *calling, "dearest-first")
+    assert refused.exit_code == 2
+    assert "there is no schedule 'dearest-first'; there are naive" in refused.stderr

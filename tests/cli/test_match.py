@@ -197,3 +197,21 @@ def test_a_failed_run_leaves_no_half_written_output(tamis: Tamis, house: Path) -
     (house / "events.json").write_text(json.dumps(EVENTS))
     tamis("match", "subscriptions.jsonl", "events.json", "-s", "schema.yaml", "-o", "matches.parquet")
     assert [path.name for path in house.iterdir() if "matches" in path.name] == []
+
+
+@pytest.mark.parametrize("given", [("--matcher", "tree", "--option", "factor=period"), ("--matcher", "naive")])
+def test_subscriptions_may_be_matched_by_another_matcher(tamis: Tamis, given: tuple[str, ...]) -> None:
+    result = tamis(*MATCH, "--numbers", *given)
+    assert result.exit_code == 0, result.stderr
+    assert _numbered(result.stdout) == MATCHES
+
+
+@pytest.mark.parametrize("given", [("--matcher", "tree"), ("--option", "factor=period"), ("--schedule", "sub-order")])
+def test_what_is_compiled_keeps_its_matcher_and_schedule(tamis: Tamis, given: tuple[str, ...]) -> None:
+    assert tamis("compile", *MATCH[1:2], *MATCH[3:], "-o", "auctions.index").exit_code == 0
+    for spark in ((), ("--spark", "-o", "matches")):
+        result = tamis("match", "auctions.index", "events.jsonl", *given, *spark)
+        assert result.exit_code == 2
+        assert f"auctions.index is compiled already, for the matcher and schedule in it: leave {given[0]} out" in (
+            " ".join(result.stderr.split())
+        )

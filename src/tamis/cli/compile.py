@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.operators import OperatorsOption, ScheduleOption, operators_of
-from tamis.cli.options import MATCHERS, SAMPLE, RefusedOption, SubscriptionsArgument
+from tamis.cli.operators import OperatorsOption, operators_of
+from tamis.cli.options import (
+    SAMPLE,
+    MatcherOption,
+    MatcherOptionsOption,
+    RefusedOption,
+    ScheduleOption,
+    SubscriptionsArgument,
+    matcher_options,
+)
 from tamis.cli.terminal import err, remark
 
 
@@ -34,21 +41,10 @@ def compile(
             show_default=False,
         ),
     ] = None,
-    matcher: Annotated[
-        str, typer.Option("--matcher", metavar="NAME", help="The algorithm: " + ", ".join(MATCHERS) + ".")
-    ] = "columnar",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="NAME=VALUE",
-            help="An option of the matcher, such as collapse=false. May be given several times; the same name again "
-            "makes a list.",
-            show_default=False,
-        ),
-    ] = None,
+    matcher: MatcherOption = None,
+    option: MatcherOptionsOption = None,
     operators: OperatorsOption = None,
-    schedule: ScheduleOption = "adaptive",
+    schedule: ScheduleOption = None,
 ) -> None:
     """Compile subscriptions to an index on disk.
 
@@ -68,7 +64,7 @@ def compile(
       1  compiled, but some were refused
       2  not done
     """
-    from tamis.cli.indexes import compiled, is_index
+    from tamis.cli.indexes import Algorithms, compiled, is_index
     from tamis.cli.past_events import statistics_of
     from tamis.cli.refusals import report
     from tamis.cli.tables import require_tables
@@ -80,8 +76,8 @@ def compile(
     shape = Schema.load(schema)
     statistics = statistics_of(sample, shape)
     start = time.perf_counter()
-    called = operators_of(operators)
-    result = compiled(subscriptions, shape, statistics, matcher, _options(option or []), called, schedule)
+    called, how = operators_of(operators), Algorithms(matcher, matcher_options(option), schedule)
+    result = compiled(subscriptions, shape, statistics, called, how)
     with err.status(f"writing {output}"):
         result.index.save(output)
     remark(f"{len(result.index):,} subscriptions compiled to {output} in {time.perf_counter() - start:.1f} s")
@@ -89,22 +85,3 @@ def compile(
     if result.refused:
         remark(f"{len(result.refused):,} refused" + (f", see {refused_to}" if refused_to else ""))
         raise typer.Exit(PARTLY_REFUSED)
-
-
-def _options(given: list[str]) -> dict[str, Any]:
-    """`name=value` as options: values are numbers, true, false, or else words."""
-    found: dict[str, Any] = {}
-    for text in given:
-        name, equals, word = text.partition("=")
-        if not equals:
-            raise CommandError(f"--option {text}: an option is NAME=VALUE")
-        try:
-            value = json.loads(word)
-        except ValueError:
-            value = word
-        if name in found:
-            before = found[name]
-            found[name] = [*before, value] if isinstance(before, list) else [before, value]
-        else:
-            found[name] = value
-    return found

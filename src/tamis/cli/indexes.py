@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,27 @@ from tamis.engine import Index, Operators
 from tamis.matching.statistics import Statistics
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithms:
+    """The matcher, its options and the schedule of operators that a command was given; None: not given."""
+
+    matcher: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    schedule: str | None = None
+
+    def require_none(self, compiled: Path) -> None:
+        """Refuses them for subscriptions that are compiled already."""
+        given = {"--matcher": self.matcher, "--option": self.options, "--schedule": self.schedule}
+        if named := [name for name, value in given.items() if value]:
+            raise CommandError(
+                f"{compiled} is compiled already, for the matcher and schedule in it: leave {' and '.join(named)} out, "
+                "or compile its subscriptions again"
+            )
+
+
+USUAL = Algorithms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +59,38 @@ def open_index(path: Path, operators: Operators | None = None) -> Index:
     )
 
 
-def index_of(subscriptions: Path, schema: Schema | None, operators: Operators | None = None) -> Compiled:
+def index_of(
+    subscriptions: Path, schema: Schema | None, operators: Operators | None = None, how: Algorithms = USUAL
+) -> Compiled:
     if is_index(subscriptions):
+        how.require_none(subscriptions)
         index = open_index(subscriptions, operators)
         if schema is not None and schema != index.schema:
             raise CommandError(f"{subscriptions}: compiled for another schema; leave --schema out, or compile again")
         return Compiled(index, [])
     if schema is None:
         raise CommandError("there is no schema: give one with --schema, or a folder that tamis compile wrote")
-    return compiled(subscriptions, schema, None, operators=operators)
+    return compiled(subscriptions, schema, None, operators, how)
 
 
 def compiled(
     subscriptions: Path,
     schema: Schema,
     statistics: Statistics | None,
-    matcher: str = "columnar",
-    options: Mapping[str, Any] | None = None,
     operators: Operators | None = None,
-    schedule: str = "adaptive",
+    how: Algorithms = USUAL,
 ) -> Compiled:
     with err.status(f"reading {subscriptions}"):
         read = read_subscriptions(subscriptions)
     with err.status(f"compiling {len(read.table):,} subscriptions"):
         index = tamis.compile(
-            read.table, schema, matcher, statistics, options=options, operators=operators, schedule=schedule
+            read.table,
+            schema,
+            how.matcher or "columnar",
+            statistics,
+            options=how.options,
+            operators=operators,
+            schedule=how.schedule or "adaptive",
         )
     refused = read.refused + [Refusal.of(id, error) for id, error in index.errors]
     if not len(index):

@@ -15,9 +15,13 @@ from tamis.cli.options import (
     DeadLettersOption,
     EventsArgument,
     IgnoreUnknownOption,
+    MatcherOption,
+    MatcherOptionsOption,
     RefusedOption,
+    ScheduleOption,
     SchemaOption,
     SubscriptionsArgument,
+    matcher_options,
 )
 from tamis.cli.paths import STREAM
 from tamis.cli.terminal import progress_bar, remark
@@ -62,7 +66,10 @@ def match(
         bool, typer.Option("--numbers", help="Give an event's position in the input (from 0), not its attributes.")
     ] = False,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark (needs the spark extra and Java 17+).")] = False,
+    matcher: MatcherOption = None,
+    option: MatcherOptionsOption = None,
     operators: OperatorsOption = None,
+    schedule: ScheduleOption = None,
     ignore_unknown: IgnoreUnknownOption = False,
     batch_rows: BatchRowsOption = 10_000,
 ) -> None:
@@ -79,6 +86,7 @@ def match(
       zcat events.jsonl.gz | tamis match auctions.index - --arrays
       tamis match stocks.index quotes.jsonl --changes changes.jsonl
       tamis match auctions.index events/ -o matches/ --spark
+      tamis match subscriptions.jsonl events.jsonl -s auctions.yaml --matcher tree
       tamis match watch.index shots.parquet --operators watch:mob_pattern
 
     \b
@@ -89,7 +97,7 @@ def match(
     """
     from tamis.cli.dead_letters import dead_letters
     from tamis.cli.events import EventFiles
-    from tamis.cli.indexes import index_of
+    from tamis.cli.indexes import Algorithms, index_of
     from tamis.cli.join_changes import join_changes
     from tamis.cli.refusals import report
     from tamis.cli.results import ResultForm
@@ -97,6 +105,7 @@ def match(
     from tamis.cli.tables import require_tables, table_writer
 
     files = EventFiles(events, ignore_unknown=ignore_unknown)
+    how = Algorithms(matcher, matcher_options(option), schedule)
     if spark:
         if changes_to is not None:
             raise CommandError("--changes is not written by Spark here: leave --spark out, or use pipeline.join")
@@ -112,12 +121,13 @@ def match(
             dead_letters_to,
             refused_to,
             operators_of(operators),
+            how,
             arrays=arrays,
             ignore_unknown=ignore_unknown,
         )
         return
     require_tables(dead_letters_to, refused_to, changes_to, output)
-    compiled = index_of(subscriptions, schema_for(schema, subscriptions, files), operators_of(operators))
+    compiled = index_of(subscriptions, schema_for(schema, subscriptions, files), operators_of(operators), how)
     report(compiled.refused, refused_to)
     form = ResultForm(compiled.index.schema, arrays=arrays, numbers=numbers)
     joins = len(compiled.index.joins)

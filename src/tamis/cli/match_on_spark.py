@@ -10,6 +10,7 @@ import typer
 from tamis import pipeline
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import PARTLY_REFUSED
+from tamis.cli.indexes import Algorithms
 from tamis.cli.refusals import report
 from tamis.cli.spark import spark_session, tasks_shown
 from tamis.cli.spark_events import checked_events, require_files, subscribers_of
@@ -28,6 +29,7 @@ def match_on_spark(
     dead_letters_to: Path | None,
     refused_to: Path | None,
     operators: Operators | None,
+    how: Algorithms,
     *,
     arrays: bool,
     ignore_unknown: bool,
@@ -36,7 +38,7 @@ def match_on_spark(
     require_spark()
     require_files(files)
     dead_to = require_new(output, dead_letters_to)
-    found = subscribers_of(subscriptions, schema, operators)
+    found = subscribers_of(subscriptions, schema, operators, how)
     report(found.refused, refused_to)
     start = time.perf_counter()
     with spark_session() as session:

@@ -8,7 +8,6 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.options import SCHEDULES
 from tamis.cli.parted_table import PartedTable
 from tamis.cli.terminal import out, remark
 from tamis.errors import OperatorError
@@ -25,12 +24,6 @@ OperatorsOption = Annotated[
         "offer, or module:name, where the module is also looked for in this folder. May be given several times.",
         show_default=False,
     ),
-]
-
-
-ScheduleOption = Annotated[
-    str,
-    typer.Option("--schedule", metavar="NAME", help="The order of operators: " + ", ".join(SCHEDULES) + "."),
 ]
 
 

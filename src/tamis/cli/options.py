@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from tamis.cli.failures import CommandError
 
 # What help shows of rooms that take long to load; tests/cli/test_loading.py holds it to what the rooms have.
 MATCHERS = (
@@ -62,6 +65,34 @@ DeadLettersOption = Annotated[
         show_default=False,
     ),
 ]
+MatcherOption = Annotated[
+    str | None,
+    typer.Option(
+        "--matcher",
+        metavar="NAME",
+        help="The algorithm: " + ", ".join(MATCHERS) + "; or auto, the fastest.",
+        show_default="columnar",
+    ),
+]
+MatcherOptionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="An option of the matcher, such as collapse=false. May be given several times; the same name again "
+        "makes a list.",
+        show_default=False,
+    ),
+]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--schedule",
+        metavar="NAME",
+        help="The order of operators: " + ", ".join(SCHEDULES) + ".",
+        show_default="adaptive",
+    ),
+]
 BatchRowsOption = Annotated[
     int, typer.Option("--batch-rows", min=1, metavar="ROWS", help="How many events are read and matched at a time.")
 ]
@@ -69,3 +100,22 @@ IgnoreUnknownOption = Annotated[
     bool,
     typer.Option("--ignore-unknown", help="Pass over what the schema does not know instead of refusing the event."),
 ]
+
+
+def matcher_options(given: list[str] | None) -> dict[str, Any]:
+    """`name=value` as options: values are numbers, true, false, or else words."""
+    found: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, word = text.partition("=")
+        if not equals:
+            raise CommandError(f"--option {text}: an option is NAME=VALUE")
+        try:
+            value = json.loads(word)
+        except ValueError:
+            value = word
+        if name in found:
+            before = found[name]
+            found[name] = [*before, value] if isinstance(before, list) else [before, value]
+        else:
+            found[name] = value
+    return found

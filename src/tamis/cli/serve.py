@@ -13,6 +13,7 @@ import typer
 
 from tamis.cli.failures import CommandError
 from tamis.cli.operators import OperatorsOption, separate
+from tamis.cli.options import MatcherOption, MatcherOptionsOption, ScheduleOption, matcher_options
 from tamis.cli.terminal import remark, warn
 
 _LOCAL_NAMES = ("localhost", "ip6-localhost")
@@ -68,7 +69,10 @@ def serve(
         str | None,
         typer.Option("--spark", metavar="URL", help="spark://... or local\\[2] instead of all local cores."),
     ] = None,
+    matcher: MatcherOption = None,
+    option: MatcherOptionsOption = None,
     operators: OperatorsOption = None,
+    schedule: ScheduleOption = None,
     unknown_attributes: Annotated[
         Unknown | None,
         typer.Option(
@@ -121,6 +125,7 @@ def serve(
       tamis serve --schema auctions.yaml
       tamis serve --port 9000 --publish keys --subscribe keys
       tamis serve --schema city.yaml --operators loc_in,mob_pattern
+      tamis serve --schema auctions.yaml --matcher tree --schedule sub-order
       tamis serve --schema auctions.yaml --broker-listen 127.0.0.1:7070
       tamis serve --schema auctions.yaml --port 8081 --state other --link 127.0.0.1:7070
       TAMIS_STORE_URL=postgresql+psycopg://tamis@db/tamis tamis serve --log kafka://broker:9092/events
@@ -146,7 +151,10 @@ def serve(
             "store_url": store,
             "log_url": log,
             "spark_master": spark,
+            "matcher": matcher,
+            "matcher_options": matcher_options(option) or None,
             "operators": separate(operators) or None,
+            "schedule": schedule,
             "unknown_attributes": None if unknown_attributes is None else unknown_attributes.value,
             "access.publish": None if publish is None else publish.value,
             "access.subscribe": None if subscribe is None else subscribe.value,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tamis import pipeline
 from tamis.cli.events import EventFiles
 from tamis.cli.failures import CommandError
-from tamis.cli.indexes import index_of, is_index
+from tamis.cli.indexes import USUAL, Algorithms, index_of, is_index
 from tamis.cli.paths import STREAM, Format
 from tamis.cli.refusals import Refusal
 from tamis.engine import Operators
@@ -33,11 +33,14 @@ class Subscribers:
     refused: list[Refusal]
 
 
-def subscribers_of(path: Path, schema: Schema | None, operators: Operators | None = None) -> Subscribers:
+def subscribers_of(
+    path: Path, schema: Schema | None, operators: Operators | None = None, how: Algorithms = USUAL
+) -> Subscribers:
     """From a file of subscriptions, or from whatever compiled form a folder holds, shards included."""
     if not is_index(path) or operators is not None:
-        compiled = index_of(path, schema, operators)
+        compiled = index_of(path, schema, operators, how)
         return Subscribers(compiled.index, compiled.index.schema, compiled.refused)
+    how.require_none(path)
     source = opened_source(path)
     if schema is not None and schema != source.schema:
         raise CommandError(f"{path}: compiled for another schema; leave --schema out, or compile again")

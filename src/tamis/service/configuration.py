@@ -40,7 +40,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_separated)]
 _STRICT: Final = ConfigDict(extra="forbid")
 _PREFIX: Final = "TAMIS"
 # Settings of several values, which a variable gives in the form that they have in the file.
-_LISTS: Final = frozenset([("spark_config",), ("trusted_proxies",)])
+_LISTS: Final = frozenset([("spark_config",), ("trusted_proxies",), ("matcher_options",)])
 
 
 class ConfigurationError(TamisError):
@@ -216,6 +216,12 @@ class Settings:
     """While another service matches: have Spark started and idle, to take over at once, or start it only then."""
     schema_path: Path | None = None
     """The schema in YAML, for the first start; from then on the store has it."""
+    matcher: str = "columnar"
+    """The algorithm that finds the subscriptions of an event: one of `tamis.MATCHERS`, or `auto`, the fastest."""
+    matcher_options: Mapping[str, Any] = field(default_factory=dict)
+    """The matcher's own options, if it has any, by name."""
+    schedule: str = "adaptive"
+    """The order in which operators are called: one of `tamis.operators.schedules.SCHEDULES`."""
     operators: Names = ()
     """The operators that filters may call: names of those that installed packages offer, or `module:name`."""
     missing_operators: Literal["refuse", "ignore"] = "refuse"

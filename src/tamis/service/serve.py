@@ -21,6 +21,7 @@ from fastapi import FastAPI
 
 from tamis.compiled import kernels_are_kept
 from tamis.pipeline.session import require_spark
+from tamis.service.algorithms import Algorithms
 from tamis.service.api.head_limit import HeadLimit
 from tamis.service.api.known_host import KnownHost
 from tamis.service.api.schema_file import settle_schema
@@ -144,16 +145,17 @@ def assemble(settings: Settings) -> Service:
     """The parts of a server over its state folder; errors say what cannot be opened."""
     if settings.delivery.kafka is not None:
         KafkaAddress.parse(settings.delivery.kafka)  # complains now, not when the first notification is to go there
+    algorithms = Algorithms.of(settings)
     # The events in it are as much its owner's business as the store, which is made so by itself.
     settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     _require_whole(settings)
     store = Store.open(settings.store)
     try:
         followed = settle_schema(store, settings.schema_path)
+        # These complain now, not when the first table is built, or the first filter calls an operator.
+        algorithms.check(followed.schema)
         offering = Offering.named(settings.operators)
-        offering.resolved(
-            followed.schema
-        )  # complains now, not when the first filter calls one that does not fit the schema
+        offering.resolved(followed.schema)
         if settings.missing_operators == "refuse":
             require_operators(store, offering)
         log = open_log(settings.log, write=True)
@@ -162,7 +164,7 @@ def assemble(settings: Settings) -> Service:
         raise
     delivery = Delivery(store, settings, followed, offering=offering)
     bridge = _bridge(settings, followed, store, log, offering)
-    return Service(settings, store, log, delivery, Supervisor(settings), followed, offering, bridge)
+    return Service(settings, store, log, delivery, Supervisor(settings), followed, offering, algorithms, bridge)
 
 
 def _require_whole(settings: Settings) -> None:

@@ -15,6 +15,7 @@ import httpx
 import uvicorn
 from fastapi.testclient import TestClient
 
+from tamis.service.algorithms import Algorithms
 from tamis.service.api.service import Service
 from tamis.service.application import create_app
 from tamis.service.configuration import Settings
@@ -112,6 +113,7 @@ def make_service(
         cast("Supervisor", pipeline),
         followed,
         offering,
+        Algorithms.of(settings),
     )
 
 

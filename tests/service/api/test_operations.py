@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -359,3 +359,12 @@ def test_partitions_are_numbered_apart() -> None:
 
 def test_rates_and_latencies_go_by_a_clock_that_does_not_jump() -> None:
     assert inspect.signature(Meter).parameters["clock"].default is monotonic
+
+
+def test_the_status_names_the_matcher_its_options_and_the_schedule(start: Callable[..., Server]) -> None:
+    usual = start().client.get("/v1/status").json()["pipeline"]
+    assert (usual["matcher"], usual["matcher_options"], usual["schedule"]) == ("columnar", {}, "adaptive")
+    server = start(Settings(matcher="tree", matcher_options={"factor": ["price"]}, schedule="sub-order"))
+    told = server.client.get("/v1/status").json()["pipeline"]
+    assert (told["matcher"], told["matcher_options"]) == ("tree", {"factor": ["price"]})
+    assert told["schedule"] == "sub-order"

@@ -244,6 +244,56 @@ def test_a_kafka_to_deliver_to_is_understood_before_anything_starts(tmp_path: Pa
     assert not (tmp_path / "state").exists()
 
 
+def test_matcher_and_schedule_come_from_a_file_the_environment_and_options(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("matcher: mbd\nmatcher_options: {order: [price]}\nschedule: sequential\n")
+    settings = read_settings({}, file, {})
+    assert (settings.matcher, settings.matcher_options, settings.schedule) == (
+        "mbd",
+        {"order": ["price"]},
+        "sequential",
+    )
+    environment = {"TAMIS_MATCHER": "tree", "TAMIS_MATCHER_OPTIONS": "{factor: period}", "TAMIS_SCHEDULE": "naive"}
+    settings = read_settings({"schedule": "sub-order"}, file, environment)
+    assert (settings.matcher, settings.matcher_options, settings.schedule) == (
+        "tree",
+        {"factor": "period"},
+        "sub-order",
+    )
+    assert Settings.from_json(settings.to_json()) == settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"matcher": "trie"}, "there is no matcher 'trie'; there are columnar, naive"),
+        ({"schedule": "fair"}, "there is no schedule 'fair'; there are naive, sequential"),
+        ({"matcher_options": {"factor": "price"}}, "the matcher 'columnar' has no options"),
+        ({"matcher": "tree", "matcher_options": {"colapse": True}}, "the tree has no option 'colapse'"),
+        ({"matcher": "naive"}, "the matcher 'naive' does not tell whose slow patterns take how long"),
+    ],
+)
+def test_algorithms_that_there_are_not_are_refused_before_anything_starts(
+    tmp_path: Path, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        assemble(Settings(state=tmp_path / "state", **settings))
+    assert not (tmp_path / "state").exists()
+
+
+def test_options_of_a_matcher_that_do_not_fit_the_schema_are_refused_at_the_start(tmp_path: Path) -> None:
+    path = write(tmp_path / "schema.yaml", AUCTIONS)
+    given = Settings(state=tmp_path, schema_path=path, matcher="tree", matcher_options={"factor": "weight"})
+    with pytest.raises(ConfigurationError, match="matcher_options: 'weight' is no single-valued attribute"):
+        assemble(given)
+
+
+def test_a_server_is_assembled_with_the_algorithms_of_its_settings(tmp_path: Path) -> None:
+    service = assemble(Settings(state=tmp_path, matcher="auto", schedule="sub-order"))
+    assert (service.algorithms.choice.matcher, service.algorithms.schedule) == ("columnar", "sub-order")
+    end(service)
+
+
 def test_the_administrators_key_is_made_once_and_kept_to_its_user(tmp_path: Path) -> None:
     service = assemble(Settings(state=tmp_path))
     secret = administrator_key(service.store, tmp_path)

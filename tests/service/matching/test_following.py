@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pytest
 
+import tamis
+from tamis.matching.matchers import Choice
 from tamis.pipeline import SubscriptionTable
+from tamis.service.algorithms import USUAL, Algorithms
+from tamis.service.configuration import Settings
+from tamis.service.matching import standby
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.messages import Refusal
 from tamis.service.store import ChangeRow, Store, Subscriptions
-from tamis.workloads.auctions import auction_schema, interests
-from tests.service.matching.auction_house import LATER, AuctionHouse
+from tamis.testing import reference_matches
+from tamis.workloads.auctions import auction_schema, interests, lots
+from tests.service.matching.auction_house import LATER, SCHEMA, AuctionHouse
 
 
 @pytest.fixture
@@ -32,22 +41,26 @@ def none_is_refused(refusal: Refusal) -> None:
 class Followed:
     """A table over a house's store, and what it refused."""
 
-    def __init__(self, house: AuctionHouse) -> None:
+    def __init__(self, house: AuctionHouse, algorithms: Algorithms = USUAL) -> None:
         self.refused: list[Refusal] = []
         self.folder = house.settings.state / "table"
-        self.table = FollowingTable(self.folder, house.store, self.refused.append)
+        self.table = FollowingTable(self.folder, house.store, self.refused.append, algorithms=algorithms)
 
     @property
     def tables(self) -> list[Path]:
         """The folders of the tables that there are."""
         return sorted(self.folder.iterdir())
 
-    def matched_against(self, batch: int) -> dict[int, str]:
-        """The filters that a batch is matched against."""
+    def index_for(self, batch: int) -> tamis.Index:
+        """The index that a batch is matched with."""
         snapshot = self.table.for_batch("q", batch)
         (part,) = snapshot.parts
         folder = Path(part.base).parents[1]
-        index = SubscriptionTable(folder).index(int(Path(part.base).name) + len(part.changes))
+        return SubscriptionTable(folder).index(int(Path(part.base).name) + len(part.changes))
+
+    def matched_against(self, batch: int) -> dict[int, str]:
+        """The filters that a batch is matched against."""
+        index = self.index_for(batch)
         return {int(id): index.text(id) for id in index.ids().to_pylist()}
 
 
@@ -240,3 +253,63 @@ def test_it_works_over_any_store(any_store: Store, tmp_path: Path) -> None:
     table = FollowingTable(tmp_path / "table", any_store, none_is_refused)
     assert table.applied == any_store.subscriptions.revision == 2
     assert len(SubscriptionTable(tmp_path / "table" / "1.2")) == 2
+
+
+TREE = Algorithms(Choice.of("tree", {"factor": ["period"]}), "sub-order")
+
+
+def test_a_table_of_another_matcher_follows_the_store_all_the_same(house: AuctionHouse) -> None:
+    gone = house.subscribe("price < 10")
+    followed = Followed(house, TREE)
+    for text in islice(interests(8), 30):
+        house.subscribe(text)
+    house.cancel(gone)
+    assert followed.matched_against(0) == house.subscribed
+    matcher = followed.index_for(0).matcher
+    assert (matcher.name, matcher.given_options["factor"]) == ("tree", ("period",))
+    events = list(islice(lots(5), 20))
+    filters = {str(number): text for number, text in house.subscribed.items()}
+    found = [sorted(ids) for ids in followed.index_for(0).match(events).to_lists()]
+    assert found == [sorted(ids) for ids in reference_matches(filters, SCHEMA, events)]
+
+
+def test_a_process_that_is_told_another_matcher_builds_the_table_anew(house: AuctionHouse) -> None:
+    house.subscribe("price < 10")
+    Followed(house)
+    house.subscribe("price < 20")
+    for algorithms in (TREE, Algorithms(TREE.choice), Algorithms(Choice.of("tree"))):
+        followed = Followed(house, algorithms)
+        assert followed.index_for(0).matcher.name == "tree"
+        assert followed.matched_against(0) == house.subscribed
+        noted = json.loads((followed.tables[0] / "applied.json").read_bytes())
+        assert noted["algorithms"] == algorithms.noted()
+        again = Followed(house, algorithms)
+        assert again.tables == followed.tables
+
+
+def test_a_table_that_was_noted_before_matchers_could_be_chosen_is_gone_on_with(house: AuctionHouse) -> None:
+    house.subscribe("price < 10")
+    (folder,) = Followed(house).tables
+    noted = json.loads((folder / "applied.json").read_bytes())
+    del noted["algorithms"]
+    (folder / "applied.json").write_text(json.dumps(noted))
+    made = folder.stat().st_ino
+    followed = Followed(house)
+    assert [path.stat().st_ino for path in followed.tables] == [made]
+    assert Followed(house, TREE).index_for(0).matcher.name == "tree"
+
+
+def test_the_matching_process_has_the_matcher_of_the_settings_it_is_started_with(
+    house: AuctionHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.subscribe("price < 10")
+    for slow in ("start_session", "warm", "rehearse", "try_out"):
+        monkeypatch.setattr(standby, slow, MagicMock())
+    given = replace(house.settings, matcher="tree", matcher_options={"factor": ["period"]}, schedule="sub-order")
+    ready = standby.Standby(Settings.from_json(given.to_json()), MagicMock(), house.store, lambda _: None)
+    ready.warmed()
+    (part,) = ready.table.newest().parts
+    index = tamis.Index.open(part.base)
+    assert (index.matcher.name, index.matcher.given_options["factor"]) == ("tree", ("period",))
+    noted = json.loads((Path(part.base).parents[1] / "applied.json").read_bytes())
+    assert noted["algorithms"]["schedule"] == "sub-order"

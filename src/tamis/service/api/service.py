@@ -13,6 +13,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from tamis.schema import Schema
+from tamis.service.algorithms import USUAL, Algorithms
 from tamis.service.api.allowances import Claimant, Line, Places
 from tamis.service.api.examiners.pool import Examiners
 from tamis.service.api.key_ring import KeyRing
@@ -59,6 +60,7 @@ class Service:
         supervisor: Supervisor,
         followed: FollowedSchema,
         offering: Offering = NOTHING,
+        algorithms: Algorithms = USUAL,
         bridge: Bridge | None = None,
     ) -> None:
         self.settings = settings
@@ -68,6 +70,7 @@ class Service:
         self.delivery = delivery
         self.supervisor = supervisor
         self.offering = offering
+        self.algorithms = algorithms  # that the pipeline process matches by
         self.bridge = bridge  # to a network of brokers, if the server is part of one
         self.key_ring = KeyRing(store.keys.find)
         self.metrics = Metrics()

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.errors import TamisError
+from tamis.service.algorithms import Algorithms
 from tamis.service.api.access import Subscriber
 from tamis.service.api.observing import Counts, lag
 from tamis.service.api.problems import responses
@@ -64,6 +65,9 @@ class PipelineForm(BaseModel):
     """The pipeline process."""
 
     state: str
+    matcher: str = Field(description="The algorithm that finds the subscriptions of an event")
+    matcher_options: dict[str, Any] = Field(description="The matcher's own options, where they are not the usual ones")
+    schedule: str = Field(description="The order in which operators are called")
     since: float = Field(description="Seconds since 1970")
     restarts: int
     error: str | None = Field(description="Why it last failed; for administrators")
@@ -110,6 +114,9 @@ class StatusForm(BaseModel):
                     },
                     "pipeline": {
                         "state": "running",
+                        "matcher": "columnar",
+                        "matcher_options": {},
+                        "schedule": "adaptive",
                         "since": 1767225600.0,
                         "restarts": 0,
                         "error": None,
@@ -169,7 +176,7 @@ async def status(caller: Subscriber, service: Serving) -> StatusForm:
         ),
         latency=Latency(p50=_milliseconds(meter.latency(0.5)), p99=_milliseconds(meter.latency(0.99))),
         lag=Lag(events=lag(service)),
-        pipeline=_pipeline(service.supervisor.status(), caller.administers),
+        pipeline=_pipeline(service.supervisor.status(), service.algorithms, caller.administers),
         delivery=_delivery(service, caller.administers),
         subscriptions=counts.subscriptions,
         dead_letters=counts.dead_letters,
@@ -203,10 +210,13 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1e3
 
 
-def _pipeline(found: PipelineStatus, administers: bool) -> PipelineForm:
+def _pipeline(found: PipelineStatus, algorithms: Algorithms, administers: bool) -> PipelineForm:
     last = found.last
     return PipelineForm(
         state=found.state,
+        matcher=algorithms.choice.matcher,
+        matcher_options=dict(algorithms.choice.options),
+        schedule=algorithms.schedule,
         since=found.since,
         restarts=found.restarts,
         # An error may name folders and hosts, which are the administrator's business.

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from tamis.durable import replace_durably
-from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, OperatorError, TamisError
 from tamis.operators.health import Tally
 from tamis.operators.lessons import Seen
@@ -22,6 +21,7 @@ from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.calling.learned_file import LEARNED, read_learned
 from tamis.pipeline.snapshot import Snapshot
 from tamis.schema import Schema
+from tamis.service.algorithms import USUAL, Algorithms
 from tamis.service.followed_schema import FollowedSchema
 from tamis.service.matching.faring import Fared
 from tamis.service.matching.joining import TABLES, tables_filter
@@ -46,17 +46,24 @@ class FollowingTable:
     at that revision and kept up since. A new one is built when the schema grows, when very much changes at once, or
     when the store has removed what this one may still hold, because another service followed it meanwhile. All changes
     up to the revision `applied` are in it. That is noted on disk after the changes are: what a crash leaves unnoted is
-    applied again, which changes nothing. Filters may call what is in the `offering`; where that is another than the
-    table was built with, a new one is built. Any thread may call; one at a time is let in.
+    applied again, which changes nothing. Filters may call what is in the `offering`, and are matched by the
+    `algorithms`; where these are others than the table was built with, a new one is built. Any thread may call; one at
+    a time is let in.
     """
 
     def __init__(
-        self, folder: Path, store: Store, refused: Callable[[Refusal], None], offering: Offering = NOTHING
+        self,
+        folder: Path,
+        store: Store,
+        refused: Callable[[Refusal], None],
+        offering: Offering = NOTHING,
+        algorithms: Algorithms = USUAL,
     ) -> None:
         self._folder = folder
         self._store = store
         self._refused = refused
         self._offering = offering
+        self._algorithms = algorithms
         self._counted: dict[str, Tally] = {}  # of operators, with the tables before this one
         self._entered = threading.Lock()
         self.residuals = Residuals(store)
@@ -154,12 +161,11 @@ class FollowingTable:
         version, schema = self._followed.serving
         folders = self._folder.glob(f"{version}.*")
         for folder in sorted(folders, key=lambda path: int(path.suffix[1:]), reverse=True):
-            applied, operators = _read(folder / _APPLIED)
+            applied, built_for = _read(folder / _APPLIED)
             # Another store, or an older copy of it, may have been put in place.
             if applied is None or applied > self._store.subscriptions.revision:
                 continue
-            # What was refused for want of an operator may be taken now, and the other way round.
-            if operators != self._offering.versions:
+            if built_for != self._built_for():
                 continue
             with suppress(IndexFileError, OperatorError):
                 table = SubscriptionTable(folder, self._offering.operators)
@@ -179,7 +185,7 @@ class FollowingTable:
         if schema.tables:
             every[str(TABLES)] = tables_filter(schema)
         texts = _rows({id: text for id, text in every.items() if text is not None})
-        index = compile_index(texts, schema, operators=self._offering.operators)
+        index = self._algorithms.compile(texts, schema, self._offering.operators)
         self._report(index.errors)
         if index.calling is not None:
             index.calling.start_from(self._learned())
@@ -202,8 +208,15 @@ class FollowingTable:
         return read_learned(files[-1]) if files else {}
 
     def _note(self, folder: Path, revision: int) -> None:
-        noted = {"revision": revision, "operators": self._offering.versions}
+        noted = {"revision": revision, **self._built_for()}
         replace_durably(folder / _APPLIED, json.dumps(noted).encode())
+
+    def _built_for(self) -> dict[str, Any]:
+        """What a table depends on besides the store.
+
+        What was refused for want of an operator may be taken with another offering, and the other way round.
+        """
+        return {"operators": self._offering.versions, "algorithms": self._algorithms.noted()}
 
     def _clear(self) -> None:
         """Removes the tables before this one: between batches nobody uses them."""
@@ -222,11 +235,12 @@ def _rows(filters: dict[str, str]) -> pa.Table:
     )
 
 
-def _read(path: Path) -> tuple[int | None, dict[str, str]]:
-    """The revision noted, and the versions of the operators; None if there is no note, because the process died before
-    the table was complete."""
+def _read(path: Path) -> tuple[int | None, dict[str, Any]]:
+    """The revision noted, and what the table was built for; None if there is no note, because the process died before
+    the table was complete. A note that does not say so is of a table for the usual algorithms."""
     try:
         noted = json.loads(path.read_bytes())
-        return int(noted["revision"]), noted.get("operators", {})
-    except (OSError, ValueError, KeyError, TypeError):
+        revision = int(noted.pop("revision"))
+        return revision, {"operators": {}, "algorithms": USUAL.noted()} | noted
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None, {}

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from tamis.pipeline.workers.rehearsal import rehearse
+from tamis.service.algorithms import Algorithms
 from tamis.service.configuration import Settings
 from tamis.service.log import NotAppended, open_log
 from tamis.service.matching.following import FollowingTable
@@ -34,7 +35,8 @@ class Standby:
         self._others = ThreadPoolExecutor(3, "starting")
         # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
         rehearsing = self._others.submit(rehearse)
-        table = self._others.submit(FollowingTable, self.state / "table", store, say, self.offering)
+        algorithms = Algorithms.of(settings)
+        table = self._others.submit(FollowingTable, self.state / "table", store, say, self.offering, algorithms)
         self.spark = start_session(settings)
         lock.note_jvm(self.spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
         warming = self._others.submit(warm, self.spark)
