@@ -68,7 +68,7 @@ check: $(STAMP)  ## format, lint, types, imports, declared dependencies, the gen
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
-	$(BIN)/deptry src benchmarks experiments
+	$(BIN)/deptry src benchmarks
 	$(BIN)/python scripts/generate_client.py --check
 
 bench: $(STAMP) java  ## ratios against rivals and yardsticks
@@ -90,4 +90,4 @@ lock: $(STAMP)  ## pin what pyproject.toml asks for into requirements.lock
 
 clean:  ## remove .venv, caches and results
 	rm -rf $(VENV) demo-results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse
-	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,4 +1,4 @@
-"""Planning, overhead and change of the schedules of expensive predicates; what they evaluate is in experiments/p0."""
+"""Planning, overhead and change of the schedules of expensive predicates; lab/experiments/p0 counts evaluations."""
 
 from __future__ import annotations
 

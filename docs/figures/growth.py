@@ -18,6 +18,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from tamis.lab.measuring.numbers import rounded
+
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build/bench/growth.json"
 PICTURE = ROOT / "docs/images/growth.png"
@@ -77,7 +79,7 @@ def draw(measured: Sequence[Point], cores: int, picture: Path) -> None:
     adding.set_ylim(0, 2 * max(point.adding for point in measured))
     for axes in (memory, adding):
         axes.set_xlabel("subscriptions")
-        axes.set_xticks(sizes, [_short(size) for size in sizes])
+        axes.set_xticks(sizes, [rounded(size) for size in sizes])
     matching.set_title(
         f"Le Subscribe's workload, p = 0.5 ({cores}-core machine)", fontsize=10, loc="left", color=_TEXT, pad=14
     )
@@ -98,13 +100,6 @@ def _line(axes: Axes, sizes: list[int], values: list[float], label: str) -> None
 
 def _beside(axes: Axes, sizes: list[int], values: list[float], label: str) -> None:
     axes.loglog(sizes, values, color=_BESIDE, linestyle="--", linewidth=1.3, label=label)
-
-
-def _short(size: int) -> str:
-    for unit, letter in ((1_000_000, "M"), (1_000, "k")):
-        if size >= unit:
-            return f"{size / unit:.3g}{letter}"
-    return str(size)
 
 
 def main() -> None:

@@ -9,10 +9,10 @@ import json
 import sys
 from pathlib import Path
 
-from tamis.cli.bench.numbers import duration, figures, short
 from tamis.cli.bench.plot import plot
 from tamis.cli.bench.results import Results
 from tamis.cli.bench.tables import markdown
+from tamis.lab.measuring.numbers import duration, figures, short
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build/bench"

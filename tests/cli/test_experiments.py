@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import tamis as package
-from experiments import catalogue
-from experiments.figure import Paper
-from experiments.results import Results
+from tamis.lab.experiments import catalogue
+from tamis.lab.experiments.figure import Paper
+from tamis.lab.experiments.results import Results
 from tests.cli.house import Tamis
-from tests.experiments import toy
+from tests.lab.experiments import toy
 
 
 @pytest.fixture
@@ -37,15 +37,18 @@ def test_a_figure_that_does_not_exist_ends_in_one_line(tamis: Tamis) -> None:
     assert "there is no figure 'p2/figure-99'" in result.stderr
 
 
-def test_outside_a_source_tree_one_line_says_what_to_do(
+def test_outside_a_source_tree_a_report_needs_a_folder_and_one_line_says_so(
     tamis: Tamis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(package, "__file__", str(tmp_path / "site-packages/tamis/__init__.py"))
-    for command in (("list",), ("run", "p1"), ("report",)):
-        result = tamis("experiments", *command)
-        assert result.exit_code == 2
-        assert result.stderr.count("\n") == 1
-        assert "a clone of the repository" in result.stderr
+    assert tamis("experiments", "list").exit_code == 0
+    result = tamis("experiments", "report")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "a clone of the repository" in result.stderr
+    assert "--output" in result.stderr
+    assert tamis("experiments", "report", "--output", "page").exit_code == 0
+    assert Path("page/reproduction.md").exists()
 
 
 @pytest.mark.usefixtures("square")

@@ -1,9 +1,7 @@
-"""`tamis experiments`: the papers' figures, run anew. They stand in the source tree, beside the package."""
+"""`tamis experiments`: the papers' figures, run anew."""
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,8 +16,8 @@ from tamis.cli.terminal import complain, out, progress_bar, remark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from experiments.figure import Figure, Verdict
-    from experiments.results import Results
+    from tamis.lab.experiments.figure import Figure, Verdict
+    from tamis.lab.experiments.results import Results
 
 RESULTS = Path("experiments-results")
 
@@ -41,7 +39,7 @@ experiments = typer.Typer(
     name="experiments",
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="""The figures of the papers, run anew on Spark (in a source tree).
+    help="""The figures of the papers, run anew on Spark.
 
     \b
     [bold]Examples[/bold]
@@ -50,19 +48,6 @@ experiments = typer.Typer(
       tamis experiments report
     """,
 )
-
-
-@experiments.callback()
-def source_tree() -> None:
-    """Makes the folder `experiments` beside the source of this package importable, here and in Spark's workers."""
-    root = Path(tamis.__file__).resolve().parents[2]
-    if not (root / "experiments" / "catalogue.py").exists():
-        raise CommandError(
-            "the experiments are not installed with the package: run this in a clone of the repository (make setup)"
-        )
-    if str(root) not in sys.path:
-        sys.path.append(str(root))
-    importlib.invalidate_caches()
 
 
 @experiments.command("list")
@@ -74,8 +59,8 @@ def listed(results: ResultsOption = RESULTS, scale: ScaleOption = 1.0) -> None:
       tamis experiments list
       tamis experiments list --scale 0.01
     """
-    from experiments.catalogue import PAPERS
-    from experiments.results import Results
+    from tamis.lab.experiments.catalogue import PAPERS
+    from tamis.lab.experiments.results import Results
 
     kept = Results(results)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
@@ -116,8 +101,8 @@ def run(
     from tamis.pipeline.session import require_spark
 
     require_spark()
-    from experiments.catalogue import chosen
-    from experiments.results import Results
+    from tamis.lab.experiments.catalogue import chosen
+    from tamis.lab.experiments.results import Results
 
     asked, kept = chosen(figures or []), Results(results)
     failed = False
@@ -132,8 +117,8 @@ def run(
 
 def _run(session: SparkSession, figure: Figure, kept: Results, scale: float) -> bool:
     """Runs one figure, and says what came out; whether some of its points failed."""
-    from experiments.drawing import save
-    from experiments.running import run_missing
+    from tamis.lab.experiments.drawing import save
+    from tamis.lab.experiments.running import run_missing
 
     points = figure.grid(scale)
     done = len(points) - len(kept.missing(figure, points))
@@ -178,18 +163,26 @@ def report(
       tamis experiments report
       tamis experiments report --scale 0.01 --output /tmp/tried
     """
-    from experiments.catalogue import PAPERS
-    from experiments.reporting import PAGE
-    from experiments.reporting import report as write
-    from experiments.results import Results
+    from tamis.lab.experiments.catalogue import PAPERS
+    from tamis.lab.experiments.reporting import PAGE
+    from tamis.lab.experiments.reporting import report as write
+    from tamis.lab.experiments.results import Results
 
     if scale != 1 and output is None:
         raise CommandError("docs/ is for results of full size; name another folder with --output")
-    folder = output if output is not None else Path(tamis.__file__).resolve().parents[2] / "docs"
+    folder = output if output is not None else _docs()
     written, left = write(PAPERS, Results(results), folder, scale)
     remark(f"{folder / PAGE}: {', '.join(written) or 'nothing new'}")
     if left:
         remark(f"not done, and left as they were: {', '.join(left)}")
+
+
+def _docs() -> Path:
+    """The folder `docs/` of the source tree that this package is run from; an installed package has none."""
+    folder = Path(tamis.__file__).resolve().parents[2] / "docs"
+    if not (folder / "reproduction.md").exists():
+        raise CommandError("docs/ is in a clone of the repository only; name a folder with --output")
+    return folder
 
 
 def _show(figure: Figure, verdict: Verdict, scale: float) -> None:

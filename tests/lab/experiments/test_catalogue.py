@@ -12,24 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.catalogue import FIGURES, PAPERS, chosen
-from experiments.drawing import save
-from experiments.figure import Figure, Point, Row
-from experiments.p0.drift import until_recovered
-from experiments.p1 import trees
 from tamis.errors import TamisError
+from tamis.lab.experiments.catalogue import FIGURES, PAPERS, chosen
+from tamis.lab.experiments.drawing import save
+from tamis.lab.experiments.figure import Figure, Point, Row
+from tamis.lab.experiments.p0.drift import until_recovered
+from tamis.lab.experiments.p1 import trees
 from tamis.workloads.gryphon import ATTRIBUTES, POPULARITY
 
 pytest.importorskip("matplotlib", reason="the Spark extra is not installed")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 every_figure = pytest.mark.parametrize("figure", FIGURES.values(), ids=list(FIGURES))
 
 
 @every_figure
 def test_a_figure_stands_in_a_file_of_its_own_under_its_paper(figure: Figure) -> None:
     paper, _, name = figure.name.partition("/")
-    assert (ROOT / "experiments" / paper / f"{name.replace('-', '_')}.py").exists()
+    assert (ROOT / "src/tamis/lab/experiments" / paper / f"{name.replace('-', '_')}.py").exists()
 
 
 @every_figure
@@ -116,9 +116,11 @@ def test_held_sets_match_about_ten_subscriptions_an_event_however_many_there_are
 
 def test_the_catalogue_needs_neither_spark_nor_matplotlib() -> None:
     """A worker loads it for every figure, and a cluster's workers may have no matplotlib."""
-    program = "import sys, experiments.catalogue; sys.exit(bool({'pyspark', 'matplotlib'} & set(sys.modules)))"
-    paths = f"{ROOT / 'src'}:{ROOT}"
-    assert subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": paths}, timeout=120).returncode == 0
+    program = (
+        "import sys, tamis.lab.experiments.catalogue; sys.exit(bool({'pyspark', 'matplotlib'} & set(sys.modules)))"
+    )
+    path = str(ROOT / "src")
+    assert subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": path}, timeout=120).returncode == 0
 
 
 def rising(figure: Figure, **exponents: Callable[[Row], Any]) -> list[Row]:

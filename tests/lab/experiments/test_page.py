@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.catalogue import FIGURES
-from experiments.figure import Figure
-from experiments.reporting import PAGE, sections
+from tamis.lab.experiments.catalogue import FIGURES
+from tamis.lab.experiments.figure import Figure
+from tamis.lab.experiments.reporting import PAGE, sections
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 TEXT = (DOCS / PAGE).read_text(encoding="utf-8")
 
 

@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from experiments.figure import Figure, Outcome, Paper
-from experiments.reporting import PAGE, report, sections
-from experiments.results import Results
-from tests.experiments import toy
+from tamis.lab.experiments.figure import Figure, Outcome, Paper
+from tamis.lab.experiments.reporting import PAGE, report, sections
+from tamis.lab.experiments.results import Results
+from tests.lab.experiments import toy
 
 SQUARE = toy.figure(toy.square)
 OTHER = toy.figure(toy.square, name="toy/other")

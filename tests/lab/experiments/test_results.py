@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.results import Results
-from tests.experiments import toy
+from tamis.lab.experiments.results import Results
+from tests.lab.experiments import toy
 
 FIGURE = toy.figure(toy.square)
 values = st.one_of(st.integers(), st.text(), st.floats(allow_nan=False), st.booleans())

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from experiments.figure import Figure
-from experiments.results import Results
-from experiments.running import run_missing
-from tests.experiments import toy
+from tamis.lab.experiments.figure import Figure
+from tamis.lab.experiments.results import Results
+from tamis.lab.experiments.running import run_missing
+from tests.lab.experiments import toy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -89,10 +89,10 @@ def test_a_run_that_was_killed_with_all_its_processes_goes_on_where_it_stopped(
     results, figure = Results(tmp_path / "results"), toy.figure(toy.stuck(str(tmp_path)), alone=True)
     program = (
         "from pathlib import Path\n"
-        "from experiments.results import Results\n"
-        "from experiments.running import run_missing\n"
+        "from tamis.lab.experiments.results import Results\n"
+        "from tamis.lab.experiments.running import run_missing\n"
         "from tamis import pipeline\n"
-        "from tests.experiments import toy\n"
+        "from tests.lab.experiments import toy\n"
         "toy.by_value()\n"
         f"folder = {str(tmp_path)!r}\n"
         "figure = toy.figure(toy.stuck(folder), alone=True)\n"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.bench.numbers import duration, round_duration, short
 from tamis.cli.bench.results import Results
 from tamis.cli.failures import CommandError
 from tamis.comparison import Cell
+from tamis.lab.measuring.numbers import duration, round_duration, short
 from tamis.matching.matchers import AUTO
 
 if TYPE_CHECKING:

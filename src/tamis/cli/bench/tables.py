@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.bench.numbers import duration, figures, short
 from tamis.cli.bench.results import Results
 from tamis.cli.parted_table import PartedTable
 from tamis.comparison import Cell, Measurement
+from tamis.lab.measuring.numbers import duration, figures, short
 
 _NUMBERS = ("time/event", "ratio", "matches")
 _WORK = ("predicates", "nodes", "candidates")

@@ -1,4 +1,4 @@
-"""The figures of the papers, run anew on Spark: one folder a paper, one file a figure (`tamis experiments`).
+"""The papers' figures, measured anew on Spark: one folder a paper, one file a figure (`tamis experiments`).
 
 catalogue.py    which papers and figures there are
 figure.py       what a figure is: claim, grid of points, run, drawing, verdict

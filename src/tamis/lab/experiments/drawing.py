@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from experiments.figure import Figure, Rows, Table
+from tamis.lab.experiments.figure import Figure, Rows, Table
+from tamis.lab.measuring.numbers import rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def axes_of(axes: Axes, *, x: str, y: str, title: str = "", log: str = "xy", tic
 
     if "x" in log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: short(value))
+        axes.xaxis.set_major_formatter(lambda value, _: rounded(value))
         axes.xaxis.set_minor_formatter(NullFormatter())
     if "y" in log:
         axes.set_yscale("log")
@@ -105,14 +106,6 @@ def _powers(limits: tuple[float, float]) -> list[int]:
     """The powers of ten in a range."""
     low, high = np.log10(limits)
     return list(range(int(np.ceil(low)), int(np.floor(high)) + 1))
-
-
-def short(size: float) -> str:
-    """3,200,000 as 3.2M."""
-    for unit, letter in ((1_000_000, "M"), (1_000, "k")):
-        if size >= unit:
-            return f"{size / unit:.3g}{letter}"
-    return f"{size:.3g}"
 
 
 def pivot(rows: Rows, *, x: str, series: str, y: str, names: Mapping[Any, str], form: Callable[[Any], str]) -> Table:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.drawing import save
-from experiments.figure import Figure, Outcome, Paper, Rows, Table, Verdict
-from experiments.results import AT, MACHINE, POINT, TOOK, Results
+from tamis.lab.experiments.drawing import save
+from tamis.lab.experiments.figure import Figure, Outcome, Paper, Rows, Table, Verdict
+from tamis.lab.experiments.results import AT, MACHINE, POINT, TOOK, Results
 
 PAGE = "reproduction.md"
 PICTURES = "figures"

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from experiments.figure import Figure, Point, Row, Rows
 from tamis.comparison.occasion import occasion
 from tamis.durable import UNFINISHED, replacing_durably
+from tamis.lab.experiments.figure import Figure, Point, Row, Rows
 
 # Beside the figure's own columns, in every row.
 POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"

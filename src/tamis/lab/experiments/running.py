@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
-import shutil
-import tempfile
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from experiments.figure import Figure, Point
-from experiments.results import Results
+from tamis.lab.experiments.figure import Figure, Point
+from tamis.lab.experiments.results import Results
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _POLL = 0.25  # seconds
 _GROUP = "tamis experiments"
-_PACKAGE = Path(__file__).parent
 
 
 class Failure(NamedTuple):
@@ -50,7 +44,6 @@ def run_missing(
     if not missing:
         return []
     context = session.sparkContext
-    _ship(context)
     work = partial(_measured, figure, str(results.root.absolute()))
 
     def collected() -> list[Failure]:
@@ -81,22 +74,3 @@ def _measured(figure: Figure, root: str, points: Iterable[Point]) -> Iterator[Fa
             yield Failure(dict(point), f"{type(error).__name__}: {error}")
         rows = []
         gc.collect()  # the next one may need the memory
-
-
-def _ship(context: SparkContext) -> None:
-    """Hands this package to the workers: they have tamis, and may know nothing of experiments."""
-    path = _packed()
-    if not any(file.endswith(path.name) for file in context.listFiles):
-        context.addPyFile(str(path))
-
-
-@cache
-def _packed() -> Path:
-    """This package in a file, which stays as long as the process does: a worker that comes later asks for it too."""
-    folder = Path(tempfile.mkdtemp(prefix="tamis-experiments-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / f"{folder.name}.zip"
-    with zipfile.ZipFile(path, "w") as file:
-        for source in sorted(_PACKAGE.rglob("*.py")):
-            file.write(source, source.relative_to(_PACKAGE.parent))
-    return path

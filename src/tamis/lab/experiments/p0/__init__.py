@@ -1,7 +1,17 @@
 """P0: Liu, Parthasarathy, Ranganathan, Yang: Scalable Event Matching for Overlapping Subscriptions (DEBS 2007)."""
 
-from experiments.figure import Paper
-from experiments.p0 import costs, drift, figure_4, figure_5, figure_6, figure_7, figure_8, quoted, selectivities
+from tamis.lab.experiments.figure import Paper
+from tamis.lab.experiments.p0 import (
+    costs,
+    drift,
+    figure_4,
+    figure_5,
+    figure_6,
+    figure_7,
+    figure_8,
+    quoted,
+    selectivities,
+)
 
 P0 = Paper(
     "p0",

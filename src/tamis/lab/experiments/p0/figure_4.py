@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.drawing import short
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from experiments.p0 import counted
-from experiments.p0.counted import (
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
+from tamis.lab.experiments.p0 import counted
+from tamis.lab.experiments.p0.counted import (
     ADAPTIVE,
     BOUND,
     BOUNDED_FEW,
@@ -21,6 +20,7 @@ from experiments.p0.counted import (
     VERSION,
     WORKLOADS,
 )
+from tamis.lab.measuring.numbers import rounded
 from tamis.workloads import expensive_operators
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def table(rows: Rows) -> Table:
 
 def verdict(rows: Rows) -> Verdict:
     last = {name: counted.line(rows, name, "subscriptions")[-1] for name in (*counted.SCHEDULES, BOUND)}
-    size = short(last[NAIVE]["subscriptions"])
+    size = rounded(last[NAIVE]["subscriptions"])
     checks = [*counted.order(rows, "subscriptions"), *counted.growth(rows, "subscriptions")]
     whole, end = counted.exponents(counted.line(rows, NAIVE, "subscriptions"), "subscriptions")
     checks.append(Check("growth: naive", "linear", f"{whole:.2f}, {end:.2f} in the last doubling", whole >= 0.9))

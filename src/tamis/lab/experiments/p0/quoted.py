@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from experiments.drawing import PAPER
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
-from experiments.p0.counted import NEAR, WORKLOADS
+from tamis.lab.experiments.drawing import PAPER
+from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict
+from tamis.lab.experiments.p0.counted import NEAR, WORKLOADS
 from tamis.operators.schedules.counting import evaluations, printed
 from tamis.workloads.expensive_operators import Parameters
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.drawing import GREY, axes_of
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from experiments.p0 import counted
-from experiments.p0.counted import (
+from tamis.lab.experiments.drawing import GREY, axes_of
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
+from tamis.lab.experiments.p0 import counted
+from tamis.lab.experiments.p0.counted import (
     ADAPTIVE,
     BAR,
     BOUND,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from experiments.drawing import axes_of, curves, pivot
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
-from experiments.p1.trees import KINDS, PLAIN, SET_UP, SHARED, SHORT, SIZES, WAYS, counted, of
+from tamis.lab.experiments.drawing import axes_of, curves, pivot
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
+from tamis.lab.experiments.p1.trees import KINDS, PLAIN, SET_UP, SHARED, SHORT, SIZES, WAYS, counted, of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

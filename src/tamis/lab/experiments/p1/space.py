@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.drawing import PAPER, axes_of, curves, pivot
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
-from experiments.p1.trees import (
+from tamis.lab.experiments.drawing import PAPER, axes_of, curves, pivot
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
+from tamis.lab.experiments.p1.trees import (
     ANNOTATED,
     FACTORED,
     KINDS,

@@ -1,7 +1,7 @@
 """P2: Fabret, Llirbat, Pereira, Shasha: Efficient Matching for Content-based Publish/Subscribe Systems."""
 
-from experiments.figure import Paper
-from experiments.p2 import adding, figure_9, figure_10, figure_11
+from tamis.lab.experiments.figure import Paper
+from tamis.lab.experiments.p2 import adding, figure_9, figure_10, figure_11
 
 P2 = Paper(
     "p2",

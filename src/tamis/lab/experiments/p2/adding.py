@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from experiments.drawing import axes_of, curves, legend_beside, pivot, quoted
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled
-from experiments.p2.algorithms import FAIR, NAMES, NOISE, PREFERRED, QUARANTINE, STYLES, WORKLOAD
-from tamis.cli.bench.numbers import figures
 from tamis.comparison import measure_adding
+from tamis.lab.experiments.drawing import axes_of, curves, legend_beside, pivot, quoted
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled
+from tamis.lab.experiments.p2.algorithms import FAIR, NAMES, NOISE, PREFERRED, QUARANTINE, STYLES, WORKLOAD
+from tamis.lab.measuring.numbers import figures
 from tamis.workloads import Workload, le_subscribe
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from experiments.drawing import Style
-from experiments.figure import Point, Row, Rows
 from tamis.comparison import measure
+from tamis.lab.experiments.drawing import Style
+from tamis.lab.experiments.figure import Point, Row, Rows
 from tamis.workloads import Workload, le_subscribe
 
 FAIR, PREFERRED, QUARANTINE = "fair-predicate", "equality-preferred", "quarantine"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from experiments.drawing import axes_of, curves, pivot
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from experiments.p2.algorithms import (
+from tamis.lab.experiments.drawing import axes_of, curves, pivot
+from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
+from tamis.lab.experiments.p2.algorithms import (
     CLEARING,
     NAMES,
     NOISE,
@@ -20,7 +20,7 @@ from experiments.p2.algorithms import (
     curve,
     measured,
 )
-from tamis.cli.bench.numbers import figures
+from tamis.lab.measuring.numbers import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.drawing import GREY, axes_of, curves, pivot
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from experiments.p2.algorithms import CLEARING, NAMES, PREFERRED, QUARANTINE, SAME, STYLES, WORKLOAD, curve, measured
-from tamis.cli.bench.numbers import figures
+from tamis.lab.experiments.drawing import GREY, axes_of, curves, pivot
+from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
+from tamis.lab.experiments.p2.algorithms import (
+    CLEARING,
+    NAMES,
+    PREFERRED,
+    QUARANTINE,
+    SAME,
+    STYLES,
+    WORKLOAD,
+    curve,
+    measured,
+)
+from tamis.lab.measuring.numbers import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -5,10 +5,21 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from experiments.drawing import axes_of, curves, legend_beside, pivot, quoted, short
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from experiments.p2.algorithms import FAIR, NAMES, NOISE, PREFERRED, QUARANTINE, STYLES, WORKLOAD, at, curve, measured
-from tamis.cli.bench.numbers import figures
+from tamis.lab.experiments.drawing import axes_of, curves, legend_beside, pivot, quoted
+from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
+from tamis.lab.experiments.p2.algorithms import (
+    FAIR,
+    NAMES,
+    NOISE,
+    PREFERRED,
+    QUARANTINE,
+    STYLES,
+    WORKLOAD,
+    at,
+    curve,
+    measured,
+)
+from tamis.lab.measuring.numbers import figures, rounded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -63,7 +74,7 @@ def verdict(rows: Rows) -> Verdict:
     for faster, slower in ((QUARANTINE, PREFERRED), (PREFERRED, FAIR)):
         pairs = list(zip(curve(rows, faster), curve(rows, slower), strict=True))
         ratios = [b["us_per_event"] / a["us_per_event"] for a, b in pairs]
-        wrong = [short(a["subscriptions"]) for (a, _), ratio in zip(pairs, ratios, strict=True) if ratio * NOISE < 1]
+        wrong = [rounded(a["subscriptions"]) for (a, _), ratio in zip(pairs, ratios, strict=True) if ratio * NOISE < 1]
         ours = f"{min(ratios):.2f} to {max(ratios):.2f} times faster"
         ours += f"; not at {', '.join(wrong)}" if wrong else ""
         checks.append(

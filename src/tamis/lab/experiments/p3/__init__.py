@@ -1,7 +1,16 @@
 """P3: Chandramouli, Yang: End-to-End Support for Joins in Large-Scale Publish/Subscribe Systems, VLDB 2008."""
 
-from experiments.figure import Paper
-from experiments.p3 import attributes, figure_5, figure_8, figure_10, messages, over_networks, payload_joins, table_4
+from tamis.lab.experiments.figure import Paper
+from tamis.lab.experiments.p3 import (
+    attributes,
+    figure_5,
+    figure_8,
+    figure_10,
+    messages,
+    over_networks,
+    payload_joins,
+    table_4,
+)
 
 P3 = Paper(
     "p3",

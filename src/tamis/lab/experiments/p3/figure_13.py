@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict
-from experiments.p3.mixes import MIX, SUBSCRIPTIONS, carried_mix, choices, costs, greedy
+from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict
+from tamis.lab.experiments.p3.mixes import MIX, SUBSCRIPTIONS, carried_mix, choices, costs, greedy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

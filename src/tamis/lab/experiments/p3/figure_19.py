@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.figure import Check, Row, one
-from experiments.p3.network import NETWORK, SUBSCRIPTIONS, growth
-from experiments.p3.schemes import NAMES
-from experiments.p3.swept import ONE_SEED, swept
+from tamis.lab.experiments.figure import Check, Row, one
+from tamis.lab.experiments.p3.network import NETWORK, SUBSCRIPTIONS, growth
+from tamis.lab.experiments.p3.schemes import NAMES
+from tamis.lab.experiments.p3.swept import ONE_SEED, swept
 
 CLAIM = """\
 The more subscriptions overlap, the fewer an event affects, as interest is in narrow regions. Ref-J does not care.

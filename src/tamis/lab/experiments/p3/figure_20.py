@@ -5,10 +5,10 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from experiments.drawing import GREY
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from experiments.p3.network import NETWORK, ONE_SEED, SUBSCRIPTIONS, carried, over_seeds
-from experiments.p3.schemes import NAMES, STYLES
+from tamis.lab.experiments.drawing import GREY
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
+from tamis.lab.experiments.p3.network import NETWORK, ONE_SEED, SUBSCRIPTIONS, carried, over_seeds
+from tamis.lab.experiments.p3.schemes import NAMES, STYLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

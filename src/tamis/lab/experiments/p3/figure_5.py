@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.drawing import axes_of, curves, legend_beside, pivot
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from experiments.p3.schemes import NAMES, STYLES, WORKLOAD, at, measured
-from tamis.cli.bench.numbers import figures
+from tamis.lab.experiments.drawing import axes_of, curves, legend_beside, pivot
+from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
+from tamis.lab.experiments.p3.schemes import NAMES, STYLES, WORKLOAD, at, measured
+from tamis.lab.measuring.numbers import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.figure import Check, Row
-from experiments.p3.network import EVENTS, NETWORK, ONE_SEED, against, growth, order
-from experiments.p3.schemes import NAMES
-from experiments.p3.swept import swept
+from tamis.lab.experiments.figure import Check, Row
+from tamis.lab.experiments.p3.network import EVENTS, NETWORK, ONE_SEED, against, growth, order
+from tamis.lab.experiments.p3.schemes import NAMES
+from tamis.lab.experiments.p3.swept import swept
 
 CLAIM = """\
 Enum-J's traffic is extremely high; Enum-SJ's is less, and grows quickly with the number of subscriptions.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.figure import Check, Row
-from experiments.p3.network import NETWORK, SUBSCRIPTIONS, against, growth
-from experiments.p3.schemes import NAMES
-from experiments.p3.swept import ONE_SEED, swept
+from tamis.lab.experiments.figure import Check, Row
+from tamis.lab.experiments.p3.network import NETWORK, SUBSCRIPTIONS, against, growth
+from tamis.lab.experiments.p3.schemes import NAMES
+from tamis.lab.experiments.p3.swept import ONE_SEED, swept
 
 CLAIM = """\
 With more rows in S an event has more join results. Ref-SJ-Tup degrades with them, the other semijoin reformulations do

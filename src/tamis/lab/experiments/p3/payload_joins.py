@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.drawing import Style, axes_of, curves
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, scaled
 from tamis.joins.client import Kept
 from tamis.joins.payload import PAYLOADS, READINGS, PayloadServer
+from tamis.lab.experiments.drawing import Style, axes_of, curves
+from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, scaled
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from experiments.drawing import Style
-from experiments.figure import Point, Row, Rows
 from tamis.joins.schemes.messages import Form
 from tamis.joins.trial import SHAPE, Trial
+from tamis.lab.experiments.drawing import Style
+from tamis.lab.experiments.figure import Point, Row, Rows
 from tamis.workloads.select_joins import S_ROWS, SelectJoins, select_joins
 
 STYLES = {

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from experiments.drawing import axes_of, curves, legend_beside, pivot
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from experiments.p3.network import carried, medians, over_seeds
-from experiments.p3.schemes import NAMES, STYLES
-from tamis.cli.bench.numbers import figures
+from tamis.lab.experiments.drawing import axes_of, curves, legend_beside, pivot
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
+from tamis.lab.experiments.p3.network import carried, medians, over_seeds
+from tamis.lab.experiments.p3.schemes import NAMES, STYLES
+from tamis.lab.measuring.numbers import figures
 
 EVENTS = 1_000
 ONE_SEED = f"One seed, {EVENTS:,} events, the same for all schemes (the paper: 59,000)"

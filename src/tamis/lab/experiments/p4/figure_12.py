@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.drawing import INK, PAPER
-from experiments.figure import Check, Figure, Point, Rows, Table, Verdict, scaled
-from experiments.p4 import sets
-from experiments.p4.sets import COVERING, EVERY_SIDE, IMPERFECT, METHODS, NONE, PERFECT, RANDOM, SETS
+from tamis.lab.experiments.drawing import INK, PAPER
+from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, scaled
+from tamis.lab.experiments.p4 import sets
+from tamis.lab.experiments.p4.sets import COVERING, EVERY_SIDE, IMPERFECT, METHODS, NONE, PERFECT, RANDOM, SETS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

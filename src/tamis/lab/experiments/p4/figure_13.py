@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.drawing import GREY, Style, axes_of, curves, legend_beside, short
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
-from experiments.p4 import sets
-from experiments.p4.sets import NAMES, SETS
+from tamis.lab.experiments.drawing import GREY, Style, axes_of, curves, legend_beside
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
+from tamis.lab.experiments.p4 import sets
+from tamis.lab.experiments.p4.sets import NAMES, SETS
+from tamis.lab.measuring.numbers import rounded
 from tamis.language import Filter
 from tamis.routing.diagrams import DiagramRows
 from tamis.routing.predicates import PredicateIndex
@@ -175,7 +176,7 @@ def draw(rows: Rows, picture: Picture) -> None:
     places = {row["standing"] for row in rows}
     title = "Inserting one subscription"
     axes_of(axes, x="subscriptions", y="µs to insert one, mean of 2,000", title=title, log="y", ticks=places)
-    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+    axes.xaxis.set_major_formatter(lambda value, _: rounded(value))
     axes.axhline(MEAN_US, color=GREY, linewidth=1.0, linestyle="--", label=f"our bar, {MEAN_US:.0f} µs")
     legend_beside(axes, picture)
 

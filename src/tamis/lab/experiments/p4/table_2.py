@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from experiments.drawing import INK, Style, axes_of, curves, legend_beside
-from experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, one, scaled
-from experiments.p4 import sets
-from experiments.p4.sets import COVERING, IMPERFECT, METHODS, NONE, PERFECT, SETS
 from tamis.comparison import measure
+from tamis.lab.experiments.drawing import INK, Style, axes_of, curves, legend_beside
+from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, one, scaled
+from tamis.lab.experiments.p4 import sets
+from tamis.lab.experiments.p4.sets import COVERING, IMPERFECT, METHODS, NONE, PERFECT, SETS
 from tamis.language import Filter
 
 if TYPE_CHECKING:

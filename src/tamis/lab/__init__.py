@@ -1,0 +1,4 @@
+"""Laboratory: what the papers describe and the product does not run on, and what measures it.
+
+experiments/    the papers' figures: one folder a paper, one file a figure
+"""

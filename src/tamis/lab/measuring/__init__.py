@@ -1,0 +1,1 @@
+"""Measuring harness that `tamis bench`, the benchmarks and the experiments share; `numbers.py` writes numbers."""
