@@ -8,8 +8,8 @@ import pytest
 
 import tamis as package
 from tamis.lab.experiments import catalogue
-from tamis.lab.experiments.figure import Paper
-from tamis.lab.experiments.results import Results
+from tamis.lab.experiments.point_store import PointStore
+from tamis.lab.measuring.figure import Paper
 from tests.cli.house import Tamis
 from tests.lab.experiments import toy
 
@@ -78,7 +78,7 @@ def test_a_run_leaves_rows_and_pictures_and_a_report_makes_a_page_of_them(tamis:
 def test_a_run_uses_what_is_there_unless_it_is_to_be_fresh(tamis: Tamis) -> None:
     toy.by_value()
     figure = catalogue.FIGURES["toy/square"]
-    results = Results(Path("experiments-results"))
+    results = PointStore(Path("experiments-results"))
     for point in toy.POINTS:
         results.write(figure, point, [{"square": 1}], 0)
     assert "toy/square: not" in tamis("experiments", "run", "toy/square").stdout

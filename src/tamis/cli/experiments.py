@@ -16,8 +16,8 @@ from tamis.cli.terminal import complain, out, progress_bar, remark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tamis.lab.experiments.figure import Figure, Verdict
-    from tamis.lab.experiments.results import Results
+    from tamis.lab.experiments.point_store import PointStore
+    from tamis.lab.measuring.figure import Figure, Verdict
 
 RESULTS = Path("experiments-results")
 
@@ -60,9 +60,9 @@ def listed(results: ResultsOption = RESULTS, scale: ScaleOption = 1.0) -> None:
       tamis experiments list --scale 0.01
     """
     from tamis.lab.experiments.catalogue import PAPERS
-    from tamis.lab.experiments.results import Results
+    from tamis.lab.experiments.point_store import PointStore
 
-    kept = Results(results)
+    kept = PointStore(results)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for heading in ("figure", "what", "points done", "run"):
         table.add_column(heading, no_wrap=heading != "what")
@@ -102,9 +102,9 @@ def run(
 
     require_spark()
     from tamis.lab.experiments.catalogue import chosen
-    from tamis.lab.experiments.results import Results
+    from tamis.lab.experiments.point_store import PointStore
 
-    asked, kept = chosen(figures or []), Results(results)
+    asked, kept = chosen(figures or []), PointStore(results)
     failed = False
     with spark_session() as session:
         for figure in asked:
@@ -115,10 +115,10 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def _run(session: SparkSession, figure: Figure, kept: Results, scale: float) -> bool:
+def _run(session: SparkSession, figure: Figure, kept: PointStore, scale: float) -> bool:
     """Runs one figure, and says what came out; whether some of its points failed."""
-    from tamis.lab.experiments.drawing import save
     from tamis.lab.experiments.running import run_missing
+    from tamis.lab.measuring.drawing import save
 
     points = figure.grid(scale)
     done = len(points) - len(kept.missing(figure, points))
@@ -164,14 +164,14 @@ def report(
       tamis experiments report --scale 0.01 --output /tmp/tried
     """
     from tamis.lab.experiments.catalogue import PAPERS
+    from tamis.lab.experiments.point_store import PointStore
     from tamis.lab.experiments.reporting import PAGE
     from tamis.lab.experiments.reporting import report as write
-    from tamis.lab.experiments.results import Results
 
     if scale != 1 and output is None:
         raise CommandError("docs/ is for results of full size; name another folder with --output")
     folder = output if output is not None else _docs()
-    written, left = write(PAPERS, Results(results), folder, scale)
+    written, left = write(PAPERS, PointStore(results), folder, scale)
     remark(f"{folder / PAGE}: {', '.join(written) or 'nothing new'}")
     if left:
         remark(f"not done, and left as they were: {', '.join(left)}")

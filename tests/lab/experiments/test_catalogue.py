@@ -14,10 +14,10 @@ import pytest
 
 from tamis.errors import TamisError
 from tamis.lab.experiments.catalogue import FIGURES, PAPERS, chosen
-from tamis.lab.experiments.drawing import save
-from tamis.lab.experiments.figure import Figure, Point, Row
 from tamis.lab.experiments.p0.drift import until_recovered
 from tamis.lab.experiments.p1 import trees
+from tamis.lab.measuring.drawing import save
+from tamis.lab.measuring.figure import Figure, Point, Row
 from tamis.workloads.gryphon import ATTRIBUTES, POPULARITY
 
 pytest.importorskip("matplotlib", reason="the Spark extra is not installed")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tamis.lab.experiments.catalogue import FIGURES
-from tamis.lab.experiments.figure import Figure
 from tamis.lab.experiments.reporting import PAGE, sections
+from tamis.lab.measuring.figure import Figure
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 TEXT = (DOCS / PAGE).read_text(encoding="utf-8")

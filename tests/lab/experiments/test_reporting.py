@@ -8,9 +8,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tamis.lab.experiments.figure import Figure, Outcome, Paper
+from tamis.lab.experiments.point_store import PointStore
 from tamis.lab.experiments.reporting import PAGE, report, sections
-from tamis.lab.experiments.results import Results
+from tamis.lab.measuring.figure import Figure, Outcome, Paper
 from tests.lab.experiments import toy
 
 SQUARE = toy.figure(toy.square)
@@ -19,16 +19,16 @@ PAPERS = [Paper("toy", "a paper on squares", [SQUARE, OTHER])]
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Results:
-    return Results(tmp_path / "results")
+def results(tmp_path: Path) -> PointStore:
+    return PointStore(tmp_path / "results")
 
 
-def finish(results: Results, figure: Figure, error: int = 0) -> None:
+def finish(results: PointStore, figure: Figure, error: int = 0) -> None:
     for point in toy.POINTS:
         results.write(figure, point, [{"square": int(point["size"]) ** 2 + error}], 30)
 
 
-def test_a_section_has_claim_command_picture_numbers_and_verdict(results: Results, tmp_path: Path) -> None:
+def test_a_section_has_claim_command_picture_numbers_and_verdict(results: PointStore, tmp_path: Path) -> None:
     finish(results, SQUARE)
     assert report(PAPERS, results, tmp_path) == (["toy/square"], ["toy/other"])
     text = (tmp_path / PAGE).read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def test_a_section_has_claim_command_picture_numbers_and_verdict(results: Result
     assert "| toy/other | squares | not run yet |" in text
 
 
-def test_pictures_are_drawn_as_svg_and_png_and_the_same_for_the_same_rows(results: Results, tmp_path: Path) -> None:
+def test_pictures_are_drawn_as_svg_and_png_and_the_same_for_the_same_rows(results: PointStore, tmp_path: Path) -> None:
     finish(results, SQUARE)
     pictures = [tmp_path / f"figures/toy/square{form}" for form in (".svg", ".png")]
     report(PAPERS, results, tmp_path)
@@ -55,11 +55,11 @@ def test_pictures_are_drawn_as_svg_and_png_and_the_same_for_the_same_rows(result
     assert first[1].startswith(b"\x89PNG")
 
 
-def test_a_figure_without_results_keeps_what_the_page_says_of_it(results: Results, tmp_path: Path) -> None:
+def test_a_figure_without_results_keeps_what_the_page_says_of_it(results: PointStore, tmp_path: Path) -> None:
     finish(results, SQUARE)
     report(PAPERS, results, tmp_path)
     before = sections((tmp_path / PAGE).read_text(encoding="utf-8"))["toy/square"]
-    elsewhere = Results(tmp_path / "elsewhere")
+    elsewhere = PointStore(tmp_path / "elsewhere")
     finish(elsewhere, OTHER, error=1)
     assert report(PAPERS, elsewhere, tmp_path) == (["toy/other"], ["toy/square"])
     text = (tmp_path / PAGE).read_text(encoding="utf-8")
@@ -68,13 +68,13 @@ def test_a_figure_without_results_keeps_what_the_page_says_of_it(results: Result
     assert "| toy/square | squares | reproduced |\n| toy/other | squares | not reproduced |" in text
 
 
-def test_a_figure_with_points_missing_is_not_reported(results: Results, tmp_path: Path) -> None:
+def test_a_figure_with_points_missing_is_not_reported(results: PointStore, tmp_path: Path) -> None:
     finish(results, SQUARE)
     results.path(SQUARE, toy.POINTS[3]).unlink()
     assert report(PAPERS, results, tmp_path) == ([], ["toy/square", "toy/other"])
 
 
-def test_a_section_knows_the_version_of_its_figure(results: Results, tmp_path: Path) -> None:
+def test_a_section_knows_the_version_of_its_figure(results: PointStore, tmp_path: Path) -> None:
     newer = replace(SQUARE, version=7)
     finish(results, newer)
     report([Paper("toy", "squares", [newer])], results, tmp_path)

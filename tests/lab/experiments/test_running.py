@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tamis.lab.experiments.figure import Figure
-from tamis.lab.experiments.results import Results
+from tamis.lab.experiments.point_store import PointStore
 from tamis.lab.experiments.running import run_missing
+from tamis.lab.measuring.figure import Figure
 from tests.lab.experiments import toy
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ def _functions_by_value(spark: SparkSession) -> None:
     toy.by_value()
 
 
-def sizes(results: Results, figure: Figure) -> list[int]:
+def sizes(results: PointStore, figure: Figure) -> list[int]:
     return [row["size"] for row in results.rows(figure, toy.POINTS)]
 
 
 def test_every_point_is_measured_by_a_worker_and_kept(spark: SparkSession, tmp_path: Path) -> None:
-    results, figure, told = Results(tmp_path), toy.figure(toy.square), list[int]()
+    results, figure, told = PointStore(tmp_path), toy.figure(toy.square), list[int]()
     assert run_missing(spark, figure, toy.POINTS, results, told.append) == []
     rows = results.rows(figure, toy.POINTS)
     assert [row["square"] for row in rows] == [100, 400, 900, 1600, 2500, 3600]
@@ -44,7 +44,7 @@ def test_every_point_is_measured_by_a_worker_and_kept(spark: SparkSession, tmp_p
 
 
 def test_points_that_must_run_alone_run_one_after_the_other_in_one_worker(spark: SparkSession, tmp_path: Path) -> None:
-    results, figure = Results(tmp_path), toy.figure(toy.square, alone=True)
+    results, figure = PointStore(tmp_path), toy.figure(toy.square, alone=True)
     run_missing(spark, figure, toy.POINTS, results)
     rows = results.rows(figure, toy.POINTS)
     assert len({row["worker"] for row in rows}) == 1
@@ -52,7 +52,7 @@ def test_points_that_must_run_alone_run_one_after_the_other_in_one_worker(spark:
 
 
 def test_what_is_there_is_not_measured_again(spark: SparkSession, tmp_path: Path) -> None:
-    results, figure = Results(tmp_path), toy.figure(toy.square)
+    results, figure = PointStore(tmp_path), toy.figure(toy.square)
     for point in toy.POINTS[:4]:
         results.write(figure, point, [{"square": -1}], 0)
     run_missing(spark, figure, toy.POINTS, results)
@@ -60,7 +60,7 @@ def test_what_is_there_is_not_measured_again(spark: SparkSession, tmp_path: Path
 
 
 def test_a_point_that_fails_does_not_stop_the_others(spark: SparkSession, tmp_path: Path) -> None:
-    results, figure = Results(tmp_path), toy.figure(toy.square_of_some, alone=True)
+    results, figure = PointStore(tmp_path), toy.figure(toy.square_of_some, alone=True)
     (failure,) = run_missing(spark, figure, toy.POINTS, results)
     assert failure.point == toy.POINTS[1]
     assert failure.why == "ValueError: 20 is not to my taste"
@@ -70,7 +70,7 @@ def test_a_point_that_fails_does_not_stop_the_others(spark: SparkSession, tmp_pa
 def test_a_run_whose_worker_was_killed_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
     from py4j.protocol import Py4JJavaError
 
-    results, figure = Results(tmp_path / "results"), toy.figure(toy.killed_once(str(tmp_path)), alone=True)
+    results, figure = PointStore(tmp_path / "results"), toy.figure(toy.killed_once(str(tmp_path)), alone=True)
     with pytest.raises(Py4JJavaError):
         run_missing(spark, figure, toy.POINTS, results)
     assert sizes(results, figure) == [10, 20, 30]
@@ -86,17 +86,17 @@ def test_a_run_whose_worker_was_killed_goes_on_where_it_stopped(spark: SparkSess
 def test_a_run_that_was_killed_with_all_its_processes_goes_on_where_it_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    results, figure = Results(tmp_path / "results"), toy.figure(toy.stuck(str(tmp_path)), alone=True)
+    results, figure = PointStore(tmp_path / "results"), toy.figure(toy.stuck(str(tmp_path)), alone=True)
     program = (
         "from pathlib import Path\n"
-        "from tamis.lab.experiments.results import Results\n"
+        "from tamis.lab.experiments.point_store import PointStore\n"
         "from tamis.lab.experiments.running import run_missing\n"
         "from tamis import pipeline\n"
         "from tests.lab.experiments import toy\n"
         "toy.by_value()\n"
         f"folder = {str(tmp_path)!r}\n"
         "figure = toy.figure(toy.stuck(folder), alone=True)\n"
-        "run_missing(pipeline.session('local[1]'), figure, toy.POINTS, Results(Path(folder) / 'results'))\n"
+        "run_missing(pipeline.session('local[1]'), figure, toy.POINTS, PointStore(Path(folder) / 'results'))\n"
     )
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}

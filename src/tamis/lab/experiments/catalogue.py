@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.errors import TamisError
-from tamis.lab.experiments.figure import Figure, Paper
 from tamis.lab.experiments.p0 import P0
 from tamis.lab.experiments.p1 import P1
 from tamis.lab.experiments.p2 import P2
 from tamis.lab.experiments.p3 import P3
 from tamis.lab.experiments.p4 import P4
+from tamis.lab.measuring.figure import Figure, Paper
 
 PAPERS: Sequence[Paper] = (P0, P1, P2, P3, P4)
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.figures}

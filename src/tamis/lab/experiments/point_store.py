@@ -12,16 +12,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from tamis.comparison.occasion import occasion
 from tamis.durable import UNFINISHED, replacing_durably
-from tamis.lab.experiments.figure import Figure, Point, Row, Rows
+from tamis.lab.measuring.figure import Figure, Point, Row, Rows
+from tamis.lab.measuring.occasion import occasion
 
 # Beside the figure's own columns, in every row.
 POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"
 
 
 @dataclass(frozen=True)
-class Results:
+class PointStore:
     """A folder `paper/figure/` with one file a point, named by the figure's version and a hash of the point.
 
     Figures that share their points have one folder for them.

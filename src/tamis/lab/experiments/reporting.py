@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tamis.lab.experiments.drawing import save
-from tamis.lab.experiments.figure import Figure, Outcome, Paper, Rows, Table, Verdict
-from tamis.lab.experiments.results import AT, MACHINE, POINT, TOOK, Results
+from tamis.lab.experiments.point_store import AT, MACHINE, POINT, TOOK, PointStore
+from tamis.lab.measuring.drawing import save
+from tamis.lab.measuring.figure import Figure, Outcome, Paper, Rows, Verdict
+from tamis.lab.measuring.markdown import markdown
 
 PAGE = "reproduction.md"
 PICTURES = "figures"
@@ -52,7 +53,7 @@ def sections(page: str) -> dict[str, Section]:
     }
 
 
-def report(papers: Sequence[Paper], results: Results, docs: Path, scale: float = 1.0) -> tuple[list[str], list[str]]:
+def report(papers: Sequence[Paper], results: PointStore, docs: Path, scale: float = 1.0) -> tuple[list[str], list[str]]:
     """Writes the page and the pictures of all figures whose points are all there; their names, and the others'.
 
     The others keep the section that the page has of them.
@@ -83,7 +84,7 @@ def page_of(papers: Sequence[Paper], known: Mapping[str, Section]) -> str:
 
 
 def section(figure: Figure, rows: Rows, scale: float = 1.0) -> Section:
-    verdict = figure.verdict(rows)
+    verdict, table = figure.verdict(rows), figure.table(rows)
     picture = f"{PICTURES}/{figure.name}"
     parts = [
         f"### {figure.name}: {figure.title}",
@@ -92,23 +93,16 @@ def section(figure: Figure, rows: Rows, scale: float = 1.0) -> Section:
         f"**Command.** `{figure.command}{'' if scale == 1 else f' --scale {scale:g}'}`",
         f"![{figure.title}]({picture}.svg)",
         f"{_made(rows)} The same [as PNG]({picture}.png).",
-        markdown(figure.table(rows)),
+        markdown(table.header, table.lines),
         _filled(f"**Verdict: {_WORDS[verdict.outcome]}.** {verdict.why}"),
-        markdown(checked(verdict)),
+        markdown(["what", "paper", "ours", "holds"], checked(verdict)),
     ]
     return Section(figure.name, figure.version, verdict.outcome, "\n\n".join(parts))
 
 
-def checked(verdict: Verdict) -> Table:
+def checked(verdict: Verdict) -> list[list[str]]:
     marks = {True: "yes", False: "no", None: ""}
-    return Table(
-        ["what", "paper", "ours", "holds"], [[c.what, c.paper, c.ours, marks[c.holds]] for c in verdict.checks]
-    )
-
-
-def markdown(table: Table) -> str:
-    lines = [table.header, ["---"] * len(table.header), *table.lines]
-    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+    return [[check.what, check.paper, check.ours, marks[check.holds]] for check in verdict.checks]
 
 
 def _summary(papers: Sequence[Paper], known: Mapping[str, Section]) -> str:
@@ -116,7 +110,7 @@ def _summary(papers: Sequence[Paper], known: Mapping[str, Section]) -> str:
     for figure in (figure for paper in papers for figure in paper.figures):
         there = known.get(figure.name)
         lines.append([figure.name, figure.title, "not run yet" if there is None else _WORDS[there.outcome]])
-    return markdown(Table(["figure", "what", "verdict"], lines)) + "\n"
+    return markdown(["figure", "what", "verdict"], lines) + "\n"
 
 
 def _filled(text: str) -> str:

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.lab.experiments.figure import Figure, Point
-from tamis.lab.experiments.results import Results
+from tamis.lab.experiments.point_store import PointStore
+from tamis.lab.measuring.figure import Figure, Point
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def run_missing(
     session: SparkSession,
     figure: Figure,
     points: Sequence[Point],
-    results: Results,
+    results: PointStore,
     told: Callable[[int], None] = lambda done: None,
 ) -> list[Failure]:
     """Measures what is not there yet: a task a point, or one task for all of them where they must run alone.
@@ -64,7 +64,7 @@ def run_missing(
 
 def _measured(figure: Figure, root: str, points: Iterable[Point]) -> Iterator[Failure]:
     """In a worker: measures points one after the other, and writes each down."""
-    results = Results(Path(root))
+    results = PointStore(Path(root))
     for point in points:
         begun = time.perf_counter()
         try:

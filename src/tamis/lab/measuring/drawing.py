@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from tamis.lab.experiments.figure import Figure, Rows, Table
+from tamis.lab.measuring.figure import Figure, Rows, Table
 from tamis.lab.measuring.numbers import rounded
 
 if TYPE_CHECKING:
@@ -80,7 +80,13 @@ def axes_of(axes: Axes, *, x: str, y: str, title: str = "", log: str = "xy", tic
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_title(title, loc="left", fontsize="medium", color=INK)
-    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.7)
+    plain(axes)
+
+
+def plain(axes: Axes, grid: Literal["both", "x", "y", "none"] = "both") -> None:
+    """As little ink beside the data as can be: a light grid below it, and no frame above and to the right."""
+    if grid != "none":
+        axes.grid(True, which="major", axis=grid, color="#e4e4e4", linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 

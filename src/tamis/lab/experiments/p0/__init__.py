@@ -1,6 +1,5 @@
 """P0: Liu, Parthasarathy, Ranganathan, Yang: Scalable Event Matching for Overlapping Subscriptions (DEBS 2007)."""
 
-from tamis.lab.experiments.figure import Paper
 from tamis.lab.experiments.p0 import (
     costs,
     drift,
@@ -12,6 +11,7 @@ from tamis.lab.experiments.p0 import (
     quoted,
     selectivities,
 )
+from tamis.lab.measuring.figure import Paper
 
 P0 = Paper(
     "p0",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.drawing import Style, axes_of, curves, legend_beside, pivot
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.lab.experiments.p0 import counted
 from tamis.lab.experiments.p0.counted import ADAPTIVE, BOUND, NAIVE, SEQUENTIAL, SHARED, STOPPING, SUB_ORDER, VERSION
+from tamis.lab.measuring.drawing import Style, axes_of, curves, legend_beside, pivot
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.workloads import expensive_operators
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.experiments.drawing import Style, axes_of, curves, legend_beside, pivot, quoted
-from tamis.lab.experiments.figure import Check, Point, Row, Rows, Table
+from tamis.lab.measuring.drawing import Style, axes_of, curves, legend_beside, pivot, quoted
+from tamis.lab.measuring.figure import Check, Point, Row, Rows, Table
 from tamis.operators.schedules.counting import bounds, evaluations
 from tamis.workloads.expensive_operators import Parameters
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.lab.experiments.p0 import counted
 from tamis.lab.experiments.p0.counted import (
     ADAPTIVE,
@@ -20,6 +19,7 @@ from tamis.lab.experiments.p0.counted import (
     VERSION,
     WORKLOADS,
 )
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.lab.measuring.numbers import rounded
 from tamis.workloads import expensive_operators
 

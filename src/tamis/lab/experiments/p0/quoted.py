@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.lab.experiments.drawing import PAPER
-from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict
 from tamis.lab.experiments.p0.counted import NEAR, WORKLOADS
+from tamis.lab.measuring.drawing import PAPER
+from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict
 from tamis.operators.schedules.counting import evaluations, printed
 from tamis.workloads.expensive_operators import Parameters
 
@@ -112,9 +112,8 @@ def draw(rows: Rows, picture: Picture) -> None:
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.set_xlabel("ours ÷ the paper's")
-    axes.grid(True, axis="x", color="#e4e4e4", linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    plain(axes, "x")
+    axes.spines["left"].set_visible(False)
     for reading, mark in marks.items():
         axes.plot([], [], marker=mark, color="#555555", linestyle="none", label=f"selectivities: {READINGS[reading]}")
     axes.plot([], [], marker="o", color=colours[False], linestyle="none", label="evaluations")

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.experiments.drawing import GREY, axes_of
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.lab.experiments.p0 import counted
 from tamis.lab.experiments.p0.counted import (
     ADAPTIVE,
@@ -22,6 +20,8 @@ from tamis.lab.experiments.p0.counted import (
     SUB_ORDER,
     VERSION,
 )
+from tamis.lab.measuring.drawing import GREY, axes_of
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.workloads.expensive_operators import Parameters, figure
 
 if TYPE_CHECKING:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.drawing import PAPER, axes_of, curves, pivot
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
 from tamis.lab.experiments.p1.trees import (
     ANNOTATED,
     FACTORED,
@@ -20,6 +18,8 @@ from tamis.lab.experiments.p1.trees import (
     exponent_of,
     of,
 )
+from tamis.lab.measuring.drawing import PAPER, axes_of, curves, pivot
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
 from tamis.workloads.gryphon import ATTRIBUTES
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from tamis.comparison import measure
-from tamis.lab.experiments.drawing import Style
-from tamis.lab.experiments.figure import Point, Row, Rows
+from tamis.lab.measuring.drawing import Style
+from tamis.lab.measuring.figure import Point, Row, Rows
 from tamis.workloads import Workload, le_subscribe
 
 FAIR, PREFERRED, QUARANTINE = "fair-predicate", "equality-preferred", "quarantine"

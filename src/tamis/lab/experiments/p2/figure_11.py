@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.experiments.drawing import GREY, axes_of, curves, pivot
-from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
 from tamis.lab.experiments.p2.algorithms import (
     CLEARING,
     NAMES,
@@ -19,6 +17,8 @@ from tamis.lab.experiments.p2.algorithms import (
     curve,
     measured,
 )
+from tamis.lab.measuring.drawing import GREY, axes_of, curves, pivot
+from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
 from tamis.lab.measuring.numbers import figures
 
 if TYPE_CHECKING:

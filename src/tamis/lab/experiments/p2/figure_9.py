@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.drawing import axes_of, curves, legend_beside, pivot, quoted
-from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
 from tamis.lab.experiments.p2.algorithms import (
     FAIR,
     NAMES,
@@ -19,6 +17,8 @@ from tamis.lab.experiments.p2.algorithms import (
     curve,
     measured,
 )
+from tamis.lab.measuring.drawing import axes_of, curves, legend_beside, pivot, quoted
+from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
 from tamis.lab.measuring.numbers import figures, rounded
 
 if TYPE_CHECKING:

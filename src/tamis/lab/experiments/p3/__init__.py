@@ -1,6 +1,5 @@
 """P3: Chandramouli, Yang: End-to-End Support for Joins in Large-Scale Publish/Subscribe Systems, VLDB 2008."""
 
-from tamis.lab.experiments.figure import Paper
 from tamis.lab.experiments.p3 import (
     attributes,
     figure_5,
@@ -11,6 +10,7 @@ from tamis.lab.experiments.p3 import (
     payload_joins,
     table_4,
 )
+from tamis.lab.measuring.figure import Paper
 
 P3 = Paper(
     "p3",

@@ -13,8 +13,8 @@ from tamis.joins.ranges import LEFT, RIGHT, Ranges, Shape
 from tamis.joins.schemes.messages import accepts
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.joins.tables import NO_ROW, Changes
-from tamis.lab.experiments.drawing import Style, axes_of, curves
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
+from tamis.lab.measuring.drawing import Style, axes_of, curves
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

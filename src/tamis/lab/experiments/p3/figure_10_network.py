@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tamis.lab.experiments.figure import Check, Point, Row, Rows
 from tamis.lab.experiments.p3.network import NETWORK, against, growth
 from tamis.lab.experiments.p3.quotes import S_ROWS, quoted_joins
 from tamis.lab.experiments.p3.schemes import NAMES
 from tamis.lab.experiments.p3.swept import swept
+from tamis.lab.measuring.figure import Check, Point, Row, Rows
 from tamis.simulation.joins import simulate
 from tamis.simulation.overlay import overlay_of
 from tamis.workloads.select_joins import R_ROWS

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict
 from tamis.lab.experiments.p3.mixes import MIX, SUBSCRIPTIONS, carried_mix, choices, costs, greedy
+from tamis.lab.measuring.drawing import plain
+from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -58,7 +59,7 @@ def draw(rows: Rows, picture: Picture) -> None:
     )
     axes.set_ylabel("kB between nodes for an event")
     axes.set_title("Network traffic by what filters S", loc="left", fontsize="medium")
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, "none")
 
 
 def table(rows: Rows) -> Table:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.drawing import GREY
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.lab.experiments.p3.network import NETWORK, ONE_SEED, SUBSCRIPTIONS, carried, over_seeds
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
+from tamis.lab.measuring.drawing import GREY, plain
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -46,7 +46,7 @@ def draw(rows: Rows, picture: Picture) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.3g}")
     axes.set_xlabel("kB for an event (log scale: the grey part of a bar is what the last hop adds)")
     axes.set_title("Network traffic with the last hop", loc="left", fontsize="medium")
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, "none")
     axes.legend(frameon=False, loc="lower right")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.drawing import axes_of, curves, legend_beside, pivot
-from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, budget
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES, WORKLOAD, at, measured
+from tamis.lab.measuring.drawing import axes_of, curves, legend_beside, pivot
+from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, budget
 from tamis.lab.measuring.numbers import figures
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.drawing import PAPER, axes_of, curves, legend_beside
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES, WORKLOAD, at, sent
+from tamis.lab.measuring.drawing import PAPER, axes_of, curves, legend_beside
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.dissemination.regions import Integers
 from tamis.joins.multiway import decomposed, parametric_costs
-from tamis.lab.experiments.figure import Point, Rows
+from tamis.lab.measuring.figure import Point, Rows
 from tamis.simulation.mixes import MIX_SHAPE, simulate_mix
 from tamis.simulation.overlay import overlay_of
 from tamis.workloads.join_mix import COUNTS, JOINING, SIGNATURES, JoinMix, S, join_mix

@@ -8,8 +8,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from tamis.lab.experiments.figure import Check, Point, Row, Rows, one
 from tamis.lab.experiments.p3.schemes import NAMES
+from tamis.lab.measuring.figure import Check, Point, Row, Rows, one
 from tamis.simulation.joins import simulate
 from tamis.simulation.overlay import overlay_of
 from tamis.simulation.simulation import Star

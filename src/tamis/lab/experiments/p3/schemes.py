@@ -9,8 +9,8 @@ import numpy as np
 
 from tamis.joins.schemes.messages import Form
 from tamis.joins.trial import SHAPE, Trial
-from tamis.lab.experiments.drawing import Style
-from tamis.lab.experiments.figure import Point, Row, Rows
+from tamis.lab.measuring.drawing import Style
+from tamis.lab.measuring.figure import Point, Row, Rows
 from tamis.workloads.select_joins import S_ROWS, SelectJoins, select_joins
 
 STYLES = {

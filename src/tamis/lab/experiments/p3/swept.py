@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tamis.lab.experiments.drawing import axes_of, curves, legend_beside, pivot
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.lab.experiments.p3.network import carried, medians, over_seeds
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
+from tamis.lab.measuring.drawing import axes_of, curves, legend_beside, pivot
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict
 from tamis.lab.measuring.numbers import figures
 
 EVENTS = 1_000

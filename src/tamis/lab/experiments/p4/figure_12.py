@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.experiments.drawing import INK, PAPER
-from tamis.lab.experiments.figure import Check, Figure, Point, Rows, Table, Verdict, scaled
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import COVERING, EVERY_SIDE, IMPERFECT, METHODS, NONE, PERFECT, RANDOM, SETS
+from tamis.lab.measuring.drawing import INK, PAPER, plain
+from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -60,7 +60,7 @@ def draw(rows: Rows, picture: Picture) -> None:
     axes.set_ylabel("subscriptions in the routing table")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_title(f"What is left of {size:,} subscriptions", loc="left", fontsize="medium", color=INK)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, "none")
     picture.legend(loc="outside right upper", frameon=False, fontsize="small")
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.experiments.drawing import GREY, Style, axes_of, curves, legend_beside
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import NAMES, SETS
+from tamis.lab.measuring.drawing import GREY, Style, axes_of, curves, legend_beside
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
 from tamis.lab.measuring.numbers import rounded
+from tamis.lab.measuring.timing import seconds
 from tamis.language import Filter
 from tamis.routing.diagrams import DiagramRows
 from tamis.routing.predicates import PredicateIndex
@@ -133,7 +133,7 @@ def run(point: Point) -> Rows:
         _insert(table, filters[stop - step : stop - counted])
         for rows in made:
             rows.measure(on=True)
-        taken = _seconds(partial(_insert, table, filters[stop - counted : stop]))
+        taken = seconds(partial(_insert, table, filters[stop - counted : stop]))
         row: dict[str, float] = {"standing": stop, "us": taken / counted * 1e6, "assign_us": -1.0}
         for rows in made:
             rows.measure(on=False)
@@ -152,7 +152,7 @@ def _assigning(rows: DiagramRows, table: CoveringTable, some: list[tuple[str, Fi
     """What step 1 takes of an insertion, in microseconds, with an index that knows the predicates."""
     terms = [table.index.enter(filter.conjuncts[0]) for _, filter in some]
     known = [each for each in terms if each is not None]
-    taken = _seconds(lambda: _assign(rows, known))
+    taken = seconds(lambda: _assign(rows, known))
     for each in known:
         table.index.release(each)
     return taken / len(some) * 1e6
@@ -161,12 +161,6 @@ def _assigning(rows: DiagramRows, table: CoveringTable, some: list[tuple[str, Fi
 def _assign(rows: DiagramRows, terms: list[Terms]) -> None:
     for each in terms:
         rows.assign(each)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
 
 
 def draw(rows: Rows, picture: Picture) -> None:

@@ -6,10 +6,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.drawing import Style, axes_of, curves, legend_beside, quoted
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, one, scaled
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import IMPERFECT, NAMES, SETS
+from tamis.lab.measuring.drawing import Style, axes_of, curves, legend_beside, quoted
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, one, scaled
 from tamis.language import normalise, parse
 
 if TYPE_CHECKING:

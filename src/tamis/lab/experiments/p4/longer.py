@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.comparison import measure
-from tamis.lab.experiments.drawing import axes_of, curves, legend_beside
-from tamis.lab.experiments.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, one, scaled
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.table_2 import BUDGET, MATCHERS
+from tamis.lab.measuring.drawing import axes_of, curves, legend_beside
+from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, one, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
