@@ -9,7 +9,7 @@ APART := --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java chromium demo test test-all test-bounds test-lowest try-extras check bench dist lock clean
+.PHONY: help setup java chromium demo test test-all test-bounds test-lowest try-extras client check bench dist lock clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -60,12 +60,16 @@ test-lowest: build/uv/bin/uv java chromium  ## the fast tests with the lowest ve
 try-extras: build/uv/bin/uv  ## each extra by itself, in a fresh environment
 	@sh scripts/try_extras.sh build/uv/bin/uv "$$(sh scripts/ensure_python.sh)"
 
-check: $(STAMP)  ## format, lint, types, imports, declared dependencies
+client: $(STAMP)  ## write the blocking client anew from the asynchronous one
+	$(BIN)/python scripts/generate_client.py
+
+check: $(STAMP)  ## format, lint, types, imports, declared dependencies, the generated client
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
-	$(BIN)/deptry src benchmarks experiments
+	$(BIN)/deptry src benchmarks
+	$(BIN)/python scripts/generate_client.py --check
 
 bench: $(STAMP) java  ## ratios against rivals and yardsticks
 	$(BIN)/python -m benchmarks
@@ -86,4 +90,4 @@ lock: $(STAMP)  ## pin what pyproject.toml asks for into requirements.lock
 
 clean:  ## remove .venv, caches and results
 	rm -rf $(VENV) demo-results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse
-	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

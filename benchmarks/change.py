@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import tamis
 from benchmarks.findings import Finding, Options
-from benchmarks.timing import best_of, seconds
+from tamis.lab.measuring.timing import best_of, elapsed
 from tamis.workloads import le_subscribe
 
 PRESENT = 3_200_000
@@ -40,9 +40,9 @@ def _findings(
     before = best_of(options.repetitions, lambda: index.match(batch))[0]
     times, between, put_off = [], [], []
     for number, change in enumerate(changes, 1):
-        times.append(seconds(change))
+        times.append(elapsed(change))
         if number % BETWEEN == 0:
-            first, second = seconds(lambda: index.match(batch)), seconds(lambda: index.match(batch))
+            first, second = elapsed(lambda: index.match(batch)), elapsed(lambda: index.match(batch))
             between.append(second)
             put_off.append(max(0.0, first - second))
     # Work that a change leaves to the next match is the change's all the same.

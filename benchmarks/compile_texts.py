@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tamis
 from benchmarks.findings import Finding, Options
-from benchmarks.timing import seconds
+from tamis.lab.measuring.timing import elapsed
 from tamis.matching.columnar.files import read_arrays
 from tamis.workloads import le_subscribe
 
@@ -25,10 +25,10 @@ def run(options: Options) -> Iterator[Finding]:
     tamis.compile(small.subscriptions, small.schema)  # compiles the kernels
     workload = le_subscribe(count, 1, seed=1)
     made: list[tamis.Index] = []
-    compiling = seconds(lambda: made.append(tamis.compile(workload.subscriptions, workload.schema)))
+    compiling = elapsed(lambda: made.append(tamis.compile(workload.subscriptions, workload.schema)))
     with tempfile.TemporaryDirectory() as folder:
-        saving = seconds(lambda: made[0].save(Path(folder) / "index"))
-        opening = seconds(lambda: tamis.Index.open(Path(folder) / "index"))
+        saving = elapsed(lambda: made[0].save(Path(folder) / "index"))
+        opening = elapsed(lambda: tamis.Index.open(Path(folder) / "index"))
         size = sum(path.stat().st_size for path in (Path(folder) / "index").rglob("*") if path.is_file())
         parts = _parts(Path(folder) / "index")
     yield Finding(

@@ -9,8 +9,8 @@ import numpy as np
 
 import tamis
 from benchmarks.findings import Finding, Options
-from benchmarks.timing import best_of
 from tamis.analysis.levels import one_level
+from tamis.lab.measuring.timing import best_of
 from tamis.matching.columnar.level import Level
 from tamis.routing.covering.facts.facts import Facts, facts_of
 from tamis.routing.covering.search.classes import Classes, classes_of

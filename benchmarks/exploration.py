@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import tamis
 from benchmarks.findings import Finding, Options
-from benchmarks.timing import best_of
 from benchmarks.yardsticks import SAMPLE, ExplorationEngine, timed_events
+from tamis.lab.measuring.timing import best_of
 from tamis.matching.statistics import Statistics
 from tamis.workloads import named
 

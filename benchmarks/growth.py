@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tamis
 from benchmarks.findings import Finding, Options
-from benchmarks.timing import best_of, seconds
+from tamis.lab.measuring.timing import best_of, elapsed
 from tamis.workloads import le_subscribe
 
 SIZES = (10_000, 32_000, 100_000, 320_000, 1_000_000, 3_200_000, 10_000_000)
@@ -70,7 +70,7 @@ def _point(size: int, repetitions: int) -> Point:
     workload = le_subscribe(size + ADDED, EVENTS, seed=1, p=0.5)
     made: list[tamis.Index] = []
     texts = workload.subscriptions.slice(0, size)
-    building = seconds(lambda: made.append(tamis.compile(texts, workload.schema)))
+    building = elapsed(lambda: made.append(tamis.compile(texts, workload.schema)))
     index = made[0]
     with tempfile.TemporaryDirectory() as folder:
         index.save(Path(folder) / "index")
@@ -84,7 +84,7 @@ def _point(size: int, repetitions: int) -> Point:
     matching = best_of(repetitions, match)[0]
     new = workload.subscriptions.slice(size).to_pylist()
     # What an addition leaves to the next match is its own all the same.
-    adding = seconds(lambda: [index.add({row["id"]: row["filter"]}) for row in new])
-    adding += max(0.0, seconds(match) - matching)
+    adding = elapsed(lambda: [index.add({row["id"]: row["filter"]}) for row in new])
+    adding += max(0.0, elapsed(match) - matching)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return Point(matching / EVENTS, matches / EVENTS, building, on_disk, peak, adding / ADDED)

@@ -9,9 +9,9 @@ from statistics import median
 import numpy as np
 
 from benchmarks.findings import Finding, Options
-from benchmarks.timing import percentile
 from tamis.joins.schemes.messages import Form
 from tamis.joins.trial import SHAPE, Trial
+from tamis.lab.measuring.timing import percentile
 from tamis.workloads.select_joins import select_joins
 
 SMALL, LARGE = 100_000, 1_000_000

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import tamis
 from benchmarks.findings import Finding, Options
-from benchmarks.timing import best_of
 from benchmarks.yardsticks import HandMadeKernel
+from tamis.lab.measuring.timing import best_of
 from tamis.workloads import le_subscribe
 
 SUBSCRIPTIONS = 1_000_000

@@ -1,15 +1,15 @@
-"""Planning, overhead and change of the schedules of expensive predicates; what they evaluate is in experiments/p0."""
+"""Planning, overhead and change of the schedules of expensive predicates; lab/experiments/p0 counts evaluations."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from benchmarks.findings import Finding, Options
+from tamis.lab.measuring.timing import seconds
 from tamis.operators.schedules import Problem, Schedule, schedule
 from tamis.operators.schedules.counting import problem_of
 from tamis.operators.schedules.problem import Truths
@@ -31,14 +31,14 @@ def run(options: Options) -> Iterator[Finding]:
         problem, truths = problem_of(workload), workload.truths(TOGETHER)
         for name in NAMES:
             _ready(name, problem, truths)  # compiles
-            planned, seconds = _ready(name, problem, truths)
+            planned, taken = _ready(name, problem, truths)
             bar = PLANNING_BARS.get(name)
             yield Finding(
                 what=f"planning: {name}",
                 workload=_label(point),
-                measured=f"{seconds:.2f} s",
+                measured=f"{taken:.2f} s",
                 bar=f"≤ {bar:.0f} s" if bar else "",
-                reached=seconds <= bar if bar else None,
+                reached=taken <= bar if bar else None,
             )
             yield _overhead(options, planned, truths[:TIMED_EVENTS], _label(point))
             yield _in_rounds(planned, truths, _label(point))
@@ -60,7 +60,7 @@ def _ready(name: str, problem: Problem, truths: Truths) -> tuple[Schedule, float
 
 def _overhead(options: Options, planned: Schedule, truths: Truths, where: str) -> Finding:
     """What a schedule itself costs: all but the evaluations, which are looked up in a table here."""
-    alone = min(_seconds(lambda: planned.run(truths)) for _ in range(options.repetitions))
+    alone = min(seconds(lambda: planned.run(truths)) for _ in range(options.repetitions))
     count = int(planned.run(truths).trail.lengths.sum())
     each = alone / count * 1e6
     return Finding(
@@ -86,8 +86,7 @@ def _in_rounds(planned: Schedule, truths: Truths, where: str) -> Finding:
             under_way.tell(events, predicates, truths[events, predicates])
             counted += len(events)
 
-    seconds = _seconds(rounds)
-    each = seconds / counted * 1e6
+    each = seconds(rounds) / counted * 1e6
     return Finding(
         what=f"overhead an evaluation in rounds of {len(truths)} events: {planned.name}",
         workload=where,
@@ -111,19 +110,12 @@ def _change(planned: Schedule, problem: Problem, truths: Truths, where: str) -> 
         for number in reversed(some):  # numbers are given again, the last that was freed first
             planned.insert(wanted[number])
 
-    out, back = _seconds(deleted), _seconds(inserted)
-    first = _seconds(lambda: planned.run(truths[:1]))
-    second = _seconds(lambda: planned.run(truths[:1]))
+    out, back = seconds(deleted), seconds(inserted)
+    first = seconds(lambda: planned.run(truths[:1]))
+    second = seconds(lambda: planned.run(truths[:1]))
     return Finding(
         what=f"a subscription inserted, deleted: {planned.name}",
         workload=where,
         measured=f"{back / len(some) * 1e6:,.0f} µs, {out / len(some) * 1e6:,.0f} µs",
         details={"first_event_after_ms": (first - second) * 1e3},
     )
-
-
-def _seconds(work: Callable[[], Any]) -> float:
-    """CPU time: on a shared machine the clock on the wall says more of the others."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start

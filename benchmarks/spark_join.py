@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.spark import drain, local_session, write_parquet
-from benchmarks.timing import best_of
 from tamis import pipeline
+from tamis.lab.measuring.timing import best_of
 from tamis.workloads import le_subscribe
 from tamis.workloads.le_subscribe import NUMBERS, STRINGS
 

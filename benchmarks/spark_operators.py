@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.spark import CORES, drain, local_session, write_parquet
-from benchmarks.timing import best_of
 from tamis import pipeline
+from tamis.lab.measuring.timing import best_of
 
 SUBSCRIPTIONS = 1_000
 EVENTS = 40_000

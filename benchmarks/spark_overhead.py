@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.spark import CORES, drain, local_session, write_parquet
-from benchmarks.timing import best_of
 from tamis import pipeline
+from tamis.lab.measuring.timing import best_of
 from tamis.workloads import le_subscribe
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from benchmarks.findings import Finding, Options
 from benchmarks.spark import drain, local_session, write_parquet
-from benchmarks.timing import best_of
 from tamis import pipeline
+from tamis.lab.measuring.timing import best_of
 from tamis.workloads import le_subscribe
 
 if TYPE_CHECKING:

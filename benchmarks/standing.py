@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import pyarrow as pa
 
 from benchmarks.findings import Finding, Options
+from tamis.lab.measuring.timing import seconds
 from tamis.language import Filter, normalise, parse
 from tamis.language.predicates import Literal, sort_key
 from tamis.routing.diagrams import DiagramRows
@@ -34,10 +34,10 @@ def run(options: Options) -> Iterator[Finding]:
         table = CoveringTable(workload.schema)
         _insert(table, filters[:1])  # compiles
         table.remove(filters[0][0])
-        inserting = _seconds(partial(_insert, table, filters)) / size * 1e6
+        inserting = seconds(partial(_insert, table, filters)) / size * 1e6
         roots = table.root_count
         gone = [id for id, _ in filters[: min(REMOVED, size // 2)]]
-        removing = _seconds(partial(_remove, table, gone)) / len(gone) * 1e6
+        removing = seconds(partial(_remove, table, gone)) / len(gone) * 1e6
         yield Finding(
             what="inserting one, mean of all (time of the processor)",
             workload=f"padres_sets, set {name}, {size:,} filters",
@@ -59,7 +59,7 @@ def _merging(filters: _Named, schema: Schema) -> Finding:
     for id, filter in filters:
         table.insert(id, filter)
     before = table.forwarded_count
-    taken = _seconds(table.merge)
+    taken = seconds(table.merge)
     return Finding(
         what="merging all of it at once",
         workload=f"padres_sets, set B, {len(filters):,} filters",
@@ -74,7 +74,7 @@ def _rival(filters: _Named, schema: Schema) -> float:
     table = CoveringTable(schema, DiagramRows)
     _insert(table, some[:-RIVAL] or some[:1])
     last = some[-RIVAL:] if len(some) > RIVAL else some[1:]
-    return _seconds(partial(_insert, table, last)) / max(1, len(last)) * 1e6
+    return seconds(partial(_insert, table, last)) / max(1, len(last)) * 1e6
 
 
 def _filters(subscriptions: pa.Table, schema: Schema) -> _Named:
@@ -100,9 +100,3 @@ def _insert(table: CoveringTable, some: _Named) -> None:
 def _remove(table: CoveringTable, ids: list[str]) -> None:
     for id in ids:
         table.remove(id)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun

@@ -15,8 +15,8 @@ import pyarrow.parquet
 import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.spark import local_session
-from benchmarks.timing import percentile
 from tamis import pipeline
+from tamis.lab.measuring.timing import percentile
 from tamis.workloads import le_subscribe
 
 if TYPE_CHECKING:

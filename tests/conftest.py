@@ -35,7 +35,7 @@ LONG = (
     "spark",
     "tests/contract/test_agreement.py",
     "tests/docs/test_snippets.py",
-    "tests/experiments/test_catalogue.py",
+    "tests/lab/experiments/test_catalogue.py",
     "tests/contract/test_joins.py",
     "tests/contract/test_changes.py",
     "tests/service/console/test_readability.py",

@@ -18,12 +18,15 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from tamis.lab.measuring.drawing import INK, plain
+from tamis.lab.measuring.numbers import rounded
+
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build/bench/growth.json"
 PICTURE = ROOT / "docs/images/growth.png"
 
 _SIZE = re.compile(r"([\d,]+) subscriptions")
-_MEASURED, _BESIDE, _TEXT = "#1f5f8b", "#9a9a9a", "#333333"
+_MEASURED, _BESIDE = "#1f5f8b", "#9a9a9a"
 
 
 class Point(NamedTuple):
@@ -66,7 +69,7 @@ def draw(measured: Sequence[Point], cores: int, picture: Path) -> None:
     for point in measured[2::2]:
         matching.annotate(
             f"{point.matches:,.0f} matches", (point.size, point.matching), textcoords="offset points", xytext=(4, -11),
-            fontsize=7, color=_TEXT,
+            fontsize=7, color=INK,
         )  # fmt: skip
     _beside(building, sizes, [measured[-1].building * size / sizes[-1] for size in sizes], "linear")
     _line(building, sizes, [point.building for point in measured], "seconds to compile the texts")
@@ -77,9 +80,9 @@ def draw(measured: Sequence[Point], cores: int, picture: Path) -> None:
     adding.set_ylim(0, 2 * max(point.adding for point in measured))
     for axes in (memory, adding):
         axes.set_xlabel("subscriptions")
-        axes.set_xticks(sizes, [_short(size) for size in sizes])
+        axes.set_xticks(sizes, [rounded(size) for size in sizes])
     matching.set_title(
-        f"Le Subscribe's workload, p = 0.5 ({cores}-core machine)", fontsize=10, loc="left", color=_TEXT, pad=14
+        f"Le Subscribe's workload, p = 0.5 ({cores}-core machine)", fontsize=10, loc="left", color=INK, pad=14
     )
     figure.tight_layout()
     picture.parent.mkdir(parents=True, exist_ok=True)
@@ -90,21 +93,12 @@ def _line(axes: Axes, sizes: list[int], values: list[float], label: str) -> None
     axes.loglog(sizes, values, color=_MEASURED, marker="o", markersize=4, linewidth=2, label=label)
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     axes.legend(frameon=False, loc="upper left", fontsize=8)
 
 
 def _beside(axes: Axes, sizes: list[int], values: list[float], label: str) -> None:
     axes.loglog(sizes, values, color=_BESIDE, linestyle="--", linewidth=1.3, label=label)
-
-
-def _short(size: int) -> str:
-    for unit, letter in ((1_000_000, "M"), (1_000, "k")):
-        if size >= unit:
-            return f"{size / unit:.3g}{letter}"
-    return str(size)
 
 
 def main() -> None:

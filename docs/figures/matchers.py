@@ -9,10 +9,11 @@ import json
 import sys
 from pathlib import Path
 
-from tamis.cli.bench.numbers import duration, figures, short
 from tamis.cli.bench.plot import plot
 from tamis.cli.bench.results import Results
-from tamis.cli.bench.tables import markdown
+from tamis.cli.bench.tables import page_table
+from tamis.lab.measuring.markdown import markdown
+from tamis.lab.measuring.numbers import duration, figures, short
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build/bench"
@@ -32,14 +33,12 @@ def between(page: str, name: str, text: str) -> str:
 
 def small_table(batches: Results, single: Results) -> str:
     """Of each problem the columnar index and the best other matcher, in batches and one event at a time."""
+    header = ["workload", "subscriptions", "columnar", "best other", "one by one: columnar", "best other"]
     lines = [
-        "| workload | subscriptions | columnar | best other | one by one: columnar | best other |",
-        "|---|--:|--:|--:|--:|--:|",
+        [problem[0], short(problem[1]), *_beside(batches, problem), *_beside(single, problem)]
+        for problem in batches.problems
     ]
-    for problem in batches.problems:
-        cells = (*_beside(batches, problem), *_beside(single, problem))
-        lines.append(f"| {problem[0]} | {short(problem[1])} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return markdown(header, lines, words=1) + "\n"
 
 
 def _beside(results: Results, problem: tuple[str, int]) -> tuple[str, str]:
@@ -75,7 +74,7 @@ def main() -> None:
     small, single = read(folder / "matchers-small.json"), read(folder / "matchers-single.json")
     found = read(large)
     page = PAGE.read_text(encoding="utf-8")
-    page = between(page, "matchers table", machine(large) + markdown(found))
+    page = between(page, "matchers table", machine(large) + page_table(found))
     page = between(page, "small table", small_table(small, single))
     PAGE.write_text(page, encoding="utf-8")
     plot(found, PICTURE)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import tamis as package
-from experiments import catalogue
-from experiments.figure import Paper
-from experiments.results import Results
+from tamis.lab.experiments import catalogue
+from tamis.lab.experiments.point_store import PointStore
+from tamis.lab.measuring.figure import Paper
 from tests.cli.house import Tamis
-from tests.experiments import toy
+from tests.lab.experiments import toy
 
 
 @pytest.fixture
@@ -37,15 +37,18 @@ def test_a_figure_that_does_not_exist_ends_in_one_line(tamis: Tamis) -> None:
     assert "there is no figure 'p2/figure-99'" in result.stderr
 
 
-def test_outside_a_source_tree_one_line_says_what_to_do(
+def test_outside_a_source_tree_a_report_needs_a_folder_and_one_line_says_so(
     tamis: Tamis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(package, "__file__", str(tmp_path / "site-packages/tamis/__init__.py"))
-    for command in (("list",), ("run", "p1"), ("report",)):
-        result = tamis("experiments", *command)
-        assert result.exit_code == 2
-        assert result.stderr.count("\n") == 1
-        assert "a clone of the repository" in result.stderr
+    assert tamis("experiments", "list").exit_code == 0
+    result = tamis("experiments", "report")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "a clone of the repository" in result.stderr
+    assert "--output" in result.stderr
+    assert tamis("experiments", "report", "--output", "page").exit_code == 0
+    assert Path("page/reproduction.md").exists()
 
 
 @pytest.mark.usefixtures("square")
@@ -75,7 +78,7 @@ def test_a_run_leaves_rows_and_pictures_and_a_report_makes_a_page_of_them(tamis:
 def test_a_run_uses_what_is_there_unless_it_is_to_be_fresh(tamis: Tamis) -> None:
     toy.by_value()
     figure = catalogue.FIGURES["toy/square"]
-    results = Results(Path("experiments-results"))
+    results = PointStore(Path("experiments-results"))
     for point in toy.POINTS:
         results.write(figure, point, [{"square": 1}], 0)
     assert "toy/square: not" in tamis("experiments", "run", "toy/square").stdout

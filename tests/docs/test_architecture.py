@@ -17,7 +17,7 @@ PAGES = ("docs/architecture.md", "docs/decisions/0015-what-stands-twice.md")
 @cache
 def tree() -> list[PurePosixPath]:
     """Every file and folder of the tree, from its root."""
-    tops = ("src/tamis", "tests", "benchmarks", "experiments", "scripts")
+    tops = ("src/tamis", "tests", "benchmarks", "scripts")
     paths = (path for top in tops for path in (ROOT / top, *(ROOT / top).rglob("*")) if "__pycache__" not in path.parts)
     return [PurePosixPath(path.relative_to(ROOT).as_posix()) for path in paths]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import LINES
-from experiments.catalogue import FIGURES, chosen
+from tamis.lab.experiments.catalogue import FIGURES, chosen
 from tests.docs.test_commands import understood
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,7 +108,7 @@ def test_every_figure_of_a_paper_is_run_anew(paper: str) -> None:
 def test_a_part_has_code_a_test_and_a_command(cells: list[str]) -> None:
     assert len(cells) == 4
     _, code, test, command = (re.sub(r"^`|`$", "", cell) for cell in cells)
-    assert code.startswith(("src/tamis/", "experiments/"))
+    assert code.startswith("src/tamis/")
     assert test.startswith("tests/")
     for place in (code, test):
         path, _, name = place.partition("::")

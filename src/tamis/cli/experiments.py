@@ -1,9 +1,7 @@
-"""`tamis experiments`: the papers' figures, run anew. They stand in the source tree, beside the package."""
+"""`tamis experiments`: the papers' figures, run anew."""
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,8 +16,8 @@ from tamis.cli.terminal import complain, out, progress_bar, remark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from experiments.figure import Figure, Verdict
-    from experiments.results import Results
+    from tamis.lab.experiments.point_store import PointStore
+    from tamis.lab.measuring.figure import Figure, Verdict
 
 RESULTS = Path("experiments-results")
 
@@ -41,7 +39,7 @@ experiments = typer.Typer(
     name="experiments",
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="""The figures of the papers, run anew on Spark (in a source tree).
+    help="""The figures of the papers, run anew on Spark.
 
     \b
     [bold]Examples[/bold]
@@ -50,19 +48,6 @@ experiments = typer.Typer(
       tamis experiments report
     """,
 )
-
-
-@experiments.callback()
-def source_tree() -> None:
-    """Makes the folder `experiments` beside the source of this package importable, here and in Spark's workers."""
-    root = Path(tamis.__file__).resolve().parents[2]
-    if not (root / "experiments" / "catalogue.py").exists():
-        raise CommandError(
-            "the experiments are not installed with the package: run this in a clone of the repository (make setup)"
-        )
-    if str(root) not in sys.path:
-        sys.path.append(str(root))
-    importlib.invalidate_caches()
 
 
 @experiments.command("list")
@@ -74,10 +59,10 @@ def listed(results: ResultsOption = RESULTS, scale: ScaleOption = 1.0) -> None:
       tamis experiments list
       tamis experiments list --scale 0.01
     """
-    from experiments.catalogue import PAPERS
-    from experiments.results import Results
+    from tamis.lab.experiments.catalogue import PAPERS
+    from tamis.lab.experiments.point_store import PointStore
 
-    kept = Results(results)
+    kept = PointStore(results)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for heading in ("figure", "what", "points done", "run"):
         table.add_column(heading, no_wrap=heading != "what")
@@ -116,10 +101,10 @@ def run(
     from tamis.pipeline.session import require_spark
 
     require_spark()
-    from experiments.catalogue import chosen
-    from experiments.results import Results
+    from tamis.lab.experiments.catalogue import chosen
+    from tamis.lab.experiments.point_store import PointStore
 
-    asked, kept = chosen(figures or []), Results(results)
+    asked, kept = chosen(figures or []), PointStore(results)
     failed = False
     with spark_session() as session:
         for figure in asked:
@@ -130,10 +115,10 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def _run(session: SparkSession, figure: Figure, kept: Results, scale: float) -> bool:
+def _run(session: SparkSession, figure: Figure, kept: PointStore, scale: float) -> bool:
     """Runs one figure, and says what came out; whether some of its points failed."""
-    from experiments.drawing import save
-    from experiments.running import run_missing
+    from tamis.lab.experiments.running import run_missing
+    from tamis.lab.measuring.drawing import save
 
     points = figure.grid(scale)
     done = len(points) - len(kept.missing(figure, points))
@@ -178,18 +163,26 @@ def report(
       tamis experiments report
       tamis experiments report --scale 0.01 --output /tmp/tried
     """
-    from experiments.catalogue import PAPERS
-    from experiments.reporting import PAGE
-    from experiments.reporting import report as write
-    from experiments.results import Results
+    from tamis.lab.experiments.catalogue import PAPERS
+    from tamis.lab.experiments.point_store import PointStore
+    from tamis.lab.experiments.reporting import PAGE
+    from tamis.lab.experiments.reporting import report as write
 
     if scale != 1 and output is None:
         raise CommandError("docs/ is for results of full size; name another folder with --output")
-    folder = output if output is not None else Path(tamis.__file__).resolve().parents[2] / "docs"
-    written, left = write(PAPERS, Results(results), folder, scale)
+    folder = output if output is not None else _docs()
+    written, left = write(PAPERS, PointStore(results), folder, scale)
     remark(f"{folder / PAGE}: {', '.join(written) or 'nothing new'}")
     if left:
         remark(f"not done, and left as they were: {', '.join(left)}")
+
+
+def _docs() -> Path:
+    """The folder `docs/` of the source tree that this package is run from; an installed package has none."""
+    folder = Path(tamis.__file__).resolve().parents[2] / "docs"
+    if not (folder / "reproduction.md").exists():
+        raise CommandError("docs/ is in a clone of the repository only; name a folder with --output")
+    return folder
 
 
 def _show(figure: Figure, verdict: Verdict, scale: float) -> None:

@@ -1,4 +1,4 @@
-"""The client that does not block: the same methods, awaited."""
+"""Client of the HTTP service for asyncio: each method is awaited."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ class AsyncClient:
 
     async def operators(self) -> list[dict[str, Any]]:
         """The operators that filters may call, each with its signature, what it costs and how it fares."""
-        answer: list[dict[str, Any]] = (await self.send(requests.get("/v1/operators")))["items"]
-        return answer
+        answer = await self.send(requests.get("/v1/operators"))
+        items: list[dict[str, Any]] = answer["items"]
+        return items
 
     async def send(self, request: Request) -> Any:
         """The answer to a request; one that may be repeated is, when the service cannot be reached."""

@@ -1,4 +1,5 @@
-"""The client that waits."""
+# Generated from asynchronous.py by scripts/generate_client.py: change that file, then run `make client`.
+"""Client of the HTTP service that blocks: each method waits for its answer."""
 
 from __future__ import annotations
 
@@ -61,8 +62,9 @@ class Client:
 
     def operators(self) -> list[dict[str, Any]]:
         """The operators that filters may call, each with its signature, what it costs and how it fares."""
-        answer: list[dict[str, Any]] = self.send(requests.get("/v1/operators"))["items"]
-        return answer
+        answer = self.send(requests.get("/v1/operators"))
+        items: list[dict[str, Any]] = answer["items"]
+        return items
 
     def send(self, request: Request) -> Any:
         """The answer to a request; one that may be repeated is, when the service cannot be reached."""

@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.comparison.measuring import built, seconds, uncollected, warm_up
+from tamis.comparison.measuring import built, warm_up
 from tamis.errors import TamisError
+from tamis.lab.measuring.timing import seconds, uncollected
 from tamis.workloads import Workload
 
 

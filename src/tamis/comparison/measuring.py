@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,7 @@ import pyarrow as pa
 
 from tamis.engine import Index, compile
 from tamis.errors import TamisError
+from tamis.lab.measuring.timing import seconds, uncollected
 from tamis.workloads import Workload
 
 BATCH_ROWS = 2048
@@ -121,28 +119,6 @@ def warm_up(matcher: str, workload: Workload, options: Mapping[str, Any] | None)
     some = compile(workload.subscriptions.slice(0, WARM_SUBSCRIPTIONS), workload.schema, matcher, options=options)
     some.match(workload.events.slice(0, WARM_EVENTS))
     return some
-
-
-def seconds(work: Callable[[], Any]) -> float:
-    """How long it takes once, in the processor's time."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-class uncollected(AbstractContextManager[None]):  # noqa: N801  # reads as a word after `with`
-    """Without Python's garbage collection, which would strike one matcher or the other."""
-
-    def __enter__(self) -> None:
-        gc.collect()
-        self._was_enabled = gc.isenabled()
-        gc.disable()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._was_enabled:
-            gc.enable()
 
 
 class _Round:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tamis.cli.bench.plot import plot, require_plot
 from tamis.cli.bench.results import Results
-from tamis.cli.bench.tables import markdown, table
+from tamis.cli.bench.tables import page_table, table
 from tamis.cli.failures import CommandError
 from tamis.comparison import Cell, Measurement
 
@@ -71,7 +71,7 @@ def test_a_narrow_terminal_gets_the_numbers_that_matter_most() -> None:
 
 
 def test_a_page_gets_time_and_ratio() -> None:
-    assert markdown(RESULTS) == (
+    assert page_table(RESULTS) == (
         "| workload | subscriptions | columnar | tree | gough | auto |\n"
         "|---|--:|--:|--:|--:|--:|\n"
         "| w | 1k | 2.00 µs | 5.00 µs (2.50×) | out of memory | **1.00 µs (0.50×)** |\n"

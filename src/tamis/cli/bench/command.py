@@ -132,7 +132,7 @@ def bench(
     from tamis.cli.bench.plot import plot, require_plot
     from tamis.cli.bench.problems import matchers_named
     from tamis.cli.bench.results import Results
-    from tamis.cli.bench.tables import markdown, table
+    from tamis.cli.bench.tables import page_table, table
     from tamis.comparison import Terms
 
     for path in (json_to, plot_to, markdown_to):
@@ -158,7 +158,7 @@ def bench(
         about = {"seed": seed, "event_count": event_count, "budget_seconds": budget, "batch_rows": batch_rows}
         json_to.write_text(json.dumps(_content(results, about), indent=1) + "\n", encoding="utf-8")
     if markdown_to is not None:
-        markdown_to.write_text(markdown(results), encoding="utf-8")
+        markdown_to.write_text(page_table(results), encoding="utf-8")
     if plot_to is not None:
         plot(results, plot_to)
     if not results.complete or len(results.cells) < len(problems) * len(names):
@@ -207,7 +207,7 @@ def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms
 
 
 def _content(results: Results, about: dict[str, Any]) -> dict[str, Any]:
-    from tamis.comparison.occasion import occasion
+    from tamis.lab.measuring.occasion import occasion
 
     return {
         **occasion(),

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.bench.numbers import duration, round_duration, short
 from tamis.cli.bench.results import Results
 from tamis.cli.failures import CommandError
 from tamis.comparison import Cell
+from tamis.lab.measuring.drawing import INK, plain
+from tamis.lab.measuring.numbers import duration, round_duration, short
 from tamis.matching.matchers import AUTO
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _COLOURS = {
 }
 _MARKERS = "osD^v<>PX*h"
 _MOST_COLUMNS = 3
-_TEXT = "#333333"
 
 
 def require_plot(path: Path) -> None:
@@ -76,7 +76,7 @@ def plot(results: Results, path: Path) -> None:
             ncols=min(6, len(names)),
             frameon=False,
         )
-    figure.suptitle("Time per event (processor time, one thread)", fontsize=12, color=_TEXT)
+    figure.suptitle("Time per event (processor time, one thread)", fontsize=12, color=INK)
     figure.savefig(path, dpi=150)
 
 
@@ -105,7 +105,6 @@ def _lines(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
     axes.xaxis.minorticks_off()
     axes.set_xlabel("subscriptions")
     _time_ticks(axes.yaxis)
-    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
 
 
 def _dots(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
@@ -118,21 +117,20 @@ def _dots(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
         axes.plot([times[name]], [place], **_look(name, matchers), linestyle="none")
         axes.annotate(
             duration(times[name]), (times[name], place), xytext=(7, 0), textcoords="offset points", va="center",
-            fontsize=8, color=_TEXT,
+            fontsize=8, color=INK,
         )  # fmt: skip
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.set_xscale("log")
     axes.set_xlim(min(times.values()) / 2, max(times.values()) * 6)  # room for the last label
     _time_ticks(axes.xaxis)
-    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
 
 
 def _look(name: str, matchers: Sequence[str]) -> dict[str, Any]:
     """A matcher looks alike in every panel."""
     return {
         "label": name,
-        "color": _COLOURS.get(name, _TEXT),
+        "color": _COLOURS.get(name, INK),
         "marker": _MARKERS[matchers.index(name) % len(_MARKERS)],
         "markersize": 5,
         "markerfacecolor": "none" if name == AUTO else None,
@@ -153,9 +151,8 @@ def _time_ticks(axis: Axis) -> None:
 def _finish(axes: Axes, workload: str, cells: Sequence[Cell]) -> None:
     sizes = _sizes(cells)
     one = f", {short(sizes[0])} subscriptions" if len(sizes) == 1 else ""
-    axes.set_title(f"{workload}{one}", loc="left", fontsize=10, color=_TEXT)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_axisbelow(True)
+    axes.set_title(f"{workload}{one}", loc="left", fontsize=10, color=INK)
+    plain(axes)
     missing = [f"{cell.matcher} at {short(cell.subscriptions)}" for cell in cells if cell.measurement is None]
     if missing:
         axes.text(

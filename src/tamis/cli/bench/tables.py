@@ -5,10 +5,11 @@ from __future__ import annotations
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.bench.numbers import duration, figures, short
 from tamis.cli.bench.results import Results
 from tamis.cli.parted_table import PartedTable
 from tamis.comparison import Cell, Measurement
+from tamis.lab.measuring.markdown import markdown
+from tamis.lab.measuring.numbers import duration, figures, short
 
 _NUMBERS = ("time/event", "ratio", "matches")
 _WORK = ("predicates", "nodes", "candidates")
@@ -66,20 +67,19 @@ def _remarks(cell: Cell, told: Measurement, most: int) -> str:
     return ", ".join(remarks)
 
 
-def markdown(results: Results) -> str:
+def page_table(results: Results) -> str:
     """A row a problem and a column a matcher: time per event, and in brackets the ratio to the baseline."""
-    matchers = results.matchers
-    lines = [f"| workload | subscriptions | {' | '.join(matchers)} |", f"|---|--:|{'--:|' * len(matchers)}"]
+    lines = []
     for (workload, size), cells in results.problems.items():
         by_matcher = {cell.matcher: cell for cell in cells}
-        texts = (_brief(results, by_matcher[name]) if name in by_matcher else "" for name in matchers)
-        lines.append(f"| {workload} | {short(size)} | {' | '.join(texts)} |")
-    return "\n".join(lines) + "\n"
+        texts = (_brief(results, by_matcher[name]) if name in by_matcher else "" for name in results.matchers)
+        lines.append([workload, short(size), *texts])
+    return markdown(["workload", "subscriptions", *results.matchers], lines, words=1) + "\n"
 
 
 def _brief(results: Results, cell: Cell) -> str:
     if cell.measurement is None:
-        return (cell.reason or "").replace("|", "\\|")
+        return cell.reason or ""
     time, ratio = duration(cell.measurement.seconds_per_event), results.ratio(cell)
     told = time if ratio is None or cell.matcher == results.baseline else f"{time} ({figures(ratio)}×)"
     return f"**{told}**" if results.is_best(cell) else told

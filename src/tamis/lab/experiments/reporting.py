@@ -1,0 +1,126 @@
+"""docs/reproduction.md, made from the results: for each figure the claim, the command, the curve, the verdict, why."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tamis.lab.experiments.point_store import AT, MACHINE, POINT, TOOK, PointStore
+from tamis.lab.measuring.drawing import save
+from tamis.lab.measuring.figure import Figure, Outcome, Paper, Rows, Verdict
+from tamis.lab.measuring.markdown import markdown
+
+PAGE = "reproduction.md"
+PICTURES = "figures"
+
+_HEAD = """\
+# Reproduction
+
+What the papers report, run anew. Each figure is a grid of points that `tamis experiments run` spreads over Spark's
+workers; `tamis experiments report` makes this page, and the pictures in it, of what they found. Counts are the same on
+every machine. Times are the processor's, the best of up to ten rounds (a slow algorithm gets fewer, down to one), on
+the machine named below each picture, which may have had other work: what is held against a paper's times is their
+order and their ratios. A claim is *reproduced* if every check under it holds, *partly* if some do, *not* if none; a
+line without an answer is there to be read, and counts for nothing. Where a check needs a number that the paper does not
+give, it is ours, and stands beside it.
+"""
+_SECTION = re.compile(r"<!-- (\S+) v(\d+): (\w+) -->\n(.*?)\n<!-- end of \1 -->", re.DOTALL)
+_WORDS = {Outcome.REPRODUCED: "reproduced", Outcome.PARTLY: "partly reproduced", Outcome.NOT: "not reproduced"}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One figure's part of the page. `text` is what stands between its marks."""
+
+    figure: str
+    version: int
+    outcome: Outcome
+    text: str
+
+    def __str__(self) -> str:
+        mark = f"<!-- {self.figure} v{self.version}: {self.outcome.name.lower()} -->"
+        return f"{mark}\n{self.text}\n<!-- end of {self.figure} -->"
+
+
+def sections(page: str) -> dict[str, Section]:
+    """The sections of a page, by figure."""
+    return {
+        name: Section(name, int(version), Outcome[outcome.upper()], text)
+        for name, version, outcome, text in _SECTION.findall(page)
+    }
+
+
+def report(papers: Sequence[Paper], results: PointStore, docs: Path, scale: float = 1.0) -> tuple[list[str], list[str]]:
+    """Writes the page and the pictures of all figures whose points are all there; their names, and the others'.
+
+    The others keep the section that the page has of them.
+    """
+    page = docs / PAGE
+    known = sections(page.read_text(encoding="utf-8")) if page.exists() else {}
+    written, left = [], []
+    for figure in (figure for paper in papers for figure in paper.figures):
+        points = figure.grid(scale)
+        if results.missing(figure, points):
+            left.append(figure.name)
+            continue
+        rows = results.rows(figure, points)
+        save(figure, rows, [docs / PICTURES / f"{figure.name}{suffix}" for suffix in (".svg", ".png")])
+        known[figure.name] = section(figure, rows, scale)
+        written.append(figure.name)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(page_of(papers, known), encoding="utf-8")
+    return written, left
+
+
+def page_of(papers: Sequence[Paper], known: Mapping[str, Section]) -> str:
+    parts = [_HEAD, _summary(papers, known)]
+    for paper in papers:
+        parts.append(f"## {paper.name.upper()}: {paper.title}\n")
+        parts += [f"{known[figure.name]}\n" for figure in paper.figures if figure.name in known]
+    return "\n".join(parts)
+
+
+def section(figure: Figure, rows: Rows, scale: float = 1.0) -> Section:
+    verdict, table = figure.verdict(rows), figure.table(rows)
+    picture = f"{PICTURES}/{figure.name}"
+    parts = [
+        f"### {figure.name}: {figure.title}",
+        _filled(f"**Claim.** {figure.claim}"),
+        _filled(f"**Sizes.** {figure.sizes}{'' if scale == 1 else f' *Here: at scale {scale:g}.*'}"),
+        f"**Command.** `{figure.command}{'' if scale == 1 else f' --scale {scale:g}'}`",
+        f"![{figure.title}]({picture}.svg)",
+        f"{_made(rows)} The same [as PNG]({picture}.png).",
+        markdown(table.header, table.lines),
+        _filled(f"**Verdict: {_WORDS[verdict.outcome]}.** {verdict.why}"),
+        markdown(["what", "paper", "ours", "holds"], checked(verdict)),
+    ]
+    return Section(figure.name, figure.version, verdict.outcome, "\n\n".join(parts))
+
+
+def checked(verdict: Verdict) -> list[list[str]]:
+    marks = {True: "yes", False: "no", None: ""}
+    return [[check.what, check.paper, check.ours, marks[check.holds]] for check in verdict.checks]
+
+
+def _summary(papers: Sequence[Paper], known: Mapping[str, Section]) -> str:
+    lines = []
+    for figure in (figure for paper in papers for figure in paper.figures):
+        there = known.get(figure.name)
+        lines.append([figure.name, figure.title, "not run yet" if there is None else _WORDS[there.outcome]])
+    return markdown(["figure", "what", "verdict"], lines) + "\n"
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _made(rows: Rows) -> str:
+    """Where and when the rows were measured, and how long it took."""
+    days = sorted({row[AT][:10] for row in rows})
+    machines = " and ".join(sorted({row[MACHINE] for row in rows}))
+    took = sum({row[POINT]: row[TOOK] for row in rows}.values())
+    worded = f"{took / 60:.0f} minutes" if took >= 120 else f"{took:.0f} seconds"
+    return f"Measured on {machines}; {days[0] if len(days) == 1 else f'{days[0]} to {days[-1]}'}; {worded} in all."
