@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tamis.errors import PipelineError
+from tamis.eventlog import open_log
 from tamis.schema import Schema
 from tamis.service.event_body import parted_body
-from tamis.service.log import open_log
 from tamis.service.matching.backtests import BacktestRunner
 from tamis.service.matching.looking_back import Asked, look_back
 from tamis.service.store import Backtest

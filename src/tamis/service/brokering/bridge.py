@@ -17,13 +17,13 @@ from tamis.broker.client import BrokerClient
 from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.errors import TamisError
-from tamis.pipeline.spool import SpoolReader
+from tamis.eventlog import EventLog, NotAppended
+from tamis.eventlog.spool import SpoolReader
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.service.brokering.carried_events import bodies_of, incoming, network_schema, outgoing
 from tamis.service.brokering.wanted_filters import WantedFilters
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import EventLog, NotAppended
-from tamis.service.log.spool_log import SpoolLog
 from tamis.service.offering import Offering
 from tamis.service.store import Store
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from tamis.errors import PipelineError, TamisError
+from tamis.eventlog import EventLog
 from tamis.language.joins import are_joins
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import EventLog
 from tamis.service.matching.looking_back import Asked, look_back
 from tamis.service.matching.looking_back_joined import look_back_joined
 from tamis.service.offering import NOTHING, Offering

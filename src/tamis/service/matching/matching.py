@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from tamis.errors import PipelineError
+from tamis.eventlog import RECORDS, EventLog
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.pipeline.sift import sift
 from tamis.pipeline.snapshot import Snapshot
-from tamis.service.log import RECORDS, EventLog
-from tamis.service.log.spool_log import SpoolLog
 from tamis.service.matching.checkpoint import Checkpoint
 from tamis.service.matching.fairness import Fairness
 from tamis.service.matching.following import FollowingTable

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from tamis.eventlog import EventLog
 from tamis.pipeline.sieved import sieved
 from tamis.pipeline.snapshot import Snapshot
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.domains import EnumeratedDomain, HierarchicalDomain
-from tamis.service.log import EventLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

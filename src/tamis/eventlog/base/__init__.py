@@ -1,0 +1,1 @@
+"""Parts of every event log: the protocol, records and receipts, idempotency keys, errors."""
