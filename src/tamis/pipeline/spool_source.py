@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from tamis.eventlog.base.errors import SpoolError
 from tamis.eventlog.spool.reader import SpoolReader
+from tamis.eventlog.spool.segments import SpoolError
 
 # Starting a task costs as much as reading and matching so many events.
 SMALL: Final = 10_000

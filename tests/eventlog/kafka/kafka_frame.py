@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from tamis import pipeline
 from tamis.eventlog import open_log
+from tamis.pipeline.sources import read_log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 def main(url: str, jars: str) -> dict[str, Any]:
     spark = pipeline.session("local[2]", config={"spark.jars": jars})
     log = open_log(url)
-    batch = log.frame(spark, stream=False)
+    batch = read_log(spark, log, stream=False)
     streamed: list[list[Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         query = (
-            log.frame(spark, stream=True)
+            read_log(spark, log, stream=True)
             .writeStream.foreachBatch(lambda rows, _: streamed.extend(_rows(rows)))
             .option("checkpointLocation", folder)
             .trigger(availableNow=True)
@@ -40,8 +41,8 @@ def main(url: str, jars: str) -> dict[str, Any]:
         "columns": batch.dtypes,
         "batch": _rows(batch),
         "stream": streamed,
-        "from 25": _rows(log.frame(spark, stream=False, start=25)),
-        "from where a batch ended": _rows(log.frame(spark, stream=False, start=reached)),
+        "from 25": _rows(read_log(spark, log, stream=False, start=25)),
+        "from where a batch ended": _rows(read_log(spark, log, stream=False, start=reached)),
         "times": sorted({int(row["time"].timestamp() * 1000) for row in batch.select("time").toArrow().to_pylist()}),
     }
     asyncio.run(log.close())

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tamis.eventlog.spool import Receipt, SpoolReader, SpoolWriter
+from tamis.eventlog import Receipt
+from tamis.eventlog.spool import SpoolReader, SpoolWriter
 from tests.eventlog.spool.appended import bodies, ids
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.eventlog.base.keys import content_hash, key_hash
 from tamis.eventlog.spool.frames import (
     HEADER_SIZE,
     FrameError,
     FrameHeader,
     check_payload,
-    content_hash,
     from_payload,
-    key_hash,
     parse_header,
     to_payload,
 )

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.eventlog.spool import RECORDS, SpoolError, SpoolReader, SpoolWriter
+from tamis.eventlog import RECORDS
+from tamis.eventlog.spool import SpoolError, SpoolReader, SpoolWriter
 from tamis.eventlog.spool.frames import FrameHeader, parse_header
 from tamis.eventlog.spool.segments import INDEX, segment_path, segments
 from tests.eventlog.spool.appended import append, filled, numbered, read_ids

@@ -10,15 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tamis.eventlog import IdempotencyConflict, NotAppended, Receipt
 from tamis.eventlog.base.keys import Keyed, RememberedKeys
-from tamis.eventlog.spool import (
-    IdempotencyConflict,
-    NotAppended,
-    Receipt,
-    SpoolError,
-    SpoolReader,
-    SpoolWriter,
-)
+from tamis.eventlog.spool import SpoolError, SpoolReader, SpoolWriter
 from tamis.eventlog.spool.segments import KEYS, segment_path, segments
 from tests.eventlog.spool.appended import append, bodies, filled, ids, numbered, read_ids
 from tests.eventlog.spool.failing_disk import Disk
@@ -212,7 +206,8 @@ def test_a_limit_of_the_operating_system_fails_appends_cleanly(folder: Path) -> 
 # Files of this process may not grow beyond 100 kB; what is refused must leave no trace.
 _LIMITED = """
 import resource, sys
-from tamis.eventlog.spool import NotAppended, SpoolWriter
+from tamis.eventlog import NotAppended
+from tamis.eventlog.spool import SpoolWriter
 from tests.eventlog.spool.appended import append, bodies, ids
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 writer = SpoolWriter(sys.argv[1])

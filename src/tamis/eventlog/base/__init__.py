@@ -1,1 +1,1 @@
-"""Parts of every event log: the protocol, records and receipts, idempotency keys, errors."""
+"""The protocol of every event log, its records, receipts and errors, and idempotency keys."""

@@ -1,16 +1,39 @@
-"""What the service asks of an event log, whichever it is."""
+"""The event log: events in the order in which they were accepted, durable. What every log is asked, takes and gives."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
-from tamis.eventlog.base.records import Receipt
+from tamis.errors import PipelineError
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+# The columns of every event log. A spool has one partition, 0.
+RECORDS: Final = pa.schema(
+    [
+        pa.field("offset", pa.int64()),
+        pa.field("partition", pa.int32()),
+        pa.field("id", pa.string()),
+        pa.field("time", pa.timestamp("us", "UTC")),
+        pa.field("body", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Events that are durable: `count` of them from `first` of a partition on.
+
+    `repeated`: they were there before, under this key; then the partition may not be known any more, and be 0.
+    """
+
+    first: int
+    count: int
+    repeated: bool = False
+    partition: int = 0
 
 
 class EventLog(Protocol):
@@ -41,12 +64,6 @@ class EventLog(Protocol):
     def recent(self, count: int) -> pa.Table:
         """The newest records, newest last."""
 
-    def frame(self, spark: SparkSession, *, stream: bool, start: int | str | None = None) -> DataFrame:
-        """The records as a DataFrame: those there now, or a stream of them. From `start` on, or all that are kept.
-
-        `start` may also be where a micro-batch ended, as Spark's checkpoint has it.
-        """
-
     def size(self) -> tuple[int, int]:
         """Events and bytes kept; bytes are 0 where the log cannot tell."""
 
@@ -58,3 +75,29 @@ class EventLog(Protocol):
 
     async def close(self) -> None:
         """Ends what runs for this log. Appends under way are finished first."""
+
+
+class NotAppended(PipelineError):  # noqa: N818 - reads as what happened
+    """The log could not make these events durable, and kept none of them: they may be sent again later."""
+
+
+class EventTooLarge(PipelineError):  # noqa: N818 - reads as what happened
+    """An event that this log can never take. Nothing of its append was kept."""
+
+
+class IdempotencyConflict(PipelineError):  # noqa: N818 - reads as what happened
+    """The idempotency key was used for other events before."""
+
+
+def as_strings(values: pa.Array | pa.ChunkedArray, what: str) -> pa.Array:
+    """One array of strings without nulls, or ValueError."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if values.null_count:
+        raise ValueError(f"{what} must not be null")
+    return values if values.type == pa.string() else values.cast(pa.string())
+
+
+def microseconds() -> int:
+    """Now, in µs since 1970."""
+    return time.time_ns() // 1000

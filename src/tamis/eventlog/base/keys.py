@@ -1,24 +1,22 @@
-"""Idempotency keys of the last day: which events were appended under them."""
+"""Idempotency keys of the last day: which events were appended under them. A log keeps hashes, never a key itself."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
+from hashlib import blake2b
 from typing import Final
-from zlib import crc32
 
-from tamis.eventlog.spool.segments import KEYS
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 KEPT_FOR: Final = timedelta(hours=24)
 MOST_KEYS: Final = 1_000_000
 
-_MAGIC: Final = b"TAMISKY1"
 # key, content, first, count, received
-_ENTRY: Final = struct.Struct("<16s16sQIq")
-_PREFIX: Final = len(_MAGIC) + 4
+ENTRY: Final = struct.Struct("<16s16sQIq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +31,12 @@ class Keyed:
 
     def to_bytes(self) -> bytes:
         """All of it, packed."""
-        return _ENTRY.pack(self.key, self.content, self.first, self.count, self.received)
+        return ENTRY.pack(self.key, self.content, self.first, self.count, self.received)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Keyed:
         """What to_bytes packed."""
-        return cls(*_ENTRY.unpack(raw))
+        return cls(*ENTRY.unpack(raw))
 
 
 class RememberedKeys:
@@ -74,19 +72,17 @@ class RememberedKeys:
         return Keyed.from_bytes(next(iter(self._entries.values()))).received
 
 
-def save_keys(segment: Path, keys: list[Keyed]) -> None:
-    """Writes down the keys of a full segment, so that nobody need walk through it again."""
-    raw = b"".join(map(Keyed.to_bytes, keys))
-    segment.with_suffix(KEYS).write_bytes(_MAGIC + crc32(raw).to_bytes(4, "little") + raw)
+def key_hash(key: str) -> bytes:
+    """An idempotency key as frames hold it: never the key itself."""
+    return blake2b(key.encode(), digest_size=16, person=b"tamis key").digest()
 
 
-def load_keys(segment: Path) -> Iterator[Keyed] | None:
-    """What save_keys wrote; None if it is missing, or not all there because it was never fsynced."""
-    try:
-        raw = segment.with_suffix(KEYS).read_bytes()
-    except FileNotFoundError:
-        return None
-    magic, checksum, entries = raw[: len(_MAGIC)], raw[len(_MAGIC) : _PREFIX], raw[_PREFIX:]
-    if magic != _MAGIC or crc32(entries) != int.from_bytes(checksum, "little") or len(entries) % _ENTRY.size:
-        return None
-    return (Keyed(*fields) for fields in _ENTRY.iter_unpack(entries))
+def content_hash(bodies: pa.Array) -> bytes:
+    """A hash of bodies in their order, however Arrow lays them out."""
+    digest = blake2b(digest_size=16, person=b"tamis content")
+    digest.update(pc.binary_length(bodies).to_numpy(zero_copy_only=False).astype("<i8").tobytes())
+    _, offsets, data = bodies.buffers()
+    if data is not None and len(bodies):
+        edges = np.frombuffer(offsets, np.int32, count=len(bodies) + 1, offset=4 * bodies.offset)
+        digest.update(memoryview(data)[edges[0] : edges[-1]])
+    return digest.digest()

@@ -1,1 +1,1 @@
-"""The event log on a topic of Kafka. Needs aiokafka, which nothing else of the room does."""
+"""The event log on a topic of Kafka. The room needs aiokafka for this alone."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,22 +15,21 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
 
 from tamis.absence import Absence
-from tamis.eventlog.base.errors import EventTooLarge, IdempotencyConflict, NotAppended
-from tamis.eventlog.base.keys import Keyed
-from tamis.eventlog.base.records import RECORDS, Receipt, as_strings
+from tamis.eventlog.base.event_log import (
+    RECORDS,
+    EventTooLarge,
+    IdempotencyConflict,
+    NotAppended,
+    Receipt,
+    as_strings,
+    microseconds,
+)
+from tamis.eventlog.base.keys import Keyed, content_hash, key_hash
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
 from tamis.eventlog.kafka.kafka_faults import ends_producer
 from tamis.eventlog.kafka.kafka_keys import KafkaKeys
-from tamis.eventlog.spool.frames import content_hash, key_hash
-from tamis.eventlog.spool.tail import microseconds
 from tamis.loop_thread import LoopThread
-from tamis.pipeline.kafka import read_kafka
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-MOST_EVENTS: Final = 200_000
-_EARLIEST: Final = -2  # Spark's word for it
 ID, TIME, KEY = "tamis-id", "tamis-time", "tamis-key"
 
 _BATCH_BYTES: Final = 1 << 19
@@ -73,7 +71,7 @@ class KafkaLog:
     """
 
     def __init__(self, address: KafkaAddress, *, write: bool = False) -> None:
-        self._address = address
+        self.address = address
         self._servers = address.servers
         self._topic = address.topic
         self._loop = LoopThread("tamis-kafka")
@@ -121,23 +119,9 @@ class KafkaLog:
         self._require_presence()
         return self._ask(self._newest(count), _READ_SECONDS)
 
-    def frame(self, spark: SparkSession, *, stream: bool, start: int | str | None = None) -> DataFrame:
-        """See EventLog. The session needs the connector; a number as `start` holds for every partition."""
-        options = {"startingOffsets": "earliest", **self._address.spark()}
-        if isinstance(start, str):
-            options["startingOffsets"] = self._of_all_partitions(start)
-        if stream:
-            options["maxOffsetsPerTrigger"] = str(MOST_EVENTS)
-        messages = read_kafka(spark, self._servers, self._topic, stream=stream, **options)
-        named = "concat_ws(' ', 'kafka', kafka_topic, kafka_partition, kafka_offset)"
-        records = messages.selectExpr(
-            "kafka_offset AS offset",
-            "kafka_partition AS partition",
-            f"coalesce(CAST(kafka_key AS STRING), {named}) AS id",
-            "kafka_timestamp AS time",
-            "value AS body",
-        )
-        return records.where(f"offset >= {start}") if isinstance(start, int) else records
+    def partitions(self) -> list[int]:
+        """The numbers of the topic's partitions, as the brokers have them now."""
+        return [place.partition for place in self._ask(self._places(), _WAIT_SECONDS)]
 
     def size(self) -> tuple[int, int]:
         """See EventLog: numbers of messages; what they weigh only the broker knows."""
@@ -152,12 +136,6 @@ class KafkaLog:
         """See EventLog."""
         await asyncio.wrap_future(self._loop.submit(self._stop()))
         await asyncio.to_thread(self._loop.close)
-
-    def _of_all_partitions(self, reached: str) -> str:
-        """Spark wants to be told of every partition; those that were added since are read from their beginning."""
-        known = json.loads(reached)[self._topic]
-        beginning = {str(place.partition): _EARLIEST for place in self._ask(self._places(), _WAIT_SECONDS)}
-        return json.dumps({self._topic: {**beginning, **known}})
 
     def _ask(self, work: Coroutine[Any, Any, Answer], seconds: float) -> Answer:
         return self._loop.submit(self._within(seconds, work)).result()
@@ -224,7 +202,7 @@ class KafkaLog:
         async with self._starting:
             if self._producer is None:
                 producer = AIOKafkaProducer(
-                    **self._address.client(),
+                    **self.address.client(),
                     acks="all",
                     enable_idempotence=True,
                     max_batch_size=_BATCH_BYTES,
@@ -234,7 +212,7 @@ class KafkaLog:
                 self._producer = producer
             if self._keys is None:
                 await self._require_topic(self._producer)
-                keys = KafkaKeys(self._address)
+                keys = KafkaKeys(self.address)
                 await _start(keys)
                 self._keys = keys
             return self._producer, self._keys
@@ -299,7 +277,7 @@ class KafkaLog:
 
     async def _reader(self) -> tuple[AIOKafkaConsumer, list[TopicPartition]]:
         if self._consumer is None:
-            consumer = AIOKafkaConsumer(self._topic, **self._address.client(), enable_auto_commit=False)
+            consumer = AIOKafkaConsumer(self._topic, **self.address.client(), enable_auto_commit=False)
             await _start(consumer)
             self._consumer = consumer
         # Else it would fetch all the time, for nobody, and a question wait behind each fetch that finds nothing.

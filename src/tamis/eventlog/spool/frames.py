@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 PAYLOAD: Final = pa.schema([pa.field("id", pa.string(), False), pa.field("body", pa.string(), False)])
 MAGIC: Final = b"TmF1"
@@ -98,19 +95,3 @@ def from_payload(payload: bytes) -> pa.RecordBatch:
     """The events of a payload, over its memory."""
     with pa.ipc.open_stream(payload) as stream:
         return stream.read_next_batch()
-
-
-def key_hash(key: str) -> bytes:
-    """An idempotency key as frames hold it: never the key itself."""
-    return blake2b(key.encode(), digest_size=16, person=b"tamis key").digest()
-
-
-def content_hash(bodies: pa.Array) -> bytes:
-    """The same for the same bodies in the same order, however Arrow lays them out."""
-    digest = blake2b(digest_size=16, person=b"tamis content")
-    digest.update(pc.binary_length(bodies).to_numpy(zero_copy_only=False).astype("<i8").tobytes())
-    _, offsets, data = bodies.buffers()
-    if data is not None and len(bodies):
-        edges = np.frombuffer(offsets, np.int32, count=len(bodies) + 1, offset=4 * bodies.offset)
-        digest.update(memoryview(data)[edges[0] : edges[-1]])
-    return digest.digest()

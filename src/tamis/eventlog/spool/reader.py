@@ -9,19 +9,19 @@ from typing import BinaryIO, Final
 import numpy as np
 import pyarrow as pa
 
-from tamis.eventlog.base.errors import SpoolDamaged, SpoolError
-from tamis.eventlog.base.records import RECORDS
+from tamis.eventlog.base.event_log import RECORDS
 from tamis.eventlog.spool.frames import HEADER_SIZE, FrameError, FrameHeader, check_payload, from_payload, parse_header
-from tamis.eventlog.spool.mark import Mark, read_mark
-from tamis.eventlog.spool.positions import position_before
 from tamis.eventlog.spool.segments import (
     SEGMENT_HEADER,
     SegmentHeader,
+    SpoolDamaged,
+    SpoolError,
     parse_segment_header,
     segment_of,
     segment_path,
     segments,
 )
+from tamis.eventlog.spool.side_files import Mark, position_before, read_mark
 
 BATCH_ROWS: Final = 20_000
 

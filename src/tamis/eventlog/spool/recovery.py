@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tamis.eventlog.base.errors import SpoolDamaged
 from tamis.eventlog.base.keys import Keyed
 from tamis.eventlog.spool.frames import (
     HEADER_SIZE,
@@ -17,8 +16,8 @@ from tamis.eventlog.spool.frames import (
     check_payload,
     parse_header,
 )
-from tamis.eventlog.spool.mark import Mark
-from tamis.eventlog.spool.segments import SEGMENT_HEADER, SegmentHeader, read_segment_header
+from tamis.eventlog.spool.segments import SEGMENT_HEADER, SegmentHeader, SpoolDamaged, read_segment_header
+from tamis.eventlog.spool.side_files import Mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""The files of a spool's folder: segments, named by their first event, and how new ones come to be.
+"""The files of a spool's folder: segments, named by their first event, how new ones come to be and old ones go.
 
     00000000000000000000.spool    a header, then frames; only the newest grows
-    00000000000000000000.index    places of some of its frames (see positions.py); may be missing or wrong
-    00000000000000000000.keys     its idempotency keys, once it is full (see keys.py); may be missing
-    durable                       how far the spool may be read (see mark.py)
+    00000000000000000000.index    places of some of its frames (see side_files.py); may be missing or wrong
+    00000000000000000000.keys     its idempotency keys, once it is full (see side_files.py); may be missing
+    durable                       how far the spool may be read (see side_files.py)
     lock                          held by the process that writes
 
 A segment's events end where the next one's begin. Bytes after that were never acknowledged and are nobody's.
@@ -15,12 +15,13 @@ import os
 import struct
 from bisect import bisect_right
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-from tamis.durable import replace_durably
-from tamis.eventlog.base.errors import SpoolDamaged
+from tamis.durable import flush, replace_durably
+from tamis.errors import PipelineError
 
 SEGMENT: Final = ".spool"
 INDEX: Final = ".index"
@@ -30,6 +31,23 @@ _MAGIC: Final = b"TAMISPL1"
 # magic, spool, first event, created (µs since 1970), checksum
 _HEADER: Final = struct.Struct("<8s16sQqI")
 SEGMENT_HEADER: Final = _HEADER.size
+
+
+class SpoolError(PipelineError):
+    """A spool that cannot be used as asked: written by another process, or not the one that a checkpoint knows."""
+
+
+class SpoolDamaged(SpoolError):  # noqa: N818 - reads as what happened
+    """A file of the spool does not hold what was once made durable in it. `position` is the place in bytes."""
+
+    def __init__(self, file: str, position: int, reason: str) -> None:
+        super().__init__(file, position, reason)
+        self.file = file
+        self.position = position
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the spool is damaged: {self.file}, byte {self.position}: {self.reason}; restore the file from a copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +140,25 @@ def remove_segment(folder: Path, first: int) -> None:
     path.unlink(missing_ok=True)
     path.with_suffix(INDEX).unlink(missing_ok=True)
     path.with_suffix(KEYS).unlink(missing_ok=True)
+
+
+def sweep(folder: str | Path, before: datetime, processed: int) -> int:
+    """Removes segments of which every event was received before then and has a number below `processed`.
+
+    Never the newest segment. Returns the number of events that went. With a segment go its idempotency keys, which a
+    writer that runs still remembers, and the next one no longer.
+    """
+    folder = Path(folder)
+    firsts = segments(folder)
+    limit = int(before.timestamp() * 1e6)
+    kept = 0
+    for following in firsts[1:]:
+        # A segment begins after the last event of the one before it was received.
+        created = read_segment_header(segment_path(folder, following)).created
+        if following > processed or created >= limit:
+            break
+        remove_segment(folder, firsts[kept])
+        kept += 1
+    if kept:
+        flush(folder)
+    return firsts[kept] - firsts[0] if firsts else 0

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.eventlog.base.records import Receipt
-from tamis.eventlog.spool import SpoolReader, SpoolWriter, sweep
-from tamis.pipeline.read_spool import read_spool
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from tamis.eventlog.base.event_log import Receipt
+from tamis.eventlog.spool.reader import SpoolReader
+from tamis.eventlog.spool.segments import sweep
+from tamis.eventlog.spool.writer import SpoolWriter
 
 
-class SpoolLog:
+class SpoolLog(SpoolReader):
     """A spool folder as an event log. The writer, and with it the lock, is taken by the first append at the latest."""
 
     shared = None
 
     def __init__(self, folder: str | Path, *, write: bool = False) -> None:
-        self._folder = Path(folder)
-        self._reader = SpoolReader(self._folder)
+        super().__init__(folder)
         self._opening = threading.Lock()
         self._writer: SpoolWriter | None = None
         if write:
             self._opened()
-
-    @property
-    def folder(self) -> Path:
-        """Where the events are."""
-        return self._folder
 
     async def append(
         self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None, content: pa.Array | None = None
@@ -47,22 +37,9 @@ class SpoolLog:
             writer = await asyncio.to_thread(self._opened)
         return await asyncio.wrap_future(writer.submit(ids, bodies, key, content))
 
-    def recent(self, count: int) -> pa.Table:
-        """See EventLog."""
-        return self._reader.recent(count)
-
-    def frame(self, spark: SparkSession, *, stream: bool, start: int | str | None = None) -> DataFrame:
-        """See EventLog."""
-        number = json.loads(start)["event"] if isinstance(start, str) else start
-        return read_spool(spark, self._folder, stream=stream, start=number)
-
-    def size(self) -> tuple[int, int]:
-        """See EventLog."""
-        return self._reader.size()
-
     def sweep(self, before: datetime, processed: int) -> int:
         """See EventLog: whole segments go, the oldest first, never the newest."""
-        return sweep(self._folder, before, processed)
+        return sweep(self.folder, before, processed)
 
     async def close(self) -> None:
         """See EventLog."""
@@ -72,5 +49,5 @@ class SpoolLog:
     def _opened(self) -> SpoolWriter:
         with self._opening:
             if self._writer is None:
-                self._writer = SpoolWriter(self._folder)
+                self._writer = SpoolWriter(self.folder)
             return self._writer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,21 +16,22 @@ from zlib import crc32
 import pyarrow as pa
 
 from tamis.durable import UNFINISHED, flush
-from tamis.eventlog.base.errors import SpoolDamaged, SpoolError
-from tamis.eventlog.base.keys import Keyed, RememberedKeys, load_keys, save_keys
-from tamis.eventlog.spool.frames import FrameHeader, to_payload
-from tamis.eventlog.spool.mark import MARK, Mark, MarkFile, parse_mark
-from tamis.eventlog.spool.positions import PositionsFile
+from tamis.eventlog.base.event_log import microseconds
+from tamis.eventlog.base.keys import Keyed, RememberedKeys
+from tamis.eventlog.spool.frames import HEADER_SIZE, NO_KEY, FrameHeader, to_payload
 from tamis.eventlog.spool.recovery import keyed, recover, walk
 from tamis.eventlog.spool.segments import (
     SEGMENT_HEADER,
     SegmentFile,
     SegmentHeader,
+    SpoolDamaged,
+    SpoolError,
     create_segment,
     read_segment_header,
     segment_path,
     segments,
 )
+from tamis.eventlog.spool.side_files import MARK, Mark, MarkFile, PositionsFile, load_keys, parse_mark, save_keys
 
 LOCK: Final = "lock"
 
@@ -95,7 +95,7 @@ class Tail:
             )
             parts += (header.to_bytes(self._spool), payload)
             placed.append((position, header))
-            position, end = position + header.size, header.end
+            position, end = position + HEADER_SIZE + payload.size, end + len(events.ids)
         try:
             self._file.write(b"".join(parts), self._good)
         except OSError:
@@ -165,7 +165,8 @@ class Tail:
     def _note(self, position: int, header: FrameHeader) -> None:
         """Takes note of a durable frame: where it lies, and under which key it came."""
         self._positions.add(header.first, position)
-        for one in keyed([header]):
+        if header.key != NO_KEY:
+            (one,) = keyed([header])
             self._keyed.append(one)
             self.keys.add(one)
 
@@ -192,11 +193,6 @@ class Tail:
             self._file.truncate(self._good)
         except OSError:
             self._spoilt = True
-
-
-def microseconds() -> int:
-    """Now, in µs since 1970."""
-    return time.time_ns() // 1000
 
 
 def _locked(path: Path) -> int:

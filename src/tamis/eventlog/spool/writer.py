@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
-from tamis.eventlog.base.errors import IdempotencyConflict, NotAppended
-from tamis.eventlog.base.records import Receipt, as_strings
-from tamis.eventlog.spool.frames import MOST_BYTES, NO_KEY, content_hash, key_hash
+from tamis.eventlog.base.event_log import IdempotencyConflict, NotAppended, Receipt, as_strings, microseconds
+from tamis.eventlog.base.keys import content_hash, key_hash
+from tamis.eventlog.spool.frames import MOST_BYTES, NO_KEY
 from tamis.eventlog.spool.segments import SegmentFile
-from tamis.eventlog.spool.tail import Events, Files, Tail, microseconds
+from tamis.eventlog.spool.tail import Events, Files, Tail
 
 SEGMENT_BYTES: Final = 1 << 26
 # One write takes no more than this, so that it is over soon and nobody waits long for the next.
@@ -24,15 +25,13 @@ _FRAME_BYTES: Final = 1 << 20
 _WAITING_BYTES: Final = 1 << 28
 
 
+@dataclass(slots=True, eq=False)
 class _Append:
     """Events on their way. `answer` is settled once: when they are durable, or will not be."""
 
-    __slots__ = ("answer", "events", "nbytes")
-
-    def __init__(self, events: Events) -> None:
-        self.events = events
-        self.nbytes: int = events.ids.nbytes + events.bodies.nbytes
-        self.answer: Future[Receipt] = Future()
+    events: Events
+    nbytes: int
+    answer: Future[Receipt] = field(default_factory=Future)
 
 
 class SpoolWriter:
@@ -72,7 +71,7 @@ class SpoolWriter:
         hashes = (
             (NO_KEY, NO_KEY) if key is None else (key_hash(key), content_hash(bodies if content is None else content))
         )
-        append = _Append(Events(ids, bodies, *hashes))
+        append = _Append(Events(ids, bodies, *hashes), ids.nbytes + bodies.nbytes)
         if append.nbytes > MOST_BYTES:
             raise NotAppended(f"{append.nbytes} bytes in one append are too many; send at most {MOST_BYTES}")
         with self._wake:
@@ -108,7 +107,8 @@ class SpoolWriter:
     def _take(self) -> bool:
         """Waits for appends and takes a group of them. False when there will be no more."""
         with self._wake:
-            self._wake.wait_for(lambda: self._waiting or self._closing)
+            while not (self._waiting or self._closing):
+                self._wake.wait()
             taken = size = 0
             while taken < len(self._waiting) and (not taken or size < _GROUP_BYTES):
                 size += self._waiting[taken].nbytes
@@ -121,28 +121,7 @@ class SpoolWriter:
 
     def _commit(self) -> None:
         now = microseconds()
-        fresh, repeats = self._sorted_out(now)
-        first = self._tail.end
-        refusal: NotAppended | None = None
-        try:
-            self._tail.append(_frames(fresh), now)
-        except OSError as error:
-            refusal = NotAppended(f"the spool could not be written: {error.strerror or error}")
-        for append in fresh:
-            count = len(append.events.ids)
-            _settle(append, refusal or Receipt(first, count))
-            first += count
-        for append in repeats:
-            known = self._tail.keys.find(append.events.key, now)
-            if known is None:
-                _settle(append, refusal or NotAppended("there is nothing under this key"))
-            elif known.content != append.events.content:
-                _settle(append, IdempotencyConflict("this idempotency key was used for other events before"))
-            else:
-                _settle(append, Receipt(known.first, known.count, repeated=True))
-
-    def _sorted_out(self, now: int) -> tuple[list[_Append], list[_Append]]:
-        """Appends that are new, and those whose key is known, or will be when the new ones are written."""
+        # Appends that are new, and those whose key is known, or will be when the new ones are written.
         fresh: list[_Append] = []
         repeats: list[_Append] = []
         keys: set[bytes] = set()
@@ -151,39 +130,53 @@ class SpoolWriter:
             known = key != NO_KEY and (key in keys or self._tail.keys.find(key, now) is not None)
             (repeats if known else fresh).append(append)
             keys.add(key)
-        return fresh, repeats
+        first = self._tail.end
+        refusal: NotAppended | None = None
+        try:
+            self._tail.append(_frames(fresh), now)
+        except OSError as error:
+            refusal = NotAppended(f"the spool could not be written: {error.strerror or error}")
+        for append in fresh:
+            count = len(append.events.ids)
+            if refusal is None:
+                append.answer.set_result(Receipt(first, count))
+            else:
+                append.answer.set_exception(refusal)
+            first += count
+        for append in repeats:
+            self._answer_repeat(append, now, refusal)
 
-
-def _settle(append: _Append, answer: Receipt | Exception) -> None:
-    if isinstance(answer, Receipt):
-        append.answer.set_result(answer)
-    else:
-        append.answer.set_exception(answer)
+    def _answer_repeat(self, append: _Append, now: int, refusal: NotAppended | None) -> None:
+        """Gives the receipt of the append that came first under the key; its outcome is known by now."""
+        known = self._tail.keys.find(append.events.key, now)
+        if known is None:
+            append.answer.set_exception(refusal or NotAppended("there is nothing under this key"))
+        elif known.content != append.events.content:
+            append.answer.set_exception(IdempotencyConflict("this idempotency key was used for other events before"))
+        else:
+            append.answer.set_result(Receipt(known.first, known.count, repeated=True))
 
 
 def _frames(appends: Iterable[_Append]) -> list[Events]:
     """What to write: an append under a key for itself, others joined into one frame while it is small."""
-    frames: list[Events] = []
-    run: list[_Append] = []
-    size = 0
+    runs: list[list[Events]] = []
+    room = -1  # bytes that the last run may still take; not even an empty append joins one under a key
     for append in appends:
         keyed = append.events.key != NO_KEY
-        if run and (keyed or size + append.nbytes > _FRAME_BYTES):
-            frames.append(_joined(run))
-            run, size = [], 0
-        if keyed:
-            frames.append(append.events)
-        else:
-            run.append(append)
-            size += append.nbytes
-    if run:
-        frames.append(_joined(run))
+        if keyed or append.nbytes > room:
+            runs.append([])
+            room = _FRAME_BYTES
+        runs[-1].append(append.events)
+        room = -1 if keyed else room - append.nbytes
+    frames = [
+        run[0]
+        if len(run) == 1
+        else Events(
+            pa.concat_arrays([events.ids for events in run]),
+            pa.concat_arrays([events.bodies for events in run]),
+            NO_KEY,
+            NO_KEY,
+        )
+        for run in runs
+    ]
     return [events for events in frames if len(events.ids)]
-
-
-def _joined(run: list[_Append]) -> Events:
-    if len(run) == 1:
-        return run[0].events
-    ids = pa.concat_arrays([append.events.ids for append in run])
-    bodies = pa.concat_arrays([append.events.bodies for append in run])
-    return Events(ids, bodies, NO_KEY, NO_KEY)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tamis.eventlog.spool.frames import content_hash
+from tamis.eventlog.base.keys import content_hash
 
 _PREFIX: Final = b"evt_"
 _BYTES: Final = 16
