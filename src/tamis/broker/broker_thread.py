@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 
 from tamis.broker.access import Access
 from tamis.broker.broker import Broker
-from tamis.broker.loop_thread import LoopThread
 from tamis.broker.process import BrokerProcess
+from tamis.loop_thread import LoopThread
 
 _logger: Final = logging.getLogger("tamis.broker")
 _PATIENCE: Final = 60.0

@@ -19,8 +19,7 @@ from tamis.pipeline.notifications import with_event_key
 from tamis.pipeline.session import session
 from tamis.pipeline.shards import Cut, Shards, shard
 from tamis.pipeline.sinks import to_files
-from tamis.pipeline.sources import read_json_lines, read_parquet
-from tamis.pipeline.spool import read_spool
+from tamis.pipeline.sources import read_json_lines, read_parquet, read_spool
 from tamis.pipeline.statistics import selectivities, statistics
 from tamis.pipeline.stream import stream
 from tamis.pipeline.table.subscription_table import Change, SubscriptionTable

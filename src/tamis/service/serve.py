@@ -20,6 +20,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from tamis.compiled import kernels_are_kept
+from tamis.eventlog import EventLog, open_log
+from tamis.eventlog.kafka.kafka_address import KafkaAddress
 from tamis.pipeline.session import require_spark
 from tamis.service.algorithms import Algorithms
 from tamis.service.api.head_limit import HeadLimit
@@ -31,8 +33,6 @@ from tamis.service.application import create_app
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.delivery import Delivery
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import EventLog, open_log
-from tamis.service.log.kafka_address import KafkaAddress
 from tamis.service.matching import Supervisor
 from tamis.service.offering import Offering
 from tamis.service.store import Store

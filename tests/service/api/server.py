@@ -15,13 +15,13 @@ import httpx
 import uvicorn
 from fastapi.testclient import TestClient
 
+from tamis.eventlog import open_log
 from tamis.service.algorithms import Algorithms
 from tamis.service.api.service import Service
 from tamis.service.application import create_app
 from tamis.service.configuration import Settings
 from tamis.service.delivery import Delivery
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import open_log
 from tamis.service.matching import Batch, PipelineStatus, Supervisor
 from tamis.service.offering import Offering
 from tamis.service.serve import server_config

@@ -16,6 +16,7 @@ import pytest
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from tamis.eventlog import open_log
 from tamis.operators.health import Tally
 from tamis.service.api import service as api_service
 from tamis.service.api.background import expire, let_go
@@ -23,7 +24,6 @@ from tamis.service.api.meter import Meter
 from tamis.service.api.service import Service
 from tamis.service.application import create_app
 from tamis.service.configuration import Settings
-from tamis.service.log import open_log
 from tamis.service.matching import Batch, Fared
 from tamis.service.store import NewSubscription
 from tests.service.api.server import CHEAP, PlayedPipeline, Server, make_service

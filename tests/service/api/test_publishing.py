@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
+from tamis.eventlog import open_log
 from tamis.service.api import probes
 from tamis.service.api.publishing import acceptance
 from tamis.service.api.publishing.ids import repeatable_ids
@@ -25,7 +26,6 @@ from tamis.service.application import create_app
 from tamis.service.configuration import LimitSettings, Settings
 from tamis.service.delivery import Delivery
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import open_log
 from tamis.service.store import Store
 from tests.service.api.server import AUCTIONS, CHEAP, PlayedPipeline, Server
 
@@ -398,7 +398,7 @@ def test_the_same_key_is_the_same_publish_though_the_schema_has_grown(start: Cal
 
 
 def test_a_log_that_takes_nothing_is_an_answer_of_503(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.service.log import NotAppended
+    from tamis.eventlog import NotAppended
 
     async def full(*_: Any, **__: Any) -> Any:
         raise NotAppended("the disk is full")
@@ -462,7 +462,7 @@ def test_whoever_waits_for_a_turn_in_vain_is_told_so_and_appends_nothing(
 def test_an_event_that_the_log_can_never_take_is_an_answer_of_413(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tamis.service.log import EventTooLarge
+    from tamis.eventlog import EventTooLarge
 
     async def refuses(*_: Any, **__: Any) -> Any:
         raise EventTooLarge("an event is larger than Kafka takes")

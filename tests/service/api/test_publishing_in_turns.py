@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from scripts.postgres import Postgres
+from tamis.eventlog import EventLog, NotAppended, Receipt
 from tamis.service.api.access import Caller
 from tamis.service.api.publishing.acceptance import Acceptance, Accepted
 from tamis.service.api.service import Service
 from tamis.service.configuration import Settings
-from tamis.service.log import EventLog, NotAppended, Receipt
 from tamis.service.store import Store
 from tests.service.api.server import CHEAP, PlayedPipeline, make_service
 

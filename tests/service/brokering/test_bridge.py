@@ -18,12 +18,12 @@ pytest.importorskip("grpc", reason="the broker extra is not installed")
 
 from tamis.broker.access import AccessError
 from tamis.broker.store import BrokerStore, BrokerStoreError
+from tamis.eventlog import NotAppended
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.service.brokering import Bridge, bridge
 from tamis.service.configuration import BrokerSettings, Settings
 from tamis.service.event_body import PASSED_OVER, published_event
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import NotAppended
-from tamis.service.log.spool_log import SpoolLog
 from tamis.service.offering import NOTHING
 from tamis.service.store import Store
 from tests.service.store.made import CHEAP

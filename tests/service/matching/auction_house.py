@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.pipeline.spool import SpoolWriter
+from tamis.eventlog.spool import SpoolWriter
 from tamis.service.configuration import Settings
 from tamis.service.serving_schema import serving_schema
 from tamis.service.store import NewSubscription, Store, Subscription

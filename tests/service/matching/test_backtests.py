@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tamis.errors import PipelineError
+from tamis.eventlog import open_log
+from tamis.pipeline.sources import read_log
 from tamis.schema import Schema
 from tamis.service.event_body import parted_body
-from tamis.service.log import open_log
 from tamis.service.matching.backtests import BacktestRunner
 from tamis.service.matching.looking_back import Asked, look_back
 from tamis.service.store import Backtest
@@ -84,7 +85,7 @@ def test_only_events_of_the_time_asked_for_are_looked_at(spark: SparkSession, ho
     house.publish(10)
     middle = datetime.now(UTC)
     house.publish(5)
-    records = open_log(house.settings.log).frame(spark, stream=False)
+    records = read_log(spark, open_log(house.settings.log), stream=False)
     before = look_back(records, SCHEMA, Asked.read({"filter": "TRUE", "until": middle.isoformat()}))
     after = look_back(records, SCHEMA, Asked.read({"filter": "TRUE", "since": middle.isoformat(), "samples": 2}))
     assert (before["events"], before["total"]) == (10, 10)
@@ -98,7 +99,7 @@ def test_attributes_may_be_called_like_the_logs_columns(spark: SparkSession, hou
     kinds = dict.fromkeys(names, "string")
     schema = Schema.from_dict({"attributes": kinds, "event_types": {"event": dict.fromkeys(kinds, "optional")}})
     house.publish_texts([json.dumps(dict.fromkeys(names, "a")), json.dumps({"time": "b"})])
-    records = open_log(house.settings.log).frame(spark, stream=False)
+    records = read_log(spark, open_log(house.settings.log), stream=False)
     found = look_back(records, schema, Asked.read({"filter": "time = 'a' AND _body = 'a'"}))
     assert (found["events"], found["total"]) == (2, 1)
 
@@ -110,7 +111,7 @@ def test_what_the_door_passed_over_is_shown_in_samples_and_no_filter_sees_it(
     schema = Schema.from_dict({"attributes": kinds, "event_types": {"event": dict.fromkeys(kinds, "optional")}})
     known = frozenset({"price"})  # at the time of the publish
     house.publish_texts([parted_body({"price": 1, "colour": "red"}, known, known)])
-    records = open_log(house.settings.log).frame(spark, stream=False)
+    records = read_log(spark, open_log(house.settings.log), stream=False)
     found = look_back(records, schema, Asked.read({"filter": "price = 1 AND colour IS NULL"}))
     assert (found["illegible"], found["total"], found["samples"]) == (0, 1, [{"price": 1, "colour": "red"}])
 

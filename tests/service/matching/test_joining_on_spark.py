@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from tamis.eventlog import open_log
+from tamis.eventlog.spool import SpoolWriter
 from tamis.joins.naive import NaiveJoins
-from tamis.pipeline.spool import SpoolWriter
 from tamis.service.configuration import Settings
-from tamis.service.log import open_log
 from tamis.service.matching.backtests import BacktestRunner
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.joining import joining_of

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tamis.eventlog.spool import SpoolWriter
 from tamis.operators.health import Tally
-from tamis.pipeline.spool import SpoolWriter
 from tamis.service.configuration import Settings
 from tamis.service.matching import Fared, Supervisor
 from tamis.service.matching.faring import noticed

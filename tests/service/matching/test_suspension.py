@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tamis.service.log import open_log
+from tamis.eventlog import open_log
 from tamis.service.matching.fairness import Fairness
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.matching import Matching

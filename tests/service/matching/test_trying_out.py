@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tamis.eventlog import open_log
 from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.schema import Schema
-from tamis.service.log import open_log
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.spark import warm
 from tamis.service.matching.trying_out import made_up_event, try_out

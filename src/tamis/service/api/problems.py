@@ -19,8 +19,8 @@ from starlette.routing import Match
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from tamis.errors import EventError, FilterError, SchemaError, TamisError
+from tamis.eventlog import EventTooLarge, IdempotencyConflict, NotAppended
 from tamis.quoting import shown
-from tamis.service.log import EventTooLarge, IdempotencyConflict, NotAppended
 from tamis.service.store import (
     NotFoundError,
     RevokedError,

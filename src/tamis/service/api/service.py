@@ -12,6 +12,7 @@ from anyio import CapacityLimiter, fail_after, to_thread
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from tamis.eventlog import NotAppended
 from tamis.schema import Schema
 from tamis.service.algorithms import USUAL, Algorithms
 from tamis.service.api.allowances import Claimant, Line, Places
@@ -26,13 +27,12 @@ from tamis.service.api.rates import RateLimit
 from tamis.service.api.standing import Allowances
 from tamis.service.configuration import Settings
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import NotAppended
 from tamis.service.offering import NOTHING, Offering
 
 if TYPE_CHECKING:
+    from tamis.eventlog import EventLog
     from tamis.service.brokering import Bridge
     from tamis.service.delivery import Delivery
-    from tamis.service.log import EventLog
     from tamis.service.matching import Supervisor
     from tamis.service.store import Store
 

@@ -17,13 +17,12 @@ from tamis.broker.client import BrokerClient
 from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.errors import TamisError
-from tamis.pipeline.spool import SpoolReader
+from tamis.eventlog import EventLog, NotAppended
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.service.brokering.carried_events import bodies_of, incoming, network_schema, outgoing
 from tamis.service.brokering.wanted_filters import WantedFilters
 from tamis.service.configuration import ConfigurationError, Settings
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import EventLog, NotAppended
-from tamis.service.log.spool_log import SpoolLog
 from tamis.service.offering import Offering
 from tamis.service.store import Store
 
@@ -58,7 +57,6 @@ class Bridge:
         self._followed = followed
         self._schema = network_schema(schema)
         self._log = log
-        self._reader = SpoolReader(log.folder)
         limits = settings.limits.filter
         self._wanted = WantedFilters(store, self._schema, limits, lambda: offering.signatures(schema))
         self._routing = Routing(
@@ -194,14 +192,14 @@ class Bridge:
         """What is new on the log."""
         client = self._attached
         done = client.attached().published - 1
-        first, end = self._reader.bounds()
+        first, end = self._log.bounds()
         if done < 0:  # what was published before there was a network stays here
             done = end
             client.publish([], number=done + 1)
         done = max(done, first)  # what is not kept any more cannot go out
         while not self._ended.is_set():
-            _, end = self._reader.bounds()
-            for records in self._reader.read(done, end, _ROWS) if done < end else ():
+            _, end = self._log.bounds()
+            for records in self._log.read(done, end, _ROWS) if done < end else ():
                 done += records.num_rows
                 client.publish(outgoing(self._schema, records), number=done + 1)
             self._ended.wait(_PAUSE)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from tamis.errors import PipelineError, TamisError
+from tamis.eventlog import EventLog
 from tamis.language.joins import are_joins
+from tamis.pipeline.sources import read_log
 from tamis.service.followed_schema import FollowedSchema
-from tamis.service.log import EventLog
 from tamis.service.matching.looking_back import Asked, look_back
 from tamis.service.matching.looking_back_joined import look_back_joined
 from tamis.service.offering import NOTHING, Offering
@@ -82,7 +83,7 @@ class BacktestRunner:
         try:
             schema = FollowedSchema(self._store).schema
             asked = Asked.read(job.request)
-            records = self._log.frame(self._spark, stream=False)
+            records = read_log(self._spark, self._log, stream=False)
             if schema.tables and are_joins(pa.array([asked.filter]))[0]:
                 result = look_back_joined(records, schema, asked)
             else:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from tamis.errors import PipelineError
+from tamis.eventlog import RECORDS, EventLog
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.pipeline.sift import sift
 from tamis.pipeline.snapshot import Snapshot
-from tamis.service.log import RECORDS, EventLog
-from tamis.service.log.spool_log import SpoolLog
+from tamis.pipeline.sources import read_log
 from tamis.service.matching.checkpoint import Checkpoint
 from tamis.service.matching.fairness import Fairness
 from tamis.service.matching.following import FollowingTable
@@ -80,7 +81,7 @@ class Matching:
         self._under_way = False
         self._query = sift(
             # Where Spark begins if the checkpoint is new; else it knows by itself.
-            log.frame(spark, stream=True, start=begin or None),
+            read_log(spark, log, start=begin or None),
             self._snapshot,
             sink=self._record,
             checkpoint=self._checkpoint.folder,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
+from tamis.eventlog import NotAppended, open_log
 from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.service.algorithms import Algorithms
 from tamis.service.configuration import Settings
-from tamis.service.log import NotAppended, open_log
 from tamis.service.matching.following import FollowingTable
 from tamis.service.matching.lifeline import Lock
 from tamis.service.matching.messages import Message

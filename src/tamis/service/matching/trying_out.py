@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from tamis.eventlog import EventLog
 from tamis.pipeline.sieved import sieved
 from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.sources import read_log
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.domains import EnumeratedDomain, HierarchicalDomain
-from tamis.service.log import EventLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +35,7 @@ _VALUES: Final = {
 def try_out(spark: SparkSession, log: EventLog, subscriptions: Snapshot) -> None:
     """Reads something of the log, if there is anything, and matches one event a core. What fails is only told."""
     try:
-        log.frame(spark, stream=False).limit(1).toArrow()
+        read_log(spark, log, stream=False).limit(1).toArrow()
         _match(spark, subscriptions)
     except Exception:  # noqa: BLE001 - if it matters, the first batch fails too, and says so
         traceback.print_exc()

@@ -15,8 +15,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from tamis.absence import Absence
 from tamis.durable import sqlite_remedy
-from tamis.service.absence import Absence
 from tamis.service.store.errors import StoreAwayError, StoreError, StoreFailedError
 
 _LOG: Final = logging.getLogger("tamis.service")

@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 from anyio import CancelScope, CapacityLimiter, to_thread
 
+from tamis.eventlog import NotAppended, Receipt
 from tamis.service.api.access import Caller
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.publishing import formats
@@ -21,7 +22,6 @@ from tamis.service.api.publishing.door import Judged
 from tamis.service.api.publishing.ids import event_ids, repeatable_ids
 from tamis.service.api.publishing.incoming import Incoming
 from tamis.service.api.service import Service
-from tamis.service.log import NotAppended, Receipt
 from tamis.service.store import StoreError
 from tamis.service.store.dead_letters import letter_row
 

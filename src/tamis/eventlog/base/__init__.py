@@ -1,0 +1,1 @@
+"""The protocol of every event log, its records, receipts and errors, and idempotency keys."""

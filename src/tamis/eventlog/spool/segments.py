@@ -1,0 +1,164 @@
+"""The files of a spool's folder: segments, named by their first event, how new ones come to be and old ones go.
+
+    00000000000000000000.spool    a header, then frames; only the newest grows
+    00000000000000000000.index    places of some of its frames (see side_files.py); may be missing or wrong
+    00000000000000000000.keys     its idempotency keys, once it is full (see side_files.py); may be missing
+    durable                       how far the spool may be read (see side_files.py)
+    lock                          held by the process that writes
+
+A segment's events end where the next one's begin. Bytes after that were never acknowledged and are nobody's.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+from tamis.durable import flush, replace_durably
+from tamis.errors import PipelineError
+
+SEGMENT: Final = ".spool"
+INDEX: Final = ".index"
+KEYS: Final = ".keys"
+
+_MAGIC: Final = b"TAMISPL1"
+# magic, spool, first event, created (µs since 1970), checksum
+_HEADER: Final = struct.Struct("<8s16sQqI")
+SEGMENT_HEADER: Final = _HEADER.size
+
+
+class SpoolError(PipelineError):
+    """A spool that cannot be used as asked: written by another process, or not the one that a checkpoint knows."""
+
+
+class SpoolDamaged(SpoolError):  # noqa: N818 - reads as what happened
+    """A file of the spool does not hold what was once made durable in it. `position` is the place in bytes."""
+
+    def __init__(self, file: str, position: int, reason: str) -> None:
+        super().__init__(file, position, reason)
+        self.file = file
+        self.position = position
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the spool is damaged: {self.file}, byte {self.position}: {self.reason}; restore the file from a copy"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeader:
+    """`spool`: the same random bytes in every segment of a folder, and in no other folder. `created`: when, in µs."""
+
+    spool: bytes
+    first: int
+    created: int
+
+    def to_bytes(self) -> bytes:
+        """The header as it is on disk."""
+        raw = _HEADER.pack(_MAGIC, self.spool, self.first, self.created, 0)[:-4]
+        return raw + crc32(raw).to_bytes(4, "little")
+
+
+def segment_path(folder: Path, first: int) -> Path:
+    """Where the segment lies whose first event has this number."""
+    return folder / f"{first:020d}{SEGMENT}"
+
+
+def segments(folder: Path) -> list[int]:
+    """The first events of all segments, ascending."""
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except FileNotFoundError:
+        return []
+    return sorted(int(name.removesuffix(SEGMENT)) for name in names if name.endswith(SEGMENT))
+
+
+def segment_of(firsts: list[int], offset: int) -> int:
+    """Which of these segments has the event, or would have it; -1 if it is older than all."""
+    return bisect_right(firsts, offset) - 1
+
+
+def read_segment_header(path: Path) -> SegmentHeader:
+    """The header of a segment."""
+    with path.open("rb") as file:
+        return parse_segment_header(path, file.read(SEGMENT_HEADER))
+
+
+def parse_segment_header(path: Path, raw: bytes) -> SegmentHeader:
+    """The header in these bytes; it was durable before the file had its name, so anything else is damage."""
+    if len(raw) < SEGMENT_HEADER:
+        raise SpoolDamaged(path.name, 0, "the segment's header is cut off")
+    magic, spool, first, created, checksum = _HEADER.unpack(raw)
+    if magic != _MAGIC or crc32(raw[:-4]) != checksum:
+        raise SpoolDamaged(path.name, 0, "the segment's header does not fit its checksum")
+    if path != segment_path(path.parent, first):
+        raise SpoolDamaged(path.name, 0, f"this segment begins with event {first}, not with what its name says")
+    return SegmentHeader(spool, first, created)
+
+
+class SegmentFile:
+    """A segment open for writing. It does no more than is asked: the writer knows what is good and what is not."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+    def write(self, data: bytes, position: int) -> None:
+        """All of it, at this place, or OSError."""
+        left = memoryview(data)
+        while left:
+            written = os.pwrite(self._file, left, position)
+            left, position = left[written:], position + written
+
+    def sync(self) -> None:
+        """Returns when everything written is on the disk."""
+        os.fdatasync(self._file)
+
+    def truncate(self, size: int) -> None:
+        """Cuts off what lies behind."""
+        os.ftruncate(self._file, size)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        os.close(self._file)
+
+
+def create_segment(folder: Path, header: SegmentHeader) -> Path:
+    """A new segment without frames, durable with its name. One of that name, which can only be empty, is replaced."""
+    path = segment_path(folder, header.first)
+    replace_durably(path, header.to_bytes())
+    return path
+
+
+def remove_segment(folder: Path, first: int) -> None:
+    """The segment and what belongs to it. The segment goes first: the rest is worthless without it, not it without."""
+    path = segment_path(folder, first)
+    path.unlink(missing_ok=True)
+    path.with_suffix(INDEX).unlink(missing_ok=True)
+    path.with_suffix(KEYS).unlink(missing_ok=True)
+
+
+def sweep(folder: str | Path, before: datetime, processed: int) -> int:
+    """Removes segments of which every event was received before then and has a number below `processed`.
+
+    Never the newest segment. Returns the number of events that went. With a segment go its idempotency keys, which a
+    writer that runs still remembers, and the next one no longer.
+    """
+    folder = Path(folder)
+    firsts = segments(folder)
+    limit = int(before.timestamp() * 1e6)
+    kept = 0
+    for following in firsts[1:]:
+        # A segment begins after the last event of the one before it was received.
+        created = read_segment_header(segment_path(folder, following)).created
+        if following > processed or created >= limit:
+            break
+        remove_segment(folder, firsts[kept])
+        kept += 1
+    if kept:
+        flush(folder)
+    return firsts[kept] - firsts[0] if firsts else 0
