@@ -30,7 +30,7 @@ from benchmarks.service.server import descendants, kill_process
 from scripts.kafka_broker import Broker, spark_connector
 from scripts.postgres import Postgres
 from scripts.server_process import NotStartedError
-from tests.service.scaled import Host
+from tests.service.scaled import SPARKS_JAVA, Host
 
 BOUND = 5.0  # seconds that an answer may take
 LINES = 10  # of all logs, for one kill or outage
@@ -40,10 +40,9 @@ _STARTUP = 15.0  # seconds from a service's start until it listens
 _SETTLED = 240.0
 
 KINDS = ("service", "service", "service", "child", "worker", "java", "postgres", "kafka")
-# Spark is started by other Java processes, and by shells.
 _MARKS = {
     "child": re.compile(r" -m tamis\.service\.matching"),
-    "java": re.compile(r"^\S*/java -cp (?!.*launcher\.Main).* org\.apache\.spark\.deploy\.SparkSubmit"),
+    "java": SPARKS_JAVA,
     "worker": re.compile(r" tamis\.pipeline\.workers\.daemon"),
 }
 

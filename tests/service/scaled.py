@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -27,6 +28,9 @@ SCHEMA = {
 PATIENCE = 180.0
 
 _STARTED = "Spark is running"
+
+# Spark is started by other Java processes, and by shells.
+SPARKS_JAVA = re.compile(r"^\S*/java -cp (?!.*launcher\.Main).* org\.apache\.spark\.deploy\.SparkSubmit")
 
 
 @dataclass

@@ -17,7 +17,7 @@ pytest.importorskip("aiokafka", reason="the service extra is not installed")
 from benchmarks.service.server import descendants
 from scripts.postgres import Postgres
 from tests.pipeline.test_kafka import connector, servers
-from tests.service.scaled import Host, read_stream, read_topic, until
+from tests.service.scaled import SPARKS_JAVA, Host, read_stream, read_topic, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
@@ -124,8 +124,9 @@ def test_of_two_services_one_matches_and_pushes_and_the_other_takes_its_place(ma
 
 
 def java_of(host: Host) -> list[int]:
+    """Spark's own Java process, and not the launchers that it is started by."""
     assert host.process is not None
-    return [pid for pid, command in descendants(host.process.pid) if command.startswith("java ") or "/java " in command]
+    return [pid for pid, command in descendants(host.process.pid) if SPARKS_JAVA.search(command) is not None]
 
 
 def test_a_waiting_service_takes_over_with_the_spark_that_it_has(make: Make) -> None:

@@ -38,7 +38,7 @@ def test_gaps_hear_of_single_subscriptions_that_come_and_go(seed: int) -> None:
     play = Play("ref-sj-clu+", *BINARY, seed, domain=60, keys=1)
     numbers = play.scheme.subscribe(drawn_ranges(play.rng, *BINARY, 300, 60)).tolist()
     points = 0
-    for _ in range(40):
+    for _ in range(60):
         points += described_rightly(play)
         if play.rng.random() < 0.5:
             numbers += play.scheme.subscribe(drawn_ranges(play.rng, *BINARY, 2, 60)).tolist()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -106,4 +108,8 @@ def write_events(folder: Path, name: str, events: Iterable[Mapping[str, Any]]) -
     hidden.write_text(
         "".join(json.dumps({k: v for k, v in e.items() if v is not None}) + "\n" for e in lines), encoding="utf-8"
     )
+    # Spark takes files by their time, and the system's clock may stand still for some milliseconds between two of them.
+    newest = max((path.stat().st_mtime_ns for path in folder.glob("*.jsonl")), default=0)
+    moment = max(time.time_ns(), newest + 10_000_000)
+    os.utime(hidden, ns=(moment, moment))
     hidden.rename(folder / f"{name}.jsonl")

@@ -206,7 +206,7 @@ def test_when_the_service_is_killed_all_are_gone_and_the_next_goes_on(house: Auc
                 reaches(other, "waiting")
                 serving.kill()
                 serving.wait()
-                deadline = time.monotonic() + 2.0
+                deadline = time.monotonic() + 10.0  # on a busy machine; on an idle one it is a tenth of a second
                 while any(map(alive, left)):
                     assert time.monotonic() < deadline, [pid for pid in left if alive(pid)]
                     time.sleep(0.02)
