@@ -58,7 +58,7 @@ def join(
     from tamis.cli.spark import spark_session, tasks_shown
     from tamis.cli.spark_events import checked_events, require_files, subscribers_of
     from tamis.cli.spark_results import require_new, written
-    from tamis.pipeline.joining.join import CHANGED
+    from tamis.pipeline.join import CHANGED
     from tamis.pipeline.session import require_spark
 
     files = EventFiles(events, ignore_unknown=ignore_unknown)

@@ -9,10 +9,10 @@ Nothing here starts Spark before it is asked to; without PySpark or Java, `sessi
 from tamis.pipeline.analyze import analyze
 from tamis.pipeline.backtest import Backtest, backtest
 from tamis.pipeline.compile import compile
+from tamis.pipeline.content import content
 from tamis.pipeline.indexes import Subscribed
-from tamis.pipeline.joining.content import content
-from tamis.pipeline.joining.join import join
-from tamis.pipeline.joining.join_stream import join_stream
+from tamis.pipeline.join import join
+from tamis.pipeline.join_stream import join_stream
 from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
 from tamis.pipeline.match import match, numbering
 from tamis.pipeline.notifications import with_event_key

@@ -19,7 +19,7 @@ from tamis.operators.calling_part import CallingPart
 from tamis.operators.splitting import plain_part
 from tamis.pipeline.bound import joined_bounds, only_rows
 from tamis.pipeline.frames import mapped
-from tamis.pipeline.subscriptions import require_columns, sifted
+from tamis.pipeline.table.subscriptions import require_columns, sifted
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

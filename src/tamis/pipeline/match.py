@@ -13,7 +13,7 @@ from tamis.errors import PipelineError
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTION, SUBSCRIPTIONS, kept_columns, places, plainly
 from tamis.pipeline.indexes import Subscribed, live, snapshot_of
 from tamis.pipeline.sieved import sieved
-from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.workers.binding_lists import Form
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.pipeline.frames import kept_columns
 from tamis.pipeline.queries import require_stream, started
 from tamis.pipeline.sieved import sieved
-from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,7 +14,7 @@ from tamis.pipeline.match import exploded
 from tamis.pipeline.notifications import EVENT_KEY, with_event_key, with_notification
 from tamis.pipeline.queries import require_stream, started
 from tamis.pipeline.sieved import sieved
-from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.validate import with_reason
 from tamis.pipeline.workers.dead_count import DeadCount

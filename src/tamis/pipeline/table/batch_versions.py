@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tamis.pipeline.calling.crew import Crew
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.locks import locked
 from tamis.pipeline.table.notes import Notes
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.table.versions import Versions
 from tamis.schema import Schema
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tamis.durable import flush, replace_durably
 from tamis.errors import IndexFileError
-from tamis.pipeline.snapshot import Part
+from tamis.pipeline.table.snapshot import Part
 
 FORMAT = 1
 CURRENT = "current.json"

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.operators.lessons import Lessons
 from tamis.pipeline.calling.report import Report
-from tamis.pipeline.snapshot import Part, Snapshot
+from tamis.pipeline.table.snapshot import Part, Snapshot
 from tamis.pipeline.workers.legible import legible
 from tamis.pipeline.workers.opened import opened
 from tamis.pipeline.workers.pacing import Pace

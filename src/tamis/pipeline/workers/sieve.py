@@ -13,8 +13,8 @@ from tamis.errors import EventError, PipelineError
 from tamis.matching.patterns.metering import metered
 from tamis.operators.lessons import Lessons
 from tamis.pipeline.calling.report import Report
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.workers.binding_lists import Form, binding_lists
 from tamis.pipeline.workers.charging import Charging
 from tamis.pipeline.workers.dead_count import DeadCount

@@ -19,8 +19,8 @@ from tamis.pipeline.joining.texts import join_texts
 from tamis.pipeline.joining.unpacking import Unpacker
 from tamis.pipeline.joining.waiting import Lateness
 from tamis.pipeline.notifications import NOTIFICATION
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.validate import with_reason
 from tamis.pipeline.workers.reading import Reader
 from tamis.schema import Schema

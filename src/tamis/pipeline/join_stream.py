@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.pipeline.frames import REASON, VIOLATIONS
 from tamis.pipeline.indexes import Subscribed
-from tamis.pipeline.joining.join import PARTS, answers, cells_of, rows_of
+from tamis.pipeline.join import PARTS, answers, cells_of, rows_of
 from tamis.pipeline.joining.packing import ORDER
 from tamis.pipeline.queries import require_stream, started
 

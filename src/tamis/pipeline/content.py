@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tamis.errors import PipelineError
 from tamis.pipeline.frames import SUBSCRIPTION
 from tamis.pipeline.indexes import Subscribed, opened_source
-from tamis.pipeline.joining.join import PARTS, join
+from tamis.pipeline.join import PARTS, join
 from tamis.schema import EVENT_TYPE, OPERATION
 
 if TYPE_CHECKING:
