@@ -14,7 +14,7 @@ from tamis.pipeline.frames import BINDINGS, SUBSCRIPTION, SUBSCRIPTIONS, kept_co
 from tamis.pipeline.indexes import Subscribed, live, snapshot_of
 from tamis.pipeline.sieved import sieved
 from tamis.pipeline.table.snapshot import Snapshot
-from tamis.pipeline.workers.binding_lists import Form
+from tamis.pipeline.workers.lists import Form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

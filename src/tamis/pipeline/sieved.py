@@ -18,8 +18,8 @@ from tamis.pipeline.frames import (
 )
 from tamis.pipeline.table.batch_versions import Live
 from tamis.pipeline.table.snapshot import Snapshot
-from tamis.pipeline.workers.binding_lists import Form
 from tamis.pipeline.workers.dead_count import DeadCount
+from tamis.pipeline.workers.lists import Form
 from tamis.pipeline.workers.reading import Reader
 from tamis.pipeline.workers.sieve import Sieve
 from tamis.schema import Schema
