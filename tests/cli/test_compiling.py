@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 import tamis.compiled
-from tamis.cli import compiling, terminal
+from tamis.cli import compiling
+from tamis.cli.base import terminal
 
 
 @pytest.fixture

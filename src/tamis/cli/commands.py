@@ -8,6 +8,7 @@ import typer
 
 from tamis.cli.analyze import analyze
 from tamis.cli.backtest import backtest
+from tamis.cli.base.failures import Commands
 from tamis.cli.bench import bench
 from tamis.cli.broker import broker
 from tamis.cli.compile import compile
@@ -16,7 +17,6 @@ from tamis.cli.covers import covers
 from tamis.cli.demo import demo
 from tamis.cli.experiments import experiments
 from tamis.cli.explain import explain
-from tamis.cli.failures import Commands
 from tamis.cli.join import join
 from tamis.cli.keys import keys
 from tamis.cli.match import match

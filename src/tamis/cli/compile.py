@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import MATCHERS, SAMPLE, RefusedOption, SubscriptionsArgument
+from tamis.cli.base.terminal import err, remark
 from tamis.cli.operators import OperatorsOption, ScheduleOption, operators_of
-from tamis.cli.options import MATCHERS, SAMPLE, RefusedOption, SubscriptionsArgument
-from tamis.cli.terminal import err, remark
 
 
 def compile(
@@ -68,10 +68,10 @@ def compile(
       1  compiled, but some were refused
       2  not done
     """
-    from tamis.cli.indexes import compiled, is_index
-    from tamis.cli.past_events import statistics_of
-    from tamis.cli.refusals import report
-    from tamis.cli.tables import require_tables
+    from tamis.cli.work.indexes import compiled, is_index
+    from tamis.cli.work.past_events import statistics_of
+    from tamis.cli.work.refusals import report
+    from tamis.cli.work.tables import require_tables
     from tamis.schema import Schema
 
     if is_index(subscriptions):

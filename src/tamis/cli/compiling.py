@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tamis.cli.terminal import err, remark
+from tamis.cli.base.terminal import err, remark
 from tamis.compiled import when_compiling
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.operators import OperatorsOption, operators_of
-from tamis.cli.options import (
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import (
     BatchRowsOption,
     DeadLettersOption,
     EventsArgument,
@@ -19,17 +18,18 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
-from tamis.cli.paths import STREAM
-from tamis.cli.terminal import progress_bar, remark
+from tamis.cli.base.paths import STREAM
+from tamis.cli.base.terminal import progress_bar, remark
+from tamis.cli.operators import OperatorsOption, operators_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tamis.cli.dead_letters import DeadLetters
-    from tamis.cli.events import EventFiles
-    from tamis.cli.join_changes import JoinChangesFile
-    from tamis.cli.results import ResultForm
-    from tamis.cli.tables import TableWriter
+    from tamis.cli.work.dead_letters import DeadLetters
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.join_changes import JoinChangesFile
+    from tamis.cli.work.results import ResultForm
+    from tamis.cli.work.tables import TableWriter
     from tamis.engine import Index
 
 
@@ -87,14 +87,14 @@ def match(
       1  done, but some events or subscriptions were refused
       2  not done
     """
-    from tamis.cli.dead_letters import dead_letters
-    from tamis.cli.events import EventFiles
-    from tamis.cli.indexes import index_of
-    from tamis.cli.join_changes import join_changes
-    from tamis.cli.refusals import report
-    from tamis.cli.results import ResultForm
-    from tamis.cli.schemas import schema_for
-    from tamis.cli.tables import require_tables, table_writer
+    from tamis.cli.work.dead_letters import dead_letters
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.indexes import index_of
+    from tamis.cli.work.join_changes import join_changes
+    from tamis.cli.work.refusals import report
+    from tamis.cli.work.results import ResultForm
+    from tamis.cli.work.schemas import schema_for
+    from tamis.cli.work.tables import require_tables, table_writer
 
     files = EventFiles(events, ignore_unknown=ignore_unknown)
     if spark:
@@ -102,7 +102,7 @@ def match(
             raise CommandError("--changes is not written by Spark here: leave --spark out, or use pipeline.join")
         if numbers or output == STREAM:
             raise CommandError("--spark writes folders of rows without a position: use --output, and not --numbers")
-        from tamis.cli.match_on_spark import match_on_spark
+        from tamis.cli.work.match_on_spark import match_on_spark
 
         match_on_spark(
             subscriptions,

@@ -8,9 +8,9 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.options import SCHEDULES
-from tamis.cli.parted_table import PartedTable
-from tamis.cli.terminal import out, remark
+from tamis.cli.base.options import SCHEDULES
+from tamis.cli.base.parted_table import PartedTable
+from tamis.cli.base.terminal import out, remark
 from tamis.errors import OperatorError
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.failures import CommandError
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.terminal import remark, warn
 from tamis.cli.operators import OperatorsOption, separate
-from tamis.cli.terminal import remark, warn
 
 _LOCAL_NAMES = ("localhost", "ip6-localhost")
 

@@ -10,10 +10,10 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.parted_table import PartedTable
+from tamis.cli.base.terminal import out, remark
 from tamis.cli.bench.numbers import figures
-from tamis.cli.failures import CommandError
-from tamis.cli.parted_table import PartedTable
-from tamis.cli.terminal import out, remark
 
 if TYPE_CHECKING:
     from tamis.simulation.traffic import Traffic

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import RefusedOption
+from tamis.cli.base.terminal import err, progress_bar, remark
 from tamis.cli.operators import OperatorsOption, separate
-from tamis.cli.options import RefusedOption
 from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
 from tamis.cli.subscriptions_tickets import STANDARD_OUTPUT, TicketFile, ticket_file
-from tamis.cli.terminal import err, progress_bar, remark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,9 +106,9 @@ def subscriptions_import(
       1  imported, but some were refused
       2  not done
     """
-    from tamis.cli.refusals import Refusal, report
-    from tamis.cli.subscriptions import read_subscriptions
-    from tamis.cli.tables import require_tables
+    from tamis.cli.work.refusals import Refusal, report
+    from tamis.cli.work.subscriptions import read_subscriptions
+    from tamis.cli.work.tables import require_tables
 
     require_tables(refused_to, of="refused subscriptions")
     _require_access(key, tickets_to, no_tickets)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.failures import CommandError
-from tamis.cli.terminal import remark
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.terminal import remark
 
 if TYPE_CHECKING:
     from tamis.service.store import Store

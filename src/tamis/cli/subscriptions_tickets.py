@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from tamis.cli.failures import CommandError
-from tamis.cli.paths import Format, format_of, require_writable
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.paths import Format, format_of, require_writable
 
 STANDARD_OUTPUT = Path("-")
 _FORMATS = (Format.JSON_LINES, Format.CSV)

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import typer
 
-from tamis.cli.terminal import out
+from tamis.cli.base.terminal import out
 
 _PARTS = ("pyarrow", "numba", "sqlglot", "pyspark")
 

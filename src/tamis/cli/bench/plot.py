@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.base.failures import CommandError
 from tamis.cli.bench.numbers import duration, round_duration, short
 from tamis.cli.bench.results import Results
-from tamis.cli.failures import CommandError
 from tamis.comparison import Cell
 from tamis.matching.matchers import AUTO
 

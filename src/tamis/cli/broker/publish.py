@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tamis.cli.base.failures import PARTLY_REFUSED
+from tamis.cli.base.options import DeadLettersOption, EventsArgument
+from tamis.cli.base.terminal import remark, warn
 from tamis.cli.broker.options import (
     DEFAULT_ADDRESS,
     AtOption,
@@ -18,9 +21,6 @@ from tamis.cli.broker.options import (
     access_of,
     attached_client,
 )
-from tamis.cli.failures import PARTLY_REFUSED
-from tamis.cli.options import DeadLettersOption, EventsArgument
-from tamis.cli.terminal import remark, warn
 
 
 def publish(
@@ -57,8 +57,8 @@ def publish(
     """
     access = access_of(token, certificate, key, authority)
     from tamis.broker.calling import BrokerRefusal
-    from tamis.cli.dead_letters import dead_letters
-    from tamis.cli.events import EventFiles
+    from tamis.cli.work.dead_letters import dead_letters
+    from tamis.cli.work.events import EventFiles
     from tamis.schema import Schema
 
     under, taken, refused = Schema.load(schema), 0, 0

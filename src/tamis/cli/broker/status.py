@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column
 
+from tamis.cli.base.parted_table import PartedTable
+from tamis.cli.base.terminal import out
 from tamis.cli.broker.options import (
     DEFAULT_ADDRESS,
     AtOption,
@@ -17,8 +19,6 @@ from tamis.cli.broker.options import (
     TokenOption,
     access_of,
 )
-from tamis.cli.parted_table import PartedTable
-from tamis.cli.terminal import out
 
 
 def status(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tamis.cli.base.terminal import remark
 from tamis.cli.broker.options import (
     DEFAULT_ADDRESS,
     AtOption,
@@ -18,7 +19,6 @@ from tamis.cli.broker.options import (
     access_of,
     attached_client,
 )
-from tamis.cli.terminal import remark
 
 
 def subscribe(
@@ -47,7 +47,7 @@ def subscribe(
       tamis broker subscribe TRUE --name log --at broker:7070 --token-file token --tls-ca ca.pem --keep
     """
     access = access_of(token, certificate, key, authority)
-    from tamis.cli.tables import json_rows
+    from tamis.cli.work.tables import json_rows
 
     wanted = {str(place): text for place, text in enumerate(filters, 1)}
     seen = 0

@@ -6,8 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+from tamis.cli.base.failures import CommandError
 from tamis.cli.demo.measurements import Figures
-from tamis.cli.failures import CommandError
 
 _MARK = ".tamis-demo"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamis import pipeline
-from tamis.cli.events import EventFiles
-from tamis.cli.failures import CommandError
-from tamis.cli.indexes import index_of, is_index
-from tamis.cli.paths import STREAM, Format
-from tamis.cli.refusals import Refusal
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.paths import STREAM, Format
+from tamis.cli.work.events import EventFiles
+from tamis.cli.work.indexes import index_of, is_index
+from tamis.cli.work.refusals import Refusal
 from tamis.engine import Operators
 from tamis.pipeline.indexes import opened_source
 from tamis.schema import Schema

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from tamis import pipeline
 from tamis.analysis import Analysis
-from tamis.cli.events import EventFiles
-from tamis.cli.failures import CommandError
-from tamis.cli.indexes import is_index
-from tamis.cli.refusals import Refusal
-from tamis.cli.spark import spark_session, tasks_shown
-from tamis.cli.spark_events import checked_events, require_files, subscribers_of
-from tamis.cli.subscriptions import read_subscriptions
-from tamis.cli.terminal import remark
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.terminal import remark
+from tamis.cli.work.events import EventFiles
+from tamis.cli.work.indexes import is_index
+from tamis.cli.work.refusals import Refusal
+from tamis.cli.work.spark import spark_session, tasks_shown
+from tamis.cli.work.spark_events import checked_events, require_files, subscribers_of
+from tamis.cli.work.subscriptions import read_subscriptions
 from tamis.matching.statistics import Statistics
 from tamis.pipeline.session import require_spark
 from tamis.schema import Schema

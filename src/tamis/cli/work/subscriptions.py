@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from tamis.cli.failures import CommandError
-from tamis.cli.lines import read_lines
-from tamis.cli.paths import Format, format_of
-from tamis.cli.refusals import Refusal
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.paths import Format, format_of
+from tamis.cli.work.lines import read_lines
+from tamis.cli.work.refusals import Refusal
 from tamis.errors import SchemaError
 from tamis.schema.yaml_form import read_yaml
 

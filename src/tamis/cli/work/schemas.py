@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tamis.cli.events import EventFiles
-from tamis.cli.indexes import is_index
-from tamis.cli.terminal import remark
+from tamis.cli.base.terminal import remark
+from tamis.cli.work.events import EventFiles
+from tamis.cli.work.indexes import is_index
 from tamis.schema import Schema
 
 

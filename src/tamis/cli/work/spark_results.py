@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamis.cli.paths import Format, format_of, require_new_folder
+from tamis.cli.base.paths import Format, format_of, require_new_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.cli.failures import CommandError
-from tamis.cli.paths import STREAM
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.paths import STREAM
 
 _BLOCK = 4 << 20
 

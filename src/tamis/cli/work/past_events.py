@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tamis.cli.events import EventFiles
-from tamis.cli.options import SAMPLE
-from tamis.cli.terminal import err
+from tamis.cli.base.options import SAMPLE
+from tamis.cli.base.terminal import err
+from tamis.cli.work.events import EventFiles
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.text import Text
 
-from tamis.cli.tables import TableWriter, json_rows, table_writer
-from tamis.cli.terminal import err
+from tamis.cli.base.terminal import err
+from tamis.cli.work.tables import TableWriter, json_rows, table_writer
 
 SCHEMA = pa.schema(
     {

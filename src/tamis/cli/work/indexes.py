@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import tamis
-from tamis.cli.failures import CommandError
-from tamis.cli.refusals import Refusal
-from tamis.cli.subscriptions import read_subscriptions
-from tamis.cli.terminal import err, remark
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.terminal import err, remark
+from tamis.cli.work.refusals import Refusal
+from tamis.cli.work.subscriptions import read_subscriptions
 from tamis.engine import Index, Operators
 from tamis.matching.statistics import Statistics
 from tamis.pipeline.table.subscription_table import SubscriptionTable

@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset
 
-from tamis.cli import dead_letters
-from tamis.cli.failures import CommandError
-from tamis.cli.lines import Lines, read_lines
-from tamis.cli.paths import STREAM, Format, format_of
-from tamis.cli.tables import json_rows
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.paths import STREAM, Format, format_of
+from tamis.cli.work import dead_letters
+from tamis.cli.work.lines import Lines, read_lines
+from tamis.cli.work.tables import json_rows
 from tamis.schema import Schema
 from tamis.schema.checking import Checked
 

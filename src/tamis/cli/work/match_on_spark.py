@@ -8,13 +8,13 @@ from pathlib import Path
 import typer
 
 from tamis import pipeline
-from tamis.cli.events import EventFiles
-from tamis.cli.failures import PARTLY_REFUSED
-from tamis.cli.refusals import report
-from tamis.cli.spark import spark_session, tasks_shown
-from tamis.cli.spark_events import checked_events, require_files, subscribers_of
-from tamis.cli.spark_results import require_new, written
-from tamis.cli.terminal import remark
+from tamis.cli.base.failures import PARTLY_REFUSED
+from tamis.cli.base.terminal import remark
+from tamis.cli.work.events import EventFiles
+from tamis.cli.work.refusals import report
+from tamis.cli.work.spark import spark_session, tasks_shown
+from tamis.cli.work.spark_events import checked_events, require_files, subscribers_of
+from tamis.cli.work.spark_results import require_new, written
 from tamis.engine import Operators
 from tamis.pipeline.session import require_spark
 from tamis.schema import Schema

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamis import pipeline
-from tamis.cli.terminal import progress_bar
+from tamis.cli.base.terminal import progress_bar
 from tamis.pipeline.session import require_spark
 
 if TYPE_CHECKING:

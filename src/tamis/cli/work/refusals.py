@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tamis.cli.tables import write_table
-from tamis.cli.terminal import warn
+from tamis.cli.base.terminal import warn
+from tamis.cli.work.tables import write_table
 from tamis.errors import FilterError, TamisError
 
 _TOLD = 10

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.cli.failures import CommandError
-from tamis.cli.tables import JsonLines, TableWriter, json_rows
+from tamis.cli.base.failures import CommandError
+from tamis.cli.work.tables import JsonLines, TableWriter, json_rows
 from tamis.matching.matches import Matches
 from tamis.schema import Schema
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.cli.tables import TableWriter, json_rows, table_writer
+from tamis.cli.work.tables import TableWriter, json_rows, table_writer
 from tamis.engine import Index
 
 SCHEMA = pa.schema(

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from tamis.cli.paths import STREAM, Format, format_of, require_writable
+from tamis.cli.base.paths import STREAM, Format, format_of, require_writable
 from tamis.schema.binary import write_base64
 from tamis.schema.timestamps import write_instant
 
