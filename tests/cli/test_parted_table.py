@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.table import Column
 
-from tamis.cli.base.parted_table import PartedTable
+from tamis.cli.base.terminal import PartedTable
 from tamis.cli.work.analysis_shown import _filter
 
 

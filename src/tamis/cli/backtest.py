@@ -14,14 +14,14 @@ from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.base.options import (
     EventsArgument,
     IgnoreUnknownOption,
+    OperatorsOption,
     RefusedOption,
     SchemaOption,
     SubscriptionsArgument,
+    operators_of,
 )
-from tamis.cli.base.parted_table import PartedTable
 from tamis.cli.base.paths import require_new_folder
-from tamis.cli.base.terminal import out, remark
-from tamis.cli.operators import OperatorsOption, operators_of
+from tamis.cli.base.terminal import PartedTable, out, remark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,10 +66,10 @@ def backtest(
     """
     from tamis import pipeline
     from tamis.cli.work.events import EventFiles
-    from tamis.cli.work.refusals import report
-    from tamis.cli.work.schemas import schema_for
+    from tamis.cli.work.indexes import schema_for
+    from tamis.cli.work.on_spark import checked_events, require_files, subscribers_of
     from tamis.cli.work.spark import spark_session, tasks_shown
-    from tamis.cli.work.spark_events import checked_events, require_files, subscribers_of
+    from tamis.cli.work.subscriptions import report
     from tamis.cli.work.tables import write_table
     from tamis.pipeline.backtest import window_width
     from tamis.pipeline.session import require_spark

@@ -10,9 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.base.options import MATCHERS, SAMPLE, RefusedOption, SubscriptionsArgument
+from tamis.cli.base.options import (
+    MATCHERS,
+    SAMPLE,
+    OperatorsOption,
+    RefusedOption,
+    ScheduleOption,
+    SubscriptionsArgument,
+    operators_of,
+)
 from tamis.cli.base.terminal import err, remark
-from tamis.cli.operators import OperatorsOption, ScheduleOption, operators_of
 
 
 def compile(
@@ -68,9 +75,8 @@ def compile(
       1  compiled, but some were refused
       2  not done
     """
-    from tamis.cli.work.indexes import compiled, is_index
-    from tamis.cli.work.past_events import statistics_of
-    from tamis.cli.work.refusals import report
+    from tamis.cli.work.indexes import compiled, is_index, statistics_of
+    from tamis.cli.work.subscriptions import report
     from tamis.cli.work.tables import require_tables
     from tamis.schema import Schema
 

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tamis.cli.rules import Rule
-    from tamis.cli.work.refusals import Refusal
+    from tamis.cli.work.subscriptions import Refusal
     from tamis.dialects.needs import Needs
     from tamis.schema import Schema
-
 
 _LOOSE_SHOWN = 10
 
@@ -143,7 +142,7 @@ def convert(
       2  not done
     """
     from tamis.cli.rules import read_rules
-    from tamis.cli.work.refusals import report
+    from tamis.cli.work.subscriptions import report
     from tamis.cli.work.tables import require_tables, write_table
     from tamis.dialects import proposed_schema
     from tamis.schema import Schema
@@ -215,7 +214,7 @@ def _converter(source: str, schema: Schema, options: Options) -> Callable[[Any],
 def _converted(
     found: list[Rule], schema: Schema, source: str, options: Options
 ) -> tuple[list[tuple[str, str]], list[Refusal]]:
-    from tamis.cli.work.refusals import Refusal
+    from tamis.cli.work.subscriptions import Refusal
     from tamis.dialects import ConversionError
 
     convert = _converter(source, schema, options)

@@ -11,9 +11,8 @@ from rich.text import Text
 
 import tamis
 from tamis.cli.base.failures import CommandError
-from tamis.cli.base.options import SchemaOption, SubscriptionsArgument
+from tamis.cli.base.options import OperatorsOption, SchemaOption, SubscriptionsArgument, operators_of
 from tamis.cli.base.terminal import out
-from tamis.cli.operators import OperatorsOption, operators_of
 from tamis.errors import SubscriptionError
 
 if TYPE_CHECKING:

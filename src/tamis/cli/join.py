@@ -53,11 +53,10 @@ def join(
     """
     from tamis import pipeline
     from tamis.cli.work.events import EventFiles
-    from tamis.cli.work.refusals import report
-    from tamis.cli.work.schemas import schema_for
-    from tamis.cli.work.spark import spark_session, tasks_shown
-    from tamis.cli.work.spark_events import checked_events, require_files, subscribers_of
-    from tamis.cli.work.spark_results import require_new, written
+    from tamis.cli.work.indexes import schema_for
+    from tamis.cli.work.on_spark import checked_events, require_files, subscribers_of
+    from tamis.cli.work.spark import require_new, spark_session, tasks_shown, written
+    from tamis.cli.work.subscriptions import report
     from tamis.pipeline.join import CHANGED
     from tamis.pipeline.session import require_spark
 

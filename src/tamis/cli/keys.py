@@ -10,9 +10,8 @@ from rich.table import Column
 from rich.text import Text
 
 from tamis.cli.base.failures import CommandError
-from tamis.cli.base.parted_table import PartedTable
-from tamis.cli.base.terminal import out, remark
-from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
+from tamis.cli.base.options import StateOption, StoreOption, opened_store
+from tamis.cli.base.terminal import PartedTable, out, remark
 
 keys = typer.Typer(
     name="keys",

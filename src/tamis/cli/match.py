@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,22 +15,21 @@ from tamis.cli.base.options import (
     DeadLettersOption,
     EventsArgument,
     IgnoreUnknownOption,
+    OperatorsOption,
     RefusedOption,
     SchemaOption,
     SubscriptionsArgument,
+    operators_of,
 )
 from tamis.cli.base.paths import STREAM
 from tamis.cli.base.terminal import progress_bar, remark
-from tamis.cli.operators import OperatorsOption, operators_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tamis.cli.work.dead_letters import DeadLetters
     from tamis.cli.work.events import EventFiles
-    from tamis.cli.work.join_changes import JoinChangesFile
-    from tamis.cli.work.results import ResultForm
-    from tamis.cli.work.tables import TableWriter
+    from tamis.cli.work.results import JoinChangesFile, ResultForm
+    from tamis.cli.work.tables import DeadLetters, TableWriter
     from tamis.engine import Index
 
 
@@ -87,14 +87,11 @@ def match(
       1  done, but some events or subscriptions were refused
       2  not done
     """
-    from tamis.cli.work.dead_letters import dead_letters
     from tamis.cli.work.events import EventFiles
-    from tamis.cli.work.indexes import index_of
-    from tamis.cli.work.join_changes import join_changes
-    from tamis.cli.work.refusals import report
-    from tamis.cli.work.results import ResultForm
-    from tamis.cli.work.schemas import schema_for
-    from tamis.cli.work.tables import require_tables, table_writer
+    from tamis.cli.work.indexes import index_of, schema_for
+    from tamis.cli.work.results import ResultForm, join_changes
+    from tamis.cli.work.subscriptions import report
+    from tamis.cli.work.tables import dead_letters, require_tables, table_writer
 
     files = EventFiles(events, ignore_unknown=ignore_unknown)
     if spark:
@@ -102,7 +99,7 @@ def match(
             raise CommandError("--changes is not written by Spark here: leave --spark out, or use pipeline.join")
         if numbers or output == STREAM:
             raise CommandError("--spark writes folders of rows without a position: use --output, and not --numbers")
-        from tamis.cli.work.match_on_spark import match_on_spark
+        from tamis.cli.work.on_spark import match_on_spark
 
         match_on_spark(
             subscriptions,
@@ -126,7 +123,7 @@ def match(
     with (
         table_writer(output, form.schema) as writer,
         dead_letters(dead_letters_to) as dead,
-        join_changes(changes_to, compiled.index) as changes,
+        nullcontext() if changes_to is None else join_changes(changes_to, compiled.index) as changes,
     ):
         bar = progress_bar(results_on_screen=output == STREAM)
         _match(compiled.index, files, form, writer, dead, changes, batch_rows, bar)

@@ -18,7 +18,7 @@ from tamis.errors import TamisError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.cli.work.refusals import Refusal
+    from tamis.cli.work.subscriptions import Refusal
     from tamis.routing.merging import MergingTable
     from tamis.schema import Schema
 
@@ -91,9 +91,8 @@ def merge(
       1  done, but some subscriptions were refused
       2  not done
     """
-    from tamis.cli.work.indexes import is_index
-    from tamis.cli.work.past_events import statistics_of
-    from tamis.cli.work.refusals import report
+    from tamis.cli.work.indexes import is_index, statistics_of
+    from tamis.cli.work.subscriptions import report
     from tamis.cli.work.tables import require_tables, write_table
     from tamis.language import normalise, parse
     from tamis.routing.merging import MergePolicy, MergingTable, Rules
@@ -124,8 +123,7 @@ def merge(
 
 
 def _insert(table: MergingTable, path: Path, schema: Schema) -> list[Refusal]:
-    from tamis.cli.work.refusals import Refusal
-    from tamis.cli.work.subscriptions import read_subscriptions
+    from tamis.cli.work.subscriptions import Refusal, read_subscriptions
     from tamis.language import normalise, parse
 
     read = read_subscriptions(path)

@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import OperatorsOption, separate
 from tamis.cli.base.terminal import remark, warn
-from tamis.cli.operators import OperatorsOption, separate
 
 _LOCAL_NAMES = ("localhost", "ip6-localhost")
 

@@ -11,8 +11,7 @@ from rich.table import Column
 from rich.text import Text
 
 from tamis.cli.base.failures import CommandError
-from tamis.cli.base.parted_table import PartedTable
-from tamis.cli.base.terminal import out, remark
+from tamis.cli.base.terminal import PartedTable, out, remark
 from tamis.cli.bench.numbers import figures
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""What every command needs before it begins to work, for help and mistakes too: options, paths, the screen, failures."""
+"""What every command needs before it begins to work, for help and mistakes: options, paths, the screen, failures."""

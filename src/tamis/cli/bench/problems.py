@@ -10,8 +10,7 @@ from pathlib import Path
 from tamis.cli.base.failures import CommandError
 from tamis.cli.bench import numbers
 from tamis.cli.work.events import EventFiles
-from tamis.cli.work.indexes import is_index
-from tamis.cli.work.schemas import schema_for
+from tamis.cli.work.indexes import is_index, schema_for
 from tamis.cli.work.subscriptions import read_subscriptions
 from tamis.comparison import Problem
 from tamis.matching.matchers import AUTO, MATCHERS

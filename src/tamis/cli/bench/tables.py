@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.base.parted_table import PartedTable
+from tamis.cli.base.terminal import PartedTable
 from tamis.cli.bench.numbers import duration, figures, short
 from tamis.cli.bench.results import Results
 from tamis.comparison import Cell, Measurement

@@ -12,7 +12,7 @@ import typer
 
 from tamis.cli.base.failures import CommandError
 from tamis.cli.base.terminal import remark, warn
-from tamis.cli.broker.options import (
+from tamis.cli.broker.clients import (
     DEFAULT_ADDRESS,
     AuthorityOption,
     CertificateOption,
