@@ -16,7 +16,7 @@ from tamis.broker.broker import Broker
 from tamis.broker.broker_thread import BrokerThread
 from tamis.broker.client import BrokerClient
 from tamis.broker.store import BrokerStore
-from tamis.cli.broker import options as reaching
+from tamis.cli.broker import clients as reaching
 from tamis.cli.commands import app
 from tamis.schema import Schema
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import tamis.compiled
-from tamis.cli import compiling, terminal
+from tamis.cli.base import terminal
 
 
 @pytest.fixture
@@ -18,9 +18,8 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=200)
     monkeypatch.setattr(terminal, "err", console)
-    monkeypatch.setattr(compiling, "err", console)
     monkeypatch.setattr(tamis.compiled, "_TOLD", [])
-    compiling._tell.cache_clear()
+    terminal._tell.cache_clear()
     return file
 
 
@@ -30,14 +29,14 @@ def compile_something() -> None:
 
 
 def test_compiling_is_said_once_where_somebody_watches(screen: io.StringIO) -> None:
-    compiling.tell_of_compiling()
+    terminal.tell_of_compiling()
     compile_something()
     compile_something()
     assert screen.getvalue().count("compiling for this machine") == 1
 
 
 def test_nothing_is_said_into_a_pipe(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "err", Console(file=io.StringIO()))
-    compiling.tell_of_compiling()
+    monkeypatch.setattr(terminal, "err", Console(file=io.StringIO()))
+    terminal.tell_of_compiling()
     compile_something()
     assert screen.getvalue() == ""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tamis.cli.paths import require_new_folder
-from tamis.cli.tables import table_writer
+from tamis.cli.base.paths import require_new_folder
+from tamis.cli.work.tables import table_writer
 from tests.cli.house import Tamis
 
 

@@ -12,7 +12,7 @@ import pytest
 import typer.main
 from typer.core import TyperGroup
 
-from tamis.cli import options
+from tamis.cli.base import options
 from tamis.cli.bench import bench
 from tamis.cli.commands import app
 from tamis.cli.simulate import simulate
@@ -59,7 +59,7 @@ def test_no_help_loads_what_only_work_needs() -> None:
     subprocess.run([sys.executable, "-c", HELPS, repr(asked)], check=True, timeout=120)
 
 
-@pytest.mark.parametrize("module", ["typer", "tamis.cli.commands", "tamis.cli.events", "numba"])
+@pytest.mark.parametrize("module", ["typer", "tamis.cli.commands", "tamis.cli.work.events", "numba"])
 def test_ctrl_c_while_modules_load_ends_without_a_word(module: str) -> None:
     code = INTERRUPTED.format(module=module)
     arguments = ["match", "subscriptions.jsonl", "events.jsonl"]

@@ -14,7 +14,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from tamis.cli.spark import interrupts_kept, py4j_quiet
+from tamis.cli.work.spark import interrupts_kept, py4j_quiet
 from tests.cli.house import EVENTS, Tamis
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tamis.cli.base.options import operators_of, separate
 from tamis.cli.commands import app
-from tamis.cli.operators import operators_of, separate
 from tamis.errors import OperatorError
 from tamis.operators import registry
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tamis.cli.failures import CommandError
-from tamis.cli.subscriptions import read_subscriptions
+from tamis.cli.base.failures import CommandError
+from tamis.cli.work.subscriptions import read_subscriptions
 
 WANTED = {"s1": "price < 10", "s2": "title = 'bed, of oak'"}
 

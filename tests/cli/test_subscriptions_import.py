@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
 
-from tamis.cli.subscriptions_tickets import TicketFile
+from tamis.cli.subscriptions_import import TicketFile
 from tamis.service.store import Store, importing
 from tests.cli.house import SUBSCRIPTIONS
 from tests.cli.service_commands import app

@@ -14,8 +14,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 import tamis
+from tamis.cli.base.failures import Commands
 from tamis.cli.convert import convert
-from tamis.cli.failures import Commands
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
 

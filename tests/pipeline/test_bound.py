@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.language import Bound, bind
-from tamis.pipeline.bound import joined_bounds
-from tamis.pipeline.compile import build
+from tamis.pipeline.compile import build, joined_bounds
 from tamis.testing import Generated, redundant_crowds
 from tests.contract.every import answers
 from tests.generated import cases

@@ -11,8 +11,8 @@ import pytest
 
 from tamis.errors import PipelineError
 from tamis.pipeline import SubscriptionTable, read_json_lines
-from tamis.pipeline.sift import sift
-from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.stream import sift
+from tamis.pipeline.table.snapshot import Snapshot
 from tests.pipeline.auction_day import compiled, expected, frame, some_lots, texts, write_lines
 
 if TYPE_CHECKING:

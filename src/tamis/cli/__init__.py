@@ -1,8 +1,8 @@
-"""The `tamis` command: one file a subcommand, and beside them what they share.
+"""The `tamis` command: one file a subcommand, and below them what they share.
 
 A command's file declares its options and its help, and is light: what the command works with is imported where it
 begins to work. So help, versions and mistyped options are answered at once, and no command waits for what only another
-one needs. tests/cli/test_loading.py holds it.
+one needs. tests/cli/test_loading.py holds it. `base/` is what help needs, `work/` what is loaded when work begins.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _INTERRUPTED = 130  # as shells have it: 128, and the number of SIGINT
 def main() -> None:
     # Imports stand inside: there is no moment at which Ctrl-C shows where in them it came.
     try:
+        from tamis.cli.base.terminal import tell_of_compiling
         from tamis.cli.commands import app
-        from tamis.cli.compiling import tell_of_compiling
 
         tell_of_compiling()
         app()

@@ -9,27 +9,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.operators import OperatorsOption, operators_of
-from tamis.cli.options import (
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import (
     BatchRowsOption,
     DeadLettersOption,
     IgnoreUnknownOption,
+    OperatorsOption,
     RefusedOption,
     SchemaOption,
     SubscriptionsArgument,
+    operators_of,
 )
-from tamis.cli.paths import require_writable
-from tamis.cli.terminal import err, progress_bar, remark
+from tamis.cli.base.paths import require_writable
+from tamis.cli.base.terminal import err, progress_bar, remark
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tamis.analysis import Analysis
-    from tamis.cli.dead_letters import DeadLetters
-    from tamis.cli.events import EventFiles
-    from tamis.cli.indexes import Compiled
-    from tamis.cli.refusals import Refusal
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.indexes import Compiled
+    from tamis.cli.work.subscriptions import Refusal
+    from tamis.cli.work.tables import DeadLetters
     from tamis.matching.statistics import Statistics
     from tamis.schema import Schema
 
@@ -98,11 +99,11 @@ def analyze(
       1  done, but some events or subscriptions were refused
       2  not done
     """
-    from tamis.cli.analysis_shown import show
-    from tamis.cli.events import EventFiles
-    from tamis.cli.refusals import report
-    from tamis.cli.schemas import schema_for
-    from tamis.cli.tables import require_tables, write_table
+    from tamis.cli.work.analysis_shown import show
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.indexes import schema_for
+    from tamis.cli.work.subscriptions import report
+    from tamis.cli.work.tables import require_tables, write_table
     from tamis.matching.statistics import Statistics
     from tamis.schema import Schema
 
@@ -115,7 +116,7 @@ def analyze(
     if spark:
         if dead_letters_to is not None:
             raise CommandError("--spark counts dead letters and writes none: tamis validate does")
-        from tamis.cli.analyze_on_spark import analyze_on_spark
+        from tamis.cli.work.on_spark import analyze_on_spark
 
         found, refused, dead = analyze_on_spark(subscriptions, files, under, known, ignore_unknown=ignore_unknown)
     else:
@@ -152,8 +153,8 @@ def _here(
 ) -> tuple[Analysis, list[Refusal], int]:
     """In this process: the analysis, what was refused, and how many events were dead."""
     from tamis.analysis import analyze as analysis_of
-    from tamis.cli.dead_letters import dead_letters
-    from tamis.cli.indexes import index_of
+    from tamis.cli.work.indexes import index_of
+    from tamis.cli.work.tables import dead_letters
 
     compiled = index_of(subscriptions, schema, operators_of(operators))
     if joins := len(compiled.index.joins):
@@ -171,7 +172,7 @@ def _here(
 
 def _refused(compiled: Compiled, found: Analysis) -> list[Refusal]:
     """Those that were not compiled, and those that cannot be analysed."""
-    from tamis.cli.refusals import Refusal
+    from tamis.cli.work.subscriptions import Refusal
 
     known = {refusal.id for refusal in compiled.refused}
     return compiled.refused + [Refusal.of(id, error) for id, error in found.refused if id not in known]

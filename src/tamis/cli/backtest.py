@@ -10,18 +10,18 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.operators import OperatorsOption, operators_of
-from tamis.cli.options import (
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import (
     EventsArgument,
     IgnoreUnknownOption,
+    OperatorsOption,
     RefusedOption,
     SchemaOption,
     SubscriptionsArgument,
+    operators_of,
 )
-from tamis.cli.parted_table import PartedTable
-from tamis.cli.paths import require_new_folder
-from tamis.cli.terminal import out, remark
+from tamis.cli.base.paths import require_new_folder
+from tamis.cli.base.terminal import PartedTable, out, remark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,12 +65,12 @@ def backtest(
       2  not done
     """
     from tamis import pipeline
-    from tamis.cli.events import EventFiles
-    from tamis.cli.refusals import report
-    from tamis.cli.schemas import schema_for
-    from tamis.cli.spark import spark_session, tasks_shown
-    from tamis.cli.spark_events import checked_events, require_files, subscribers_of
-    from tamis.cli.tables import write_table
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.indexes import schema_for
+    from tamis.cli.work.on_spark import checked_events, require_files, subscribers_of
+    from tamis.cli.work.spark import spark_session, tasks_shown
+    from tamis.cli.work.subscriptions import report
+    from tamis.cli.work.tables import write_table
     from tamis.pipeline.backtest import window_width
     from tamis.pipeline.session import require_spark
 
@@ -102,7 +102,7 @@ def backtest(
 
 def _write(result: pipeline.Backtest, dead: DataFrame, folder: Path, top: int) -> int:
     """All but the totals; tells how many events were dead."""
-    from tamis.cli.tables import write_table
+    from tamis.cli.work.tables import write_table
 
     result.counts.write.parquet(str(folder.absolute() / "counts"))
     write_table(result.samples.toArrow(), folder / "samples.jsonl")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import platform
+import shutil
+from importlib import metadata
 from typing import Annotated
 
 import typer
 
 from tamis.cli.analyze import analyze
 from tamis.cli.backtest import backtest
+from tamis.cli.base.failures import Commands
+from tamis.cli.base.terminal import out
 from tamis.cli.bench import bench
 from tamis.cli.broker import broker
 from tamis.cli.compile import compile
@@ -16,7 +21,6 @@ from tamis.cli.covers import covers
 from tamis.cli.demo import demo
 from tamis.cli.experiments import experiments
 from tamis.cli.explain import explain
-from tamis.cli.failures import Commands
 from tamis.cli.join import join
 from tamis.cli.keys import keys
 from tamis.cli.match import match
@@ -26,7 +30,33 @@ from tamis.cli.serve import serve
 from tamis.cli.simulate import simulate
 from tamis.cli.subscriptions_import import subscriptions_import
 from tamis.cli.validate import validate
-from tamis.cli.version import said, version
+
+_PARTS = ("pyarrow", "numba", "sqlglot", "pyspark")
+
+
+def _say_version(wanted: bool) -> None:
+    """`tamis --version`: one line, and the end."""
+    if wanted:
+        out.print(f"tamis {metadata.version('tamis')}")
+        raise typer.Exit
+
+
+def version() -> None:
+    """Say which versions of Tamis and its main parts are installed.
+
+    [bold]Examples[/bold]
+
+      tamis version
+    """
+    out.print(f"tamis {metadata.version('tamis')}")
+    out.print(f"python {platform.python_version()}")
+    for part in _PARTS:
+        try:
+            out.print(f"{part} {metadata.version(part)}")
+        except metadata.PackageNotFoundError:
+            out.print(f"{part} not installed")
+    out.print(f"java {shutil.which('java') or 'not found'}")
+
 
 app = typer.Typer(
     cls=Commands,
@@ -42,7 +72,7 @@ app = typer.Typer(
 @app.callback()
 def tamis(
     _: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=said, help="Say the version of Tamis, and end.")
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say the version of Tamis, and end.")
     ] = False,
 ) -> None:
     """Sieve a stream of events through standing subscriptions, and learn which each event matches.

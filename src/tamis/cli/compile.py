@@ -8,18 +8,19 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.operators import OperatorsOption, operators_of
-from tamis.cli.options import (
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import (
     SAMPLE,
     MatcherOption,
     MatcherOptionsOption,
+    OperatorsOption,
     RefusedOption,
     ScheduleOption,
     SubscriptionsArgument,
     matcher_options,
+    operators_of,
 )
-from tamis.cli.terminal import err, remark
+from tamis.cli.base.terminal import err, remark
 
 
 def compile(
@@ -64,10 +65,9 @@ def compile(
       1  compiled, but some were refused
       2  not done
     """
-    from tamis.cli.indexes import Algorithms, compiled, is_index
-    from tamis.cli.past_events import statistics_of
-    from tamis.cli.refusals import report
-    from tamis.cli.tables import require_tables
+    from tamis.cli.work.indexes import Algorithms, compiled, is_index, statistics_of
+    from tamis.cli.work.subscriptions import report
+    from tamis.cli.work.tables import require_tables
     from tamis.schema import Schema
 
     if is_index(subscriptions):

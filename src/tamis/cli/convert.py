@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.paths import require_writable
-from tamis.cli.terminal import err, progress_bar, remark
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.paths import require_writable
+from tamis.cli.base.terminal import err, progress_bar, remark
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.cli.refusals import Refusal
     from tamis.cli.rules import Rule
+    from tamis.cli.work.subscriptions import Refusal
     from tamis.dialects.needs import Needs
     from tamis.schema import Schema
-
 
 _LOOSE_SHOWN = 10
 
@@ -142,9 +141,9 @@ def convert(
       1  converted, but some were refused
       2  not done
     """
-    from tamis.cli.refusals import report
     from tamis.cli.rules import read_rules
-    from tamis.cli.tables import require_tables, write_table
+    from tamis.cli.work.subscriptions import report
+    from tamis.cli.work.tables import require_tables, write_table
     from tamis.dialects import proposed_schema
     from tamis.schema import Schema
 
@@ -215,7 +214,7 @@ def _converter(source: str, schema: Schema, options: Options) -> Callable[[Any],
 def _converted(
     found: list[Rule], schema: Schema, source: str, options: Options
 ) -> tuple[list[tuple[str, str]], list[Refusal]]:
-    from tamis.cli.refusals import Refusal
+    from tamis.cli.work.subscriptions import Refusal
     from tamis.dialects import ConversionError
 
     convert = _converter(source, schema, options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from tamis.cli.terminal import out
+from tamis.cli.base.terminal import out
 
 if TYPE_CHECKING:
     from tamis.language import Filter

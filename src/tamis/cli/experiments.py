@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 import tamis
-from tamis.cli.failures import FAILED, CommandError
-from tamis.cli.terminal import complain, out, progress_bar, remark
+from tamis.cli.base.failures import FAILED, CommandError
+from tamis.cli.base.terminal import complain, out, progress_bar, remark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +97,7 @@ def run(
       0  all done
       2  not done, or not all of it
     """
-    from tamis.cli.spark import spark_session
+    from tamis.cli.work.spark import spark_session
     from tamis.pipeline.session import require_spark
 
     require_spark()

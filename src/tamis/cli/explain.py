@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 import tamis
-from tamis.cli.failures import CommandError
-from tamis.cli.operators import OperatorsOption, operators_of
-from tamis.cli.options import SchemaOption, SubscriptionsArgument
-from tamis.cli.terminal import out
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import OperatorsOption, SchemaOption, SubscriptionsArgument, operators_of
+from tamis.cli.base.terminal import out
 from tamis.errors import SubscriptionError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def explain(
       0  explained, whether it matches or not
       2  not explained
     """
-    from tamis.cli.indexes import is_index, open_index
+    from tamis.cli.work.indexes import is_index, open_index
     from tamis.joins.explanation import JoinExplanation
     from tamis.operators.explanation import CourseExplanation
 
@@ -88,7 +87,7 @@ def explain(
 def _text(subscriptions: Path, id: str) -> str:
     import pyarrow.compute as pc
 
-    from tamis.cli.subscriptions import read_subscriptions
+    from tamis.cli.work.subscriptions import read_subscriptions
 
     table = read_subscriptions(subscriptions).table
     found = pc.index(table["id"], id).as_py()
@@ -108,7 +107,7 @@ def _event(event: str, row: int, schema: Schema) -> dict[str, Any]:
 
 
 def _row(path: Path, row: int, schema: Schema) -> Checked:
-    from tamis.cli.events import EventFiles
+    from tamis.cli.work.events import EventFiles
 
     checked = EventFiles([path]).row(schema, row)
     if checked is None:

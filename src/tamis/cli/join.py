@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED
-from tamis.cli.options import (
+from tamis.cli.base.failures import PARTLY_REFUSED
+from tamis.cli.base.options import (
     DeadLettersOption,
     EventsArgument,
     IgnoreUnknownOption,
@@ -17,7 +17,7 @@ from tamis.cli.options import (
     SchemaOption,
     SubscriptionsArgument,
 )
-from tamis.cli.terminal import remark
+from tamis.cli.base.terminal import remark
 
 
 def join(
@@ -52,13 +52,12 @@ def join(
       2  not done
     """
     from tamis import pipeline
-    from tamis.cli.events import EventFiles
-    from tamis.cli.refusals import report
-    from tamis.cli.schemas import schema_for
-    from tamis.cli.spark import spark_session, tasks_shown
-    from tamis.cli.spark_events import checked_events, require_files, subscribers_of
-    from tamis.cli.spark_results import require_new, written
-    from tamis.pipeline.joining.join import CHANGED
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.indexes import schema_for
+    from tamis.cli.work.on_spark import checked_events, require_files, subscribers_of
+    from tamis.cli.work.spark import require_new, spark_session, tasks_shown, written
+    from tamis.cli.work.subscriptions import report
+    from tamis.pipeline.join import CHANGED
     from tamis.pipeline.session import require_spark
 
     files = EventFiles(events, ignore_unknown=ignore_unknown)

@@ -9,10 +9,9 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.failures import CommandError
-from tamis.cli.parted_table import PartedTable
-from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
-from tamis.cli.terminal import out, remark
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import StateOption, StoreOption, opened_store
+from tamis.cli.base.terminal import PartedTable, out, remark
 
 keys = typer.Typer(
     name="keys",

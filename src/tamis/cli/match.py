@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.operators import OperatorsOption, operators_of
-from tamis.cli.options import (
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import (
     BatchRowsOption,
     DeadLettersOption,
     EventsArgument,
     IgnoreUnknownOption,
     MatcherOption,
     MatcherOptionsOption,
+    OperatorsOption,
     RefusedOption,
     ScheduleOption,
     SchemaOption,
     SubscriptionsArgument,
     matcher_options,
+    operators_of,
 )
-from tamis.cli.paths import STREAM
-from tamis.cli.terminal import progress_bar, remark
+from tamis.cli.base.paths import STREAM
+from tamis.cli.base.terminal import progress_bar, remark
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tamis.cli.dead_letters import DeadLetters
-    from tamis.cli.events import EventFiles
-    from tamis.cli.join_changes import JoinChangesFile
-    from tamis.cli.results import ResultForm
-    from tamis.cli.tables import TableWriter
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.results import JoinChangesFile, ResultForm
+    from tamis.cli.work.tables import DeadLetters, TableWriter
     from tamis.engine import Index
 
 
@@ -95,14 +95,11 @@ def match(
       1  done, but some events or subscriptions were refused
       2  not done
     """
-    from tamis.cli.dead_letters import dead_letters
-    from tamis.cli.events import EventFiles
-    from tamis.cli.indexes import Algorithms, index_of
-    from tamis.cli.join_changes import join_changes
-    from tamis.cli.refusals import report
-    from tamis.cli.results import ResultForm
-    from tamis.cli.schemas import schema_for
-    from tamis.cli.tables import require_tables, table_writer
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.indexes import Algorithms, index_of, schema_for
+    from tamis.cli.work.results import ResultForm, join_changes
+    from tamis.cli.work.subscriptions import report
+    from tamis.cli.work.tables import dead_letters, require_tables, table_writer
 
     files = EventFiles(events, ignore_unknown=ignore_unknown)
     how = Algorithms(matcher, matcher_options(option), schedule)
@@ -111,7 +108,7 @@ def match(
             raise CommandError("--changes is not written by Spark here: leave --spark out, or use pipeline.join")
         if numbers or output == STREAM:
             raise CommandError("--spark writes folders of rows without a position: use --output, and not --numbers")
-        from tamis.cli.match_on_spark import match_on_spark
+        from tamis.cli.work.on_spark import match_on_spark
 
         match_on_spark(
             subscriptions,
@@ -136,7 +133,7 @@ def match(
     with (
         table_writer(output, form.schema) as writer,
         dead_letters(dead_letters_to) as dead,
-        join_changes(changes_to, compiled.index) as changes,
+        nullcontext() if changes_to is None else join_changes(changes_to, compiled.index) as changes,
     ):
         bar = progress_bar(results_on_screen=output == STREAM)
         _match(compiled.index, files, form, writer, dead, changes, batch_rows, bar)

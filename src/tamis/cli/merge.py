@@ -10,15 +10,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.options import SAMPLE, RefusedOption, SubscriptionsArgument
-from tamis.cli.terminal import err, out
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import SAMPLE, RefusedOption, SubscriptionsArgument
+from tamis.cli.base.terminal import err, out
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tamis.cli.refusals import Refusal
+    from tamis.cli.work.subscriptions import Refusal
     from tamis.routing.merging import MergingTable
     from tamis.schema import Schema
 
@@ -91,10 +91,9 @@ def merge(
       1  done, but some subscriptions were refused
       2  not done
     """
-    from tamis.cli.indexes import is_index
-    from tamis.cli.past_events import statistics_of
-    from tamis.cli.refusals import report
-    from tamis.cli.tables import require_tables, write_table
+    from tamis.cli.work.indexes import is_index, statistics_of
+    from tamis.cli.work.subscriptions import report
+    from tamis.cli.work.tables import require_tables, write_table
     from tamis.language import normalise, parse
     from tamis.routing.merging import MergePolicy, MergingTable, Rules
     from tamis.schema import Schema
@@ -124,8 +123,7 @@ def merge(
 
 
 def _insert(table: MergingTable, path: Path, schema: Schema) -> list[Refusal]:
-    from tamis.cli.refusals import Refusal
-    from tamis.cli.subscriptions import read_subscriptions
+    from tamis.cli.work.subscriptions import Refusal, read_subscriptions
     from tamis.language import normalise, parse
 
     read = read_subscriptions(path)

@@ -1,4 +1,4 @@
-"""The operators that a command's filters may call, and `tamis operators`, which lists what there is."""
+"""`tamis operators`: the operators that installed packages offer to filters."""
 
 from __future__ import annotations
 
@@ -8,36 +8,11 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.parted_table import PartedTable
-from tamis.cli.terminal import out, remark
+from tamis.cli.base.terminal import PartedTable, out, remark
 from tamis.errors import OperatorError
 
 if TYPE_CHECKING:
     from tamis.operators import Operator
-
-OperatorsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--operators",
-        metavar="NAMES",
-        help="Operators that filters may call, with commas between them: the names of those that installed packages "
-        "offer, or module:name, where the module is also looked for in this folder. May be given several times.",
-        show_default=False,
-    ),
-]
-
-
-def operators_of(named: list[str] | None) -> list[Operator] | None:
-    """What `tamis.compile` takes; None where none is named."""
-    from tamis.operators.naming import operators_named
-
-    names = separate(named)
-    return operators_named(names) if names else None
-
-
-def separate(named: list[str] | None) -> list[str]:
-    """The names, one by one."""
-    return [name.strip() for some in named or () for name in some.split(",") if name.strip()]
 
 
 def operators(

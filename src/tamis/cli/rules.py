@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from tamis.cli.lines import read_lines
+from tamis.cli.work.events import read_lines
 from tamis.dialects import ConversionError, sigma
 from tamis.yaml_loading import load
 

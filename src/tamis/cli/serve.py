@@ -11,10 +11,16 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.failures import CommandError
-from tamis.cli.operators import OperatorsOption, separate
-from tamis.cli.options import MatcherOption, MatcherOptionsOption, ScheduleOption, matcher_options
-from tamis.cli.terminal import remark, warn
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import (
+    MatcherOption,
+    MatcherOptionsOption,
+    OperatorsOption,
+    ScheduleOption,
+    matcher_options,
+    separate,
+)
+from tamis.cli.base.terminal import remark, warn
 
 _LOCAL_NAMES = ("localhost", "ip6-localhost")
 

@@ -10,9 +10,8 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.failures import CommandError
-from tamis.cli.parted_table import PartedTable
-from tamis.cli.terminal import out, remark
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.terminal import PartedTable, out, remark
 from tamis.lab.measuring.numbers import figures
 
 if TYPE_CHECKING:

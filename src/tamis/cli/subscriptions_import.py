@@ -1,20 +1,24 @@
-"""`tamis import`: a file of subscriptions, a million if need be, into the service's store."""
+"""`tamis import`: a file of subscriptions, a million if need be, into the service's store; tickets into another."""
 
 from __future__ import annotations
 
+import csv
+import json
+import os
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.operators import OperatorsOption, separate
-from tamis.cli.options import RefusedOption
-from tamis.cli.subscriptions_store import StateOption, StoreOption, opened_store
-from tamis.cli.subscriptions_tickets import STANDARD_OUTPUT, TicketFile, ticket_file
-from tamis.cli.terminal import err, progress_bar, remark
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import OperatorsOption, RefusedOption, StateOption, StoreOption, opened_store, separate
+from tamis.cli.base.paths import Format, format_of, require_writable
+from tamis.cli.base.terminal import err, progress_bar, remark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,8 +27,58 @@ if TYPE_CHECKING:
     from tamis.schema import Schema
     from tamis.service.store import Imported, Store
 
+STANDARD_OUTPUT = Path("-")
+_FORMATS = (Format.JSON_LINES, Format.CSV)
+_FIELDS = ("id", "subscription", "ticket")
+
 _LONGEST_DAYS = 36_500
 _SHOWN = 10
+
+
+class TicketFile:
+    """A row a subscription: its `id` in the imported file, its public id, and its ticket.
+
+    What was written is on disk when `write` returns: the store keeps only hashes, so a ticket lost here is lost.
+    """
+
+    def __init__(self, stream: TextIO, form: Format, *, durable: bool = True) -> None:
+        self._stream = stream
+        self._durable = durable  # False for a pipe or terminal, which no disk is behind
+        self._csv = csv.writer(stream) if form is Format.CSV else None
+        if self._csv is not None:
+            self._csv.writerow(_FIELDS)
+
+    def write(self, labels: list[str], ids: list[str], tickets: list[str]) -> None:
+        rows = zip(labels, ids, tickets, strict=True)
+        if self._csv is not None:
+            self._csv.writerows(rows)
+        else:
+            lines = (json.dumps(dict(zip(_FIELDS, row, strict=True)), ensure_ascii=False) for row in rows)
+            self._stream.writelines(f"{line}\n" for line in lines)
+        self._stream.flush()
+        if self._durable:
+            os.fsync(self._stream.fileno())
+
+
+@contextmanager
+def ticket_file(path: Path | None) -> Iterator[TicketFile | None]:
+    """A new file: one that is there may hold tickets that are nowhere else."""
+    if path is None:
+        yield None
+        return
+    if path == STANDARD_OUTPUT:
+        yield TicketFile(sys.stdout, Format.JSON_LINES, durable=False)
+        return
+    form = format_of(path, _FORMATS, "tickets")
+    if path.name.lower().endswith(".gz"):
+        raise CommandError(f"{path}: tickets are written as they come, and so not compressed; use .jsonl or .csv")
+    require_writable(path)
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        raise CommandError(f"{path}: there is such a file, and tickets overwrite nothing; name another") from None
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
+        yield TicketFile(stream, form)
 
 
 def subscriptions_import(
@@ -106,9 +160,8 @@ def subscriptions_import(
       1  imported, but some were refused
       2  not done
     """
-    from tamis.cli.refusals import Refusal, report
-    from tamis.cli.subscriptions import read_subscriptions
-    from tamis.cli.tables import require_tables
+    from tamis.cli.work.subscriptions import Refusal, read_subscriptions, report
+    from tamis.cli.work.tables import require_tables
 
     require_tables(refused_to, of="refused subscriptions")
     _require_access(key, tickets_to, no_tickets)

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.failures import PARTLY_REFUSED
-from tamis.cli.operators import OperatorsOption, operators_of
-from tamis.cli.options import BatchRowsOption, DeadLettersOption, IgnoreUnknownOption, RefusedOption
-from tamis.cli.terminal import err, progress_bar, remark
+from tamis.cli.base.failures import PARTLY_REFUSED
+from tamis.cli.base.options import (
+    BatchRowsOption,
+    DeadLettersOption,
+    IgnoreUnknownOption,
+    OperatorsOption,
+    RefusedOption,
+    operators_of,
+)
+from tamis.cli.base.terminal import err, progress_bar, remark
 from tamis.errors import FilterError
 
 if TYPE_CHECKING:
-    from tamis.cli.events import EventFiles
+    from tamis.cli.work.events import EventFiles
     from tamis.errors import FilterError
     from tamis.language import Signatures
     from tamis.schema import Schema
@@ -52,8 +58,8 @@ def validate(
       1  some events or subscriptions are not
       2  the schema or a file cannot be read
     """
-    from tamis.cli.events import EventFiles
-    from tamis.cli.tables import require_tables
+    from tamis.cli.work.events import EventFiles
+    from tamis.cli.work.tables import require_tables
     from tamis.language import Signatures
     from tamis.operators.calling_part import resolved_all
     from tamis.schema import Schema
@@ -73,8 +79,7 @@ def _refused(path: Path, schema: Schema, refused_to: Path | None, operators: Sig
     import numpy as np
     import pyarrow as pa
 
-    from tamis.cli.refusals import Refusal, report
-    from tamis.cli.subscriptions import read_subscriptions
+    from tamis.cli.work.subscriptions import Refusal, read_subscriptions, report
     from tamis.language import bind
     from tamis.language.joins import are_joins, bind_joins
 
@@ -101,7 +106,7 @@ def _row(error: tuple[int, FilterError]) -> int:
 
 
 def _dead(files: EventFiles, schema: Schema, dead_letters_to: Path | None, batch_rows: int) -> int:
-    from tamis.cli.dead_letters import dead_letters
+    from tamis.cli.work.tables import dead_letters
 
     events = 0
     with dead_letters(dead_letters_to) as dead, progress_bar() as bar:

@@ -10,18 +10,16 @@ from tamis.pipeline.analyze import analyze
 from tamis.pipeline.backtest import Backtest, backtest
 from tamis.pipeline.compile import compile
 from tamis.pipeline.indexes import Subscribed
-from tamis.pipeline.joining.content import content
-from tamis.pipeline.joining.join import join
-from tamis.pipeline.joining.join_stream import join_stream
+from tamis.pipeline.join import content, join
+from tamis.pipeline.join_stream import join_stream
 from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
 from tamis.pipeline.match import match, numbering
 from tamis.pipeline.notifications import with_event_key
 from tamis.pipeline.session import session
 from tamis.pipeline.shards import Cut, Shards, shard
-from tamis.pipeline.sinks import to_files
 from tamis.pipeline.sources import read_json_lines, read_parquet, read_spool
 from tamis.pipeline.statistics import selectivities, statistics
-from tamis.pipeline.stream import stream
+from tamis.pipeline.stream import stream, to_files
 from tamis.pipeline.table.subscription_table import Change, SubscriptionTable
 from tamis.pipeline.validate import Validated, validate
 

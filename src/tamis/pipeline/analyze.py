@@ -26,8 +26,8 @@ from tamis.pipeline.covering import SparkCompare
 from tamis.pipeline.indexes import Subscribed, opened_source, shared_folder
 from tamis.pipeline.shards import Shards
 from tamis.pipeline.statistics import statistics as statistics_of
-from tamis.pipeline.subscriptions import listed
 from tamis.pipeline.table.subscription_table import SubscriptionTable
+from tamis.pipeline.table.subscriptions import listed
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.calling.learned_file import LEARNED
 from tamis.pipeline.calling.ledger import Ledger
 from tamis.pipeline.shards import SHARDS, Shards
-from tamis.pipeline.snapshot import Part, Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.table.snapshot import Part, Snapshot
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.versions import CURRENT
 

@@ -13,8 +13,8 @@ from tamis.errors import PipelineError
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTION, SUBSCRIPTIONS, kept_columns, places, plainly
 from tamis.pipeline.indexes import Subscribed, live, snapshot_of
 from tamis.pipeline.sieved import sieved
-from tamis.pipeline.snapshot import Snapshot
-from tamis.pipeline.workers.binding_lists import Form
+from tamis.pipeline.table.snapshot import Snapshot
+from tamis.pipeline.workers.lists import Form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,8 +20,8 @@ from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.calling.learned_file import LEARNED, write_learned
 from tamis.pipeline.calling.ledger import Ledger
 from tamis.pipeline.compile import bind_frame, build, calling_part
-from tamis.pipeline.snapshot import Part, Snapshot
-from tamis.pipeline.subscriptions import require_columns
+from tamis.pipeline.table.snapshot import Part, Snapshot
+from tamis.pipeline.table.subscriptions import require_columns
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from tamis.pipeline.frames import (
     mapped,
     text_column,
 )
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
-from tamis.pipeline.workers.binding_lists import Form
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.workers.dead_count import DeadCount
+from tamis.pipeline.workers.lists import Form
 from tamis.pipeline.workers.reading import Reader
 from tamis.pipeline.workers.sieve import Sieve
 from tamis.schema import Schema

@@ -1,20 +1,25 @@
-"""`stream`: a query that validates, matches and delivers micro-batch by micro-batch."""
+"""Queries that match a stream micro-batch by micro-batch: `stream`, for any sinks, and `sift`, for short batches.
+
+A query is a function that is run on every micro-batch, from a checkpoint on: it takes the version of the subscriptions
+that the batch is to use, sieves the events, and hands the answer to a sink.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import pyarrow as pa
 
 from tamis.engine import Index, Operators
 from tamis.errors import PipelineError
-from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS, chosen
+from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS, chosen, kept_columns
 from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
 from tamis.pipeline.match import exploded
 from tamis.pipeline.notifications import EVENT_KEY, with_event_key, with_notification
-from tamis.pipeline.queries import require_stream, started
 from tamis.pipeline.sieved import sieved
-from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.validate import with_reason
 from tamis.pipeline.workers.dead_count import DeadCount
@@ -24,11 +29,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from tamis.pipeline.queries import Sink
+    Sink = Callable[[DataFrame, int], object]
 
-# For the query's own session, a copy of the user's: a micro-batch has nothing to adapt, and is gone before compression
-# pays. Together these are a fifth of a small batch's time.
-_BRISK = {"spark.sql.adaptive.enabled": "false", "spark.sql.inMemoryColumnarStorage.compressed": "false"}
+# Settings of the query's own session, a copy of the user's. A micro-batch has nothing to adapt.
+_BRISK: Final = {"spark.sql.adaptive.enabled": "false"}
+# An answer that is kept for two sinks is gone before compression pays: together a fifth of a small batch's time.
+_BRISK_KEPT: Final = {**_BRISK, "spark.sql.inMemoryColumnarStorage.compressed": "false"}
+# For an answer that is collected at once, a generated class is compiled for longer than it runs.
+_BRISK_COLLECTED: Final = {**_BRISK, "spark.sql.codegen.wholeStage": "false"}
 
 
 def stream(
@@ -70,13 +78,11 @@ def stream(
     calls = (source.calling if isinstance(source, Index) else source.crew) is not None
     bound = [BINDINGS] if (calls if bindings is None else bindings) else []
 
-    def run(batch: DataFrame, number: int) -> None:
-        for setting, value in _BRISK.items():
-            batch.sparkSession.conf.set(setting, value)
+    def deliver(batch: DataFrame, snapshot: Snapshot, number: int) -> None:
         dead = DeadCount(batch.sparkSession.sparkContext)
         answer = sieved(
             with_event_key(batch, key),
-            fixed or _noted(source, batch, number),
+            snapshot,
             keep=None,
             every=output == "arrays",
             check=True,
@@ -98,7 +104,113 @@ def stream(
         finally:
             answer.unpersist()
 
+    def version(query: str | None, number: int) -> Snapshot:
+        return fixed or _noted(source, query, number)
+
+    return _sieving(events, version, deliver, _BRISK_KEPT, checkpoint, trigger=trigger, name=name)
+
+
+def sift(
+    events: DataFrame,
+    subscriptions: Callable[[str, int], Snapshot],
+    *,
+    sink: Callable[[pa.Table, int], object],
+    checkpoint: str | Path,
+    json: str,
+    keep: Sequence[str],
+    ignore_unknown: bool = False,
+    name: str | None = None,
+) -> StreamingQuery:
+    """Starts a query over a stream of events, resumed from `checkpoint` if there is one: made for short batches.
+
+    Before a batch is run, `subscriptions` is asked for the snapshot to use, by the query's id and the batch's number;
+    the schema is that snapshot's, so it may grow while the query runs. `sink` is called on the driver with the rows
+    that match or are dead, and the number: the columns of `keep`, `subscriptions` (ids), `bindings` beside them where
+    filters may call operators (a JSON object each, null without variables), and `violations`, null for events. It must
+    fit into the driver's memory; limit the batch at the source. If the sink fails, or the machine
+    does, the batch is run again with the same events.
+
+    `stream` writes from the workers, to any sink, and is what large batches want.
+    """
+    require_stream(events, "pipeline.match")
+    kept = kept_columns(events, keep, [])
+
+    def deliver(batch: DataFrame, snapshot: Snapshot, number: int) -> None:
+        answer = sieved(
+            batch,
+            snapshot,
+            keep=kept,
+            every=False,
+            check=True,
+            json=json,
+            ignore_unknown=ignore_unknown,
+            attributes=False,
+            bindings=None if snapshot.crew is None else "json",
+        )
+        sink(answer.toArrow(), number)
+
+    def version(query: str | None, number: int) -> Snapshot:
+        return subscriptions(str(query), number)
+
+    return _sieving(events, version, deliver, _BRISK_COLLECTED, checkpoint, name=name)
+
+
+def _sieving(
+    events: DataFrame,
+    version: Callable[[str | None, int], Snapshot],
+    deliver: Callable[[DataFrame, Snapshot, int], None],
+    settings: Mapping[str, str],
+    checkpoint: str | Path,
+    *,
+    trigger: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> StreamingQuery:
+    """Starts a query that asks for the `version` of each micro-batch, by the query's id and the batch's number, and
+    delivers the batch by it."""
+
+    def run(batch: DataFrame, number: int) -> None:
+        for setting, value in settings.items():
+            batch.sparkSession.conf.set(setting, value)
+        query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        deliver(batch, version(query, number), number)
+
     return started(events, run, checkpoint, trigger=trigger, name=name)
+
+
+def require_stream(events: DataFrame, otherwise: str) -> None:
+    """Refuses events that are all there already; `otherwise` is what takes them."""
+    if not events.isStreaming:
+        raise PipelineError(f"these events are no stream: use {otherwise}, or read them with stream=True")
+
+
+def started(
+    frame: DataFrame,
+    run: Callable[[DataFrame, int], None],
+    checkpoint: str | Path,
+    *,
+    trigger: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> StreamingQuery:
+    """Runs on every micro-batch and its number, resumed from `checkpoint`. `trigger` and `name` are Spark's own."""
+    writer = frame.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger is not None:
+        writer = writer.trigger(**trigger)
+    return writer.start()
+
+
+def to_files(path: str | Path, form: str = "parquet", **options: Any) -> Callable[[DataFrame, int], None]:
+    """A sink that writes each batch to a folder of its own, `<path>/batch=<number>`, as parquet, json or the like.
+
+    A batch that is run again overwrites what it wrote before, so nothing is there twice. Read under `path`, the rows
+    have the number in the column `batch`.
+    """
+
+    def write(rows: DataFrame, batch: int) -> None:
+        rows.write.mode("overwrite").options(**options).format(form).save(f"{path}/batch={batch}")
+
+    return write
 
 
 def _kept(columns: Sequence[str], schema: Schema, json: str | None, keep: Sequence[str] | None) -> list[str]:
@@ -110,9 +222,8 @@ def _kept(columns: Sequence[str], schema: Schema, json: str | None, keep: Sequen
     return there if keep is None else list(keep)
 
 
-def _noted(table: object, batch: DataFrame, number: int) -> Snapshot:
+def _noted(table: object, query: str | None, number: int) -> Snapshot:
     """The version for this batch, on disk before anything is run with it."""
-    query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     if not isinstance(table, SubscriptionTable) or query is None:
         raise PipelineError("only micro-batches of a query follow a table of subscriptions")
     return table.snapshot(table.note(query, number))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.cli.base.failures import CommandError
 from tamis.cli.bench.numbers import count, memory
-from tamis.cli.failures import CommandError
 from tamis.lab.measuring.numbers import short
 
 

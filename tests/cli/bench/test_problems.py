@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tamis
+from tamis.cli.base.failures import CommandError
 from tamis.cli.bench.problems import DEFAULT_MATCHERS, EVERY_WORKLOAD, matchers_named, named_problems
-from tamis.cli.failures import CommandError
 
 
 def test_matchers_are_listed_or_all() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tamis.cli.demo.auction_house import WRITTEN, AuctionHouse, demo_schema
+from tamis.cli.demo.stream import WRITTEN, AuctionHouse, demo_schema
 
 
 def test_a_file_holds_so_many_lots_each_with_the_moment_it_was_written(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import Packer
 from tamis.pipeline.joining.processor import TablesProcessor
 from tamis.pipeline.joining.waiting import Lateness
-from tamis.pipeline.snapshot import Part, Snapshot
+from tamis.pipeline.table.snapshot import Part, Snapshot
 from tamis.pipeline.workers.reading import Reader
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads

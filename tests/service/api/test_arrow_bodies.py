@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.service.api.problems import Problem
-from tamis.service.api.publishing.arrow_rows import read_arrow
-from tamis.service.api.publishing.arrow_weight import unpacked_bytes
+from tamis.service.api.publishing.arrow_rows import read_arrow, unpacked_bytes
 from tests.service.api.server import Server
 
 ROOM = 1 << 20

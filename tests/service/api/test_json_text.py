@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.service.api.problems import Problem
-from tamis.service.api.publishing.json_text import read_document, read_lines
+from tamis.service.api.publishing.formats import read_document, read_lines
 
 texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\{}[],:\n\r '))
 values = st.recursive(

@@ -20,7 +20,7 @@ from fastapi.testclient import TestClient
 from tamis.eventlog import open_log
 from tamis.service.api import probes
 from tamis.service.api.publishing import acceptance
-from tamis.service.api.publishing.ids import repeatable_ids
+from tamis.service.api.publishing.acceptance import repeatable_ids
 from tamis.service.api.service import Service
 from tamis.service.application import create_app
 from tamis.service.configuration import LimitSettings, Settings

@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 
 import tamis
+from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
+from tamis.cli.base.options import SchemaOption
+from tamis.cli.base.paths import require_writable
+from tamis.cli.base.terminal import out, progress_bar, remark
 from tamis.cli.bench import numbers
-from tamis.cli.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.options import SchemaOption
-from tamis.cli.paths import require_writable
-from tamis.cli.terminal import out, progress_bar, remark
 
 if TYPE_CHECKING:
     from tamis.cli.bench.results import Results

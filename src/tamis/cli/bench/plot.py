@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.base.failures import CommandError
 from tamis.cli.bench.results import Results
-from tamis.cli.failures import CommandError
 from tamis.comparison import Cell
 from tamis.lab.measuring.drawing import INK, plain
 from tamis.lab.measuring.numbers import duration, round_duration, short

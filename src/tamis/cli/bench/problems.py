@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+from tamis.cli.base.failures import CommandError
 from tamis.cli.bench import numbers
-from tamis.cli.events import EventFiles
-from tamis.cli.failures import CommandError
-from tamis.cli.indexes import is_index
-from tamis.cli.schemas import schema_for
-from tamis.cli.subscriptions import read_subscriptions
+from tamis.cli.work.events import EventFiles
+from tamis.cli.work.indexes import is_index, schema_for
+from tamis.cli.work.subscriptions import read_subscriptions
 from tamis.comparison import Problem
 from tamis.matching.matchers import AUTO, MATCHERS
 from tamis.workloads import Workload, named, stock_quotes

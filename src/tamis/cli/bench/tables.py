@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.table import Column
 from rich.text import Text
 
+from tamis.cli.base.terminal import PartedTable
 from tamis.cli.bench.results import Results
-from tamis.cli.parted_table import PartedTable
 from tamis.comparison import Cell, Measurement
 from tamis.lab.measuring.markdown import markdown
 from tamis.lab.measuring.numbers import duration, figures, short

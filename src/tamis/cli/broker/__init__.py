@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from tamis.cli.broker.publish import publish
+from tamis.cli.broker.clients import publish, status, subscribe
 from tamis.cli.broker.run import run
-from tamis.cli.broker.status import status
-from tamis.cli.broker.subscribe import subscribe
 
 __all__ = ["broker"]
 

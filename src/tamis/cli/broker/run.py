@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.broker.options import (
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.terminal import remark, warn
+from tamis.cli.broker.clients import (
     DEFAULT_ADDRESS,
     AuthorityOption,
     CertificateOption,
@@ -18,8 +20,6 @@ from tamis.cli.broker.options import (
     TokenOption,
     access_of,
 )
-from tamis.cli.failures import CommandError
-from tamis.cli.terminal import remark, warn
 
 if TYPE_CHECKING:
     from tamis.schema import Schema

@@ -13,12 +13,10 @@ import pyarrow.parquet
 
 import tamis
 from tamis import pipeline
-from tamis.cli.demo.auction_house import AuctionHouse, demo_schema
-from tamis.cli.demo.folder import ResultsFolder
+from tamis.cli.base.terminal import out
 from tamis.cli.demo.screen import Screen
-from tamis.cli.demo.stream import AuctionStream
-from tamis.cli.spark import spark_session
-from tamis.cli.terminal import out
+from tamis.cli.demo.stream import AuctionHouse, AuctionStream, ResultsFolder, demo_schema
+from tamis.cli.work.spark import spark_session
 from tamis.matching.statistics import Statistics
 from tamis.pipeline.session import require_spark
 from tamis.workloads.auctions import interests, lots

@@ -1,9 +1,17 @@
-"""The demo's query: lots in, matches and dead letters to files, every micro-batch measured when it is on disk."""
+"""The demo's stream: an auction house writes lots to a folder, and a query matches them from there.
+
+Every micro-batch is measured when its matches and dead letters are on disk.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
+import shutil
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +21,144 @@ import pyarrow.compute as pc
 import pyarrow.dataset
 
 from tamis import pipeline
-from tamis.cli.demo.auction_house import WRITTEN
-from tamis.cli.demo.folder import ResultsFolder
-from tamis.cli.demo.measurements import RECENT, BatchRecord, Measurements
+from tamis.cli.base.failures import CommandError
+from tamis.cli.demo.measurements import RECENT, BatchRecord, Figures, Measurements
 from tamis.cli.demo.screen import Sample, View
 from tamis.errors import PipelineError
+from tamis.schema import Schema
+from tamis.schema.timestamps import write_instant
 from tamis.spark_cause import spark_cause
+from tamis.workloads.auctions import auction_schema, json_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MARK = ".tamis-demo"
+
+_README = """\
+What the Tamis demo left here
+=============================
+
+plot.png, plot.svg     throughput and latency over the run
+summary.json           the same in numbers
+matches/               Parquet: every valid event, with the list of subscriptions that it matched
+dead-letters/          Parquet: every event that broke the schema, with the reason
+events/                the auctions as they were streamed, in JSON lines
+subscriptions.parquet  the subscriptions: id and filter
+subscriptions/         the same, compiled
+schema.yaml            what an auction may look like
+spark.log              what Spark had to say
+
+In Python:
+
+    import pyarrow.dataset as ds
+    matches = ds.dataset("{folder}/matches", format="parquet").to_table()
+    print(matches.select(["title", "price", "subscriptions"]).slice(0, 5).to_pylist())
+
+On the command line (in .venv/bin, if you came here by `make demo`):
+
+    tamis match {folder}/subscriptions {folder}/events/lots-000001.jsonl | head
+    tamis explain {folder}/subscriptions {id} {folder}/events/lots-000001.jsonl --row 7
+"""
+
+WRITTEN = "written"
+_FILES_A_SECOND = 5
+_POOL = 20_000
+_MALFORMED = 0.001
 _SAMPLES = 4
+
+
+class ResultsFolder:
+    """`demo-results/`. Made anew by every run; a folder that the demo did not make is never touched."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.events = root / "events"
+        self.subscriptions = root / "subscriptions"
+        self.matches = root / "matches"
+        self.dead_letters = root / "dead-letters"
+        self.checkpoint = root / ".checkpoint"
+        self.subscription_list = root / "subscriptions.parquet"
+        self.log = root / "spark.log"
+        self.schema = root / "schema.yaml"
+        self.notes = root / "README.txt"
+        self.plots = (root / "plot.png", root / "plot.svg")
+
+    def make(self) -> None:
+        if self.root.exists():
+            if any(self.root.iterdir()) and not (self.root / _MARK).exists():
+                raise CommandError(f"{self.root}: there is something else in this folder; give another with --output")
+            shutil.rmtree(self.root)
+        self.events.mkdir(parents=True)
+        (self.root / _MARK).touch()
+
+    def finish(self, whole: Figures, subscriptions: int, settings: dict[str, object]) -> None:
+        """Notes and numbers, once the stream has ended."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        self.notes.write_text(_README.format(folder=self.root, id=f"s{subscriptions - 1}"), encoding="utf-8")
+        summary = {
+            "subscriptions": subscriptions,
+            "seconds": round(whole.seconds, 2),
+            "events": whole.events,
+            "events_per_second": round(whole.events_a_second, 1),
+            "matches": whole.matches,
+            "matches_per_event": round(whole.matches_an_event, 2),
+            "dead_letters": whole.dead,
+            "latency_seconds": {"p50": round(whole.p50, 3), "p95": round(whole.p95, 3), "after": "warm-up"},
+            **settings,
+        }
+        (self.root / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+
+
+def demo_schema() -> Schema:
+    """The auctions' schema, extended by the moment at which an event was written: latency is measured from it."""
+    types = auction_schema().event_types
+    return auction_schema().extend(
+        attributes={WRITTEN: "timestamp"}, optional={name: {WRITTEN: "optional"} for name in types}
+    )
+
+
+class AuctionHouse(threading.Thread):
+    """Writes a file of lots every fifth of a second, some of them malformed, until it is told to close.
+
+    A file appears under its name only when it is complete, as a streaming source expects. `events` and `files` say how
+    much has been written so far.
+    """
+
+    def __init__(self, folder: Path, rate: int, seed: int = 1) -> None:
+        super().__init__(name="auction house", daemon=True)
+        self._folder = folder
+        self._lines = itertools.cycle(list(json_lines(_POOL, seed, malformed=_MALFORMED)))
+        self._lots = max(1, rate // _FILES_A_SECOND)
+        self._closing = threading.Event()
+        self.events = 0
+        self.files = 0
+
+    def run(self) -> None:
+        due = time.monotonic()
+        while not self._closing.is_set():
+            self.write_files(1)
+            # Counted from the start, so that a slow write does not lower the rate.
+            due += 1 / _FILES_A_SECOND
+            self._closing.wait(max(0.0, due - time.monotonic()))
+
+    def write_files(self, count: int) -> None:
+        for _ in range(count):
+            partial = self._folder / f".lots-{self.files:06}.jsonl"
+            partial.write_text("\n".join(self._stamped(self._lots)) + "\n", encoding="utf-8")
+            partial.replace(self._folder / partial.name[1:])
+            self.events += self._lots
+            self.files += 1
+
+    def close(self) -> None:
+        self._closing.set()
+        if self.is_alive():
+            self.join()
+
+    def _stamped(self, count: int) -> Iterator[str]:
+        moment = write_instant(datetime.now(UTC))
+        for line in itertools.islice(self._lines, count):
+            yield f'{line[:-1]}, "{WRITTEN}": "{moment}"}}' if line.endswith("}") else line
 
 
 class AuctionStream:

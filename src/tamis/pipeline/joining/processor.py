@@ -18,8 +18,8 @@ from tamis.pipeline.joining.cell import Cell, Entry, Told
 from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.texts import join_texts
 from tamis.pipeline.joining.waiting import Lateness
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.workers.task import micro_batch
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ from tamis.errors import EventError, PipelineError
 from tamis.matching.patterns.metering import metered
 from tamis.operators.lessons import Lessons
 from tamis.pipeline.calling.report import Report
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
-from tamis.pipeline.workers.binding_lists import Form, binding_lists
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.workers.charging import Charging
 from tamis.pipeline.workers.dead_count import DeadCount
-from tamis.pipeline.workers.lists import id_lists, joined, lengths, number_lists, spread
+from tamis.pipeline.workers.lists import Form, binding_lists, id_lists, joined, lengths, number_lists, spread
 from tamis.pipeline.workers.opened import opened
 from tamis.pipeline.workers.pacing import Pace
 from tamis.pipeline.workers.reading import Read, Reader, canonical, in_rows

@@ -22,7 +22,7 @@ from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
 from tamis.service.api.observing import counted
 from tamis.service.api.probing import Probe
-from tamis.service.api.publishing.door import NO_FAULTS, Judged, judge
+from tamis.service.api.publishing.door import Judged, judge
 from tamis.service.api.rates import RateLimit
 from tamis.service.api.standing import Allowances
 from tamis.service.configuration import Settings
@@ -113,9 +113,9 @@ class Service:
         finally:
             self._log_readers.release()
 
-    def judge(self, texts: pa.Array, faults: Mapping[int, str] = NO_FAULTS) -> Judged:
-        """Which of these JSON texts are events as this server takes them, by the schema as it is now; see `judge`."""
-        version, schema = self.followed.serving
+    def judge(self, texts: pa.Array, faults: Mapping[int, str], serving: tuple[int, Schema]) -> Judged:
+        """Which of these JSON texts are events as this server takes them, by a version of its schema; see `judge`."""
+        version, schema = serving
         ignores = self.ignores_unknown(version)
         judged = judge(schema, texts, ignore_unknown=ignores, event_bytes=self.limits.event_bytes, faults=faults)
         return judged if version else replace(judged, ignored=Counter())

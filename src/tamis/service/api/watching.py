@@ -53,14 +53,12 @@ class Watching:
         try:
             await self._app(scope, receive, watched)
         finally:
-            self._note(scope, status, seconds or time.perf_counter() - start)
-
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = scope.get("route")
-        # Paths that lead nowhere share a name: else a stranger could make up as many as memory holds.
-        operation = getattr(route, "operation_id", None) or getattr(route, "name", None) or "unknown"
-        self._metrics.requests.labels(operation, str(status)).inc()
-        self._metrics.request_seconds.labels(operation).observe(seconds)
-        if access_log.isEnabledFor(logging.INFO):
-            client = scope["client"][0] if scope.get("client") else "-"
-            access_log.info("%s %s %r %d %.1f ms", client, scope["method"], scope["path"], status, seconds * 1e3)
+            seconds = seconds or time.perf_counter() - start
+            route = scope.get("route")
+            # Paths that lead nowhere share a name: else a stranger could make up as many as memory holds.
+            operation = getattr(route, "operation_id", None) or getattr(route, "name", None) or "unknown"
+            self._metrics.requests.labels(operation, str(status)).inc()
+            self._metrics.request_seconds.labels(operation).observe(seconds)
+            if access_log.isEnabledFor(logging.INFO):
+                client = scope["client"][0] if scope.get("client") else "-"
+                access_log.info("%s %s %r %d %.1f ms", client, scope["method"], scope["path"], status, seconds * 1e3)

@@ -19,7 +19,7 @@ from tamis.operators.health import Tally
 from tamis.operators.lessons import Seen
 from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.calling.learned_file import LEARNED, read_learned
-from tamis.pipeline.snapshot import Snapshot
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.schema import Schema
 from tamis.service.algorithms import USUAL, Algorithms
 from tamis.service.followed_schema import FollowedSchema

@@ -14,9 +14,9 @@ import pyarrow as pa
 from tamis.errors import PipelineError
 from tamis.eventlog import RECORDS, EventLog
 from tamis.eventlog.spool.spool_log import SpoolLog
-from tamis.pipeline.sift import sift
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.sources import read_log
+from tamis.pipeline.stream import sift
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.service.matching.checkpoint import Checkpoint
 from tamis.service.matching.fairness import Fairness
 from tamis.service.matching.following import FollowingTable

@@ -14,8 +14,8 @@ import orjson
 
 from tamis.eventlog import EventLog
 from tamis.pipeline.sieved import sieved
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.sources import read_log
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.domains import EnumeratedDomain, HierarchicalDomain
 

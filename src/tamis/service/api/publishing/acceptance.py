@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -11,21 +13,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from anyio import CancelScope, CapacityLimiter, to_thread
 
 from tamis.eventlog import NotAppended, Receipt
+from tamis.eventlog.base.keys import content_hash
 from tamis.service.api.access import Caller
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.publishing import formats
 from tamis.service.api.publishing.door import Judged
-from tamis.service.api.publishing.ids import event_ids, repeatable_ids
-from tamis.service.api.publishing.incoming import Incoming
+from tamis.service.api.publishing.formats import Incoming
 from tamis.service.api.service import Service
 from tamis.service.store import StoreError
 from tamis.service.store.dead_letters import letter_row
 
 _SHOWN: Final = 20
+_ID_PREFIX: Final = b"evt_"
+_ID_BYTES: Final = 16
 _KEPT_LETTERS: Final = 1_000  # of one request: more would be many times the same mistake
 _KEPT_BODY: Final = 64 << 10
 _SMALL_BODY: Final = 4 << 10
@@ -104,7 +109,7 @@ class Acceptance:
         texts = texts.cast(pa.string())
         if ids is None:
             # By what the log knows a repeat by, so that one has the same ids however its body is written.
-            ids = event_ids(len(texts)) if scoped is None else repeatable_ids(scoped, texts)
+            ids = event_ids(os.urandom(_ID_BYTES * len(texts))) if scoped is None else repeatable_ids(scoped, texts)
         receipt = await self._append(ids, judged.bodies.cast(pa.string()), scoped, texts)
         if judged.reasons and not receipt.repeated:
             await to_thread.run_sync(self._keep_refused, incoming, judged, caller)
@@ -114,28 +119,31 @@ class Acceptance:
             service.metrics.accepted.inc(receipt.count)
             service.metrics.ignored.inc(judged.ignored.total())
             service.meter.accepted(receipt.first + receipt.count, receipt.partition)
-        placed = _placed(ids, judged, count)
+        placed = _placed(ids, judged, count) if judged.reasons else ids.to_pylist()
         return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons, placed, judged.ignored)
 
     async def _read(self, headers: Mapping[str, str], body: bytes) -> tuple[Incoming, Judged]:
         """The events, judged by the newest schema that any service of the store has."""
+        # A small body is done with sooner than a thread is woken.
+        small = len(body) <= _SMALL_BODY
+        looked_again = False
+        while True:
+            read = (
+                self._judged(headers, body)
+                if small
+                else await to_thread.run_sync(self._judged, headers, body, limiter=self._checks)
+            )
+            _, judged = read
+            # An extension only adds: where nothing is amiss by an older schema, nothing is by a newer one.
+            if looked_again or not (judged.reasons or judged.ignored) or not await to_thread.run_sync(self._has_grown):
+                return read
+            looked_again = True
+
+    def _judged(self, headers: Mapping[str, str], body: bytes) -> tuple[Incoming, Judged]:
         service, limits = self._service, self._service.limits
-
-        def read_and_judge() -> tuple[Incoming, Judged]:
-            incoming = formats.read(headers, body, limits.events, limits.body_bytes, service.schema.event_types)
-            return incoming, service.judge(incoming.texts, incoming.faults)
-
-        async def done() -> tuple[Incoming, Judged]:
-            # A small body is done with sooner than a thread is woken.
-            if len(body) <= _SMALL_BODY:
-                return read_and_judge()
-            return await to_thread.run_sync(read_and_judge, limiter=self._checks)
-
-        incoming, judged = await done()
-        # An extension only adds: where nothing is amiss by an older schema, nothing is by a newer one.
-        if bool(judged.reasons or judged.ignored) and await to_thread.run_sync(self._has_grown):
-            return await done()
-        return incoming, judged
+        serving = service.followed.serving
+        incoming = formats.read(headers, body, limits.events, limits.body_bytes, serving[1].event_types)
+        return incoming, service.judge(incoming.texts, incoming.faults, serving)
 
     def _has_grown(self) -> bool:
         """Whether another service has extended the schema since it was last looked at."""
@@ -224,6 +232,25 @@ class Acceptance:
             for row, reason in rows
         ]
         self._service.store.dead_letters.add_all(letters)
+
+
+def event_ids(drawn: bytes) -> pa.Array:
+    """Ids of events whose publisher gave none: `evt_` and 32 hexadecimal digits, of the bytes drawn, 16 for each."""
+    count, width = len(drawn) // _ID_BYTES, len(_ID_PREFIX) + 2 * _ID_BYTES
+    letters = np.empty((count, width), np.uint8)
+    letters[:, : len(_ID_PREFIX)] = np.frombuffer(_ID_PREFIX, np.uint8)
+    letters[:, len(_ID_PREFIX) :] = np.frombuffer(drawn.hex().encode(), np.uint8).reshape(count, 2 * _ID_BYTES)
+    offsets = np.arange(count + 1, dtype=np.int32) * width
+    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(letters))
+
+
+def repeatable_ids(key: str, bodies: pa.Array) -> pa.Array:
+    """Ids that are a function of an idempotency key, the events under it, and each one's place.
+
+    The key alone would not do: it is forgotten after a while, and may then stand for other events.
+    """
+    drawn = hashlib.shake_256(key.encode() + b"\0" + content_hash(bodies))
+    return event_ids(drawn.digest(_ID_BYTES * len(bodies)))
 
 
 def _placed(ids: pa.Array, judged: Judged, count: int) -> list[str | None]:

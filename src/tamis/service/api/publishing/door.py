@@ -71,8 +71,10 @@ def judge(
     else:
         _together(schema, texts, ignore_unknown, event_bytes, verdicts)
         verdicts.reasons |= faults
-    rows = _others(len(texts), verdicts.reasons)
-    bodies = texts.take(rows) if verdicts.reasons else texts
+    rows, bodies = pa.array(np.arange(len(texts))), texts
+    if verdicts.reasons:
+        rows = _others(len(texts), verdicts.reasons)
+        bodies = texts.take(rows)
     if verdicts.parted:
         listed = zip(rows.to_pylist(), bodies.to_pylist(), strict=True)
         bodies = pa.array([verdicts.parted.get(row, text) for row, text in listed], texts.type)

@@ -1,4 +1,8 @@
-"""Tables out: Parquet, CSV or JSON lines by the path's suffix, or JSON lines to standard output."""
+"""Tables out: Parquet, CSV or JSON lines by the path's suffix, or JSON lines to standard output.
+
+Dead letters are such a table: one row a violation, with the event as it came and where it came from; `row` is the line
+or row of `source`, counted from 1.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,42 @@ import errno
 import gzip
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
+from rich.text import Text
 
-from tamis.cli.paths import STREAM, Format, format_of, require_writable
+from tamis.cli.base.paths import STREAM, Format, format_of, require_writable
+from tamis.cli.base.terminal import err
 from tamis.schema.binary import write_base64
 from tamis.schema.timestamps import write_instant
 
 FORMATS = (Format.JSON_LINES, Format.CSV, Format.PARQUET)
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+LETTERS = pa.schema(
+    {
+        "source": pa.string(),
+        "row": pa.int64(),
+        "attribute": pa.string(),
+        "rule": pa.string(),
+        "value": pa.string(),
+        "message": pa.string(),
+        "event": pa.string(),
+    }
+)
+NO_LETTERS = LETTERS.empty_table()
 
 
 def require_tables(*paths: Path | None, of: str = "this output") -> None:
@@ -39,47 +62,47 @@ class TableWriter(Protocol):
     def write(self, table: pa.Table) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
 class JsonLines:
     """One object a row; an attribute that is null is left out, as an event leaves it out."""
 
-    def __init__(self, stream: TextIO, path: Path) -> None:
-        self._stream = stream
-        self._path = path
+    stream: TextIO
+    path: Path
 
     def write(self, table: pa.Table) -> None:
         self.write_lines(json_rows(table))
 
     def write_lines(self, lines: list[str]) -> None:
         if lines:
-            with _writing(self._path):
-                self._stream.write("\n".join(lines) + "\n")
-                self._stream.flush()
+            with _writing(self.path):
+                self.stream.write("\n".join(lines) + "\n")
+                self.stream.flush()
 
 
+@dataclass(frozen=True, slots=True)
 class _Parquet:
-    def __init__(self, writer: pyarrow.parquet.ParquetWriter, path: Path) -> None:
-        self._writer = writer
-        self._path = path
+    writer: pyarrow.parquet.ParquetWriter
+    path: Path
 
     def write(self, table: pa.Table) -> None:
-        with _writing(self._path):
-            self._writer.write_table(table)
+        with _writing(self.path):
+            self.writer.write_table(table)
 
 
+@dataclass(frozen=True, slots=True)
 class _Csv:
     """Lists and bytes are written as JSON has them: CSV has neither."""
 
-    def __init__(self, writer: pyarrow.csv.CSVWriter, path: Path) -> None:
-        self._writer = writer
-        self._path = path
+    writer: pyarrow.csv.CSVWriter
+    path: Path
 
     def write(self, table: pa.Table) -> None:
         columns = [
             column if field.type == _in_csv(field).type else pa.array(map(_cell, column.to_pylist()), pa.string())
             for field, column in zip(table.schema, table.columns, strict=True)
         ]
-        with _writing(self._path):
-            self._writer.write_table(pa.table(columns, pa.schema(map(_in_csv, table.schema))))
+        with _writing(self.path):
+            self.writer.write_table(pa.table(columns, pa.schema(map(_in_csv, table.schema))))
 
 
 def _in_csv(field: pa.Field) -> pa.Field:
@@ -153,3 +176,50 @@ def _as_json(value: Any) -> str:
     if isinstance(value, datetime):
         return write_instant(value)
     return write_base64(value) if isinstance(value, bytes) else str(value)
+
+
+def letters(source: str, rows: npt.NDArray[np.int64], violations: pa.Table, text: Callable[[int], str]) -> pa.Table:
+    """`violations` as `Schema.check` gives them; event k there is row `rows[k]` of the source and reads `text(k)`."""
+    events = violations["event"].to_numpy()
+    return pa.table(
+        {
+            "source": pa.repeat(source, len(violations)),
+            "row": rows[events],
+            **{name: violations[name] for name in ("attribute", "rule", "value", "message")},
+            "event": pa.array([text(int(event)) for event in events], pa.string()),
+        },
+        LETTERS,
+    )
+
+
+def events_in(dead: pa.Table) -> int:
+    """How many events the letters speak of: an event may break several rules."""
+    return len(pc.unique(dead["row"]))
+
+
+@dataclass(slots=True)
+class DeadLetters:
+    """Takes dead letters to their file, or to standard error where none was named. None is ever dropped."""
+
+    writer: TableWriter
+    events: int = 0
+
+    def put(self, dead: pa.Table) -> None:
+        if len(dead):
+            self.events += events_in(dead)
+            self.writer.write(dead)
+
+
+@contextmanager
+def dead_letters(path: Path | None) -> Iterator[DeadLetters]:
+    if path is None:
+        yield DeadLetters(_StandardError())
+        return
+    with table_writer(path, LETTERS) as writer:
+        yield DeadLetters(writer)
+
+
+class _StandardError:
+    def write(self, table: pa.Table) -> None:
+        for line in json_rows(table):
+            err.print(Text(line), soft_wrap=True)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.pipeline.frames import REASON, VIOLATIONS
 from tamis.pipeline.indexes import Subscribed
-from tamis.pipeline.joining.join import PARTS, answers, cells_of, rows_of
+from tamis.pipeline.join import PARTS, answers, cells_of, rows_of
 from tamis.pipeline.joining.packing import ORDER
-from tamis.pipeline.queries import require_stream, started
+from tamis.pipeline.stream import require_stream, started
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from tamis.pipeline.queries import Sink
+    from tamis.pipeline.stream import Sink
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 

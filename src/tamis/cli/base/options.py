@@ -1,14 +1,21 @@
-"""The arguments and options that several commands share."""
+"""The arguments and options that several commands share, and what they stand for: operators, and a server's store."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.failures import CommandError
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.terminal import remark
+
+if TYPE_CHECKING:
+    from tamis.operators import Operator
+    from tamis.service.store import Store
 
 # What help shows of rooms that take long to load; tests/cli/test_loading.py holds it to what the rooms have.
 MATCHERS = (
@@ -65,6 +72,37 @@ DeadLettersOption = Annotated[
         show_default=False,
     ),
 ]
+BatchRowsOption = Annotated[
+    int, typer.Option("--batch-rows", min=1, metavar="ROWS", help="How many events are read and matched at a time.")
+]
+IgnoreUnknownOption = Annotated[
+    bool,
+    typer.Option("--ignore-unknown", help="Pass over what the schema does not know instead of refusing the event."),
+]
+
+StateOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="FOLDER", help="The server's folder.", show_default="tamis-state"),
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="The server's store, if it is not in its folder: postgresql+psycopg://user@host/database.",
+        show_default=False,
+    ),
+]
+OperatorsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--operators",
+        metavar="NAMES",
+        help="Operators that filters may call, with commas between them: the names of those that installed packages "
+        "offer, or module:name, where the module is also looked for in this folder. May be given several times.",
+        show_default=False,
+    ),
+]
 MatcherOption = Annotated[
     str | None,
     typer.Option(
@@ -93,13 +131,41 @@ ScheduleOption = Annotated[
         show_default="adaptive",
     ),
 ]
-BatchRowsOption = Annotated[
-    int, typer.Option("--batch-rows", min=1, metavar="ROWS", help="How many events are read and matched at a time.")
-]
-IgnoreUnknownOption = Annotated[
-    bool,
-    typer.Option("--ignore-unknown", help="Pass over what the schema does not know instead of refusing the event."),
-]
+
+
+def operators_of(named: list[str] | None) -> list[Operator] | None:
+    """What `tamis.compile` takes; None where none is named."""
+    if not named:
+        return None
+    from tamis.operators.naming import operators_named
+
+    names = separate(named)
+    return operators_named(names) if names else None
+
+
+def separate(named: list[str] | None) -> list[str]:
+    """The names, one by one."""
+    return [name.strip() for some in named or () for name in some.split(",") if name.strip()]
+
+
+@contextmanager
+def opened_store(state: Path | None, url: str | None) -> Iterator[Store]:
+    """The store that a server with these options and this environment would use."""
+    try:
+        from tamis.service.configuration import read_settings
+        from tamis.service.store import Store
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "tamis":
+            raise
+        raise CommandError(f"the store needs {error.name}: pip install 'tamis[service]'") from error
+    settings = read_settings({"state": state, "store_url": url})
+    if not settings.store_url and not settings.state.exists():
+        remark(f"{settings.state} is new: no server has kept its state there so far (--state names another folder)")
+    store = Store.open(settings.store)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def matcher_options(given: list[str] | None) -> dict[str, Any]:

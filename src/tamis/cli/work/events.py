@@ -5,21 +5,25 @@ Each batch is checked against the schema as it is read, so what comes out is eit
 
 from __future__ import annotations
 
+import codecs
+import gzip
+import sys
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset
 
-from tamis.cli import dead_letters
-from tamis.cli.failures import CommandError
-from tamis.cli.lines import Lines, read_lines
-from tamis.cli.paths import STREAM, Format, format_of
-from tamis.cli.tables import json_rows
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.paths import STREAM, Format, format_of
+from tamis.cli.work.tables import NO_LETTERS, json_rows, letters
 from tamis.schema import Schema
 from tamis.schema.checking import Checked
 
@@ -27,13 +31,15 @@ FORMATS = (Format.JSON_LINES, Format.JSON, Format.PARQUET)
 
 _LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
 
+_BYTES_AT_ONCE = 4 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
     """Some consecutive events of the input.
 
     `valid` is canonical; `numbers[i]` is the position of its row i among all events read, refused ones included.
-    `dead` has the form of `dead_letters.SCHEMA`. `events` is how many there were of both; `consumed` is how many bytes
+    `dead` has the form of `tables.LETTERS`. `events` is how many there were of both; `consumed` is how many bytes
     of all files are behind us.
     """
 
@@ -132,10 +138,10 @@ def _parquet_batches(path: Path, schema: Schema, rows: int, ignore_unknown: bool
         if not len(batch):
             continue
         checked = schema.check(batch, ignore_unknown=ignore_unknown)
-        dead = dead_letters.NONE
+        dead = NO_LETTERS
         if len(checked.violations):
             rows_here = np.arange(first + 1, first + 1 + len(batch))
-            dead = dead_letters.letters(str(path), rows_here, checked.violations, partial(_row_text, batch))
+            dead = letters(str(path), rows_here, checked.violations, partial(_row_text, batch))
         numbers = np.asarray(checked.valid_rows, np.int64) + first
         first += len(batch)
         yield EventBatch(checked.valid, numbers, dead, len(batch), int(first * bytes_a_row))
@@ -153,7 +159,9 @@ def _line_batches(path: Path, schema: Schema, rows: int, ignore_unknown: bool) -
         text, sound, broken = block.decoded()
         checked = schema.check_json(text, ignore_unknown=ignore_unknown)
         numbers = sound[np.asarray(checked.valid_rows, np.int64)] + first
-        dead = _dead_lines(path, block, checked.violations, sound, broken)
+        dead = NO_LETTERS
+        if len(checked.violations) or len(broken):
+            dead = _dead_lines(path, block, checked.violations, sound, broken)
         first += len(block.lines)
         yield EventBatch(checked.valid, numbers, dead, len(block.lines), block.consumed)
 
@@ -162,11 +170,9 @@ def _dead_lines(
     path: Path, block: Lines, violations: pa.Table, sound: npt.NDArray[np.int64], broken: npt.NDArray[np.int64]
 ) -> pa.Table:
     source = "standard input" if path == STREAM else str(path)
-    dead = dead_letters.NONE
+    dead = NO_LETTERS
     if len(violations):
-        dead = dead_letters.letters(
-            source, block.numbers[sound], violations, lambda event: block.text(int(sound[event]))
-        )
+        dead = letters(source, block.numbers[sound], violations, lambda event: block.text(int(sound[event])))
     if len(broken):
         count = len(broken)
         not_utf8 = pa.table(
@@ -178,5 +184,78 @@ def _dead_lines(
                 "message": pa.repeat("the line is not UTF-8", count),
             }
         )
-        dead = pa.concat_tables([dead, dead_letters.letters(source, block.numbers, not_utf8, block.text)])
+        dead = pa.concat_tables([dead, letters(source, block.numbers, not_utf8, block.text)])
     return dead
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Consecutive lines without the blank ones. `numbers` counts from 1; `consumed` is where the file stands now."""
+
+    lines: list[bytes]
+    numbers: npt.NDArray[np.int64]
+    consumed: int
+
+    def decoded(self) -> tuple[pa.StringArray, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The lines that are UTF-8, their positions here, and the positions of those that are not."""
+        everything = np.arange(len(self.lines))
+        try:
+            return pa.array(self.lines, pa.binary()).cast(pa.string()), everything, everything[:0]
+        except pa.ArrowInvalid:
+            sound = np.array([_is_utf8(line) for line in self.lines], np.bool_)
+            kept = [line for line, good in zip(self.lines, sound, strict=True) if good]
+            return pa.array(kept, pa.binary()).cast(pa.string()), everything[sound], everything[~sound]
+
+    def text(self, position: int) -> str:
+        return self.lines[position].decode("utf-8", "backslashreplace")
+
+
+def read_lines(path: Path, rows: int) -> Iterator[Lines]:
+    """Blocks of at most so many lines. From a pipe a block comes as soon as there is something to read."""
+    with _opened_lines(path) as (stream, raw):
+        number = 0
+        for block in _blocks(stream):
+            if number == 0:
+                block[0] = block[0].removeprefix(codecs.BOM_UTF8)  # it marks the file as UTF-8, and is no part of it
+            for start in range(0, len(block), rows):
+                piece = block[start : start + rows]
+                kept = [k for k, line in enumerate(piece) if line and not line.isspace()]
+                if kept:
+                    numbers = np.array(kept, np.int64) + (number + start + 1)
+                    yield Lines([piece[k] for k in kept], numbers, raw.tell() if raw is not None else 0)
+            number += len(block)
+
+
+@contextmanager
+def _opened_lines(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
+    """The stream to read from, and the file beneath it that knows how far reading has come."""
+    if path == STREAM:
+        yield sys.stdin.buffer, None
+    elif path.name.lower().endswith(".gz"):
+        try:
+            with path.open("rb") as raw, gzip.open(raw) as stream:
+                yield cast("IO[bytes]", stream), raw
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise CommandError(f"{path}: no gzip file, or a damaged one: {error}") from error
+    else:
+        with path.open("rb") as raw:
+            yield raw, raw
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[list[bytes]]:
+    rest = b""
+    while chunk := stream.read1(_BYTES_AT_ONCE):  # type: ignore[attr-defined]
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

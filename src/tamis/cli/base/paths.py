@@ -6,7 +6,7 @@ import os
 from enum import Enum
 from pathlib import Path
 
-from tamis.cli.failures import CommandError
+from tamis.cli.base.failures import CommandError
 
 STREAM = Path("-")
 

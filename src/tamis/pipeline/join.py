@@ -1,9 +1,9 @@
-"""`join`: how the contents of join subscriptions change, on Spark."""
+"""`join` and `content`: how the contents of join subscriptions change on Spark, and the contents of tables in files."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,18 +12,18 @@ import pyarrow as pa
 from tamis.errors import PipelineError
 from tamis.language.joins import Signature, bind_joins
 from tamis.pipeline.frames import SUBSCRIPTION, VIOLATIONS, attribute_columns, mapped, text_column
-from tamis.pipeline.indexes import Subscribed, live, snapshot_of
+from tamis.pipeline.indexes import Subscribed, live, opened_source, snapshot_of
 from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import ORDER, PACK, Packer
+from tamis.pipeline.joining.row_changes import Unpacker
 from tamis.pipeline.joining.texts import join_texts
-from tamis.pipeline.joining.unpacking import Unpacker
 from tamis.pipeline.joining.waiting import Lateness
 from tamis.pipeline.notifications import NOTIFICATION
-from tamis.pipeline.snapshot import Snapshot
 from tamis.pipeline.table.batch_versions import Live
+from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.validate import with_reason
 from tamis.pipeline.workers.reading import Reader
-from tamis.schema import Schema
+from tamis.schema import EVENT_TYPE, OPERATION, Schema
 from tamis.schema.tables import read_duration
 
 if TYPE_CHECKING:
@@ -186,3 +186,44 @@ def _require_state(session: SparkSession) -> None:
         raise PipelineError("joins on Spark need protobuf: pip install 'tamis[spark]'")
     if session.conf.get(_PROVIDER) != ROCKSDB:
         raise PipelineError(f"joins keep tables in RocksDB: set {_PROVIDER} to {ROCKSDB}, or use pipeline.session()")
+
+
+def content(
+    tables: Mapping[str, DataFrame],
+    subscriptions: Subscribed,
+    *,
+    order: str | None = None,
+    parts: int = PARTS,
+    folder: str | Path | None = None,
+) -> DataFrame:
+    """The results of all join subscriptions over tables as they are: a row a result, `subscription` and `row` (JSON).
+
+    `tables` has a DataFrame for each table's name, whose columns are attributes; a table that is not there is empty.
+    One job serves all subscriptions. `order` names a column by which the rows of a key follow each other, or by which
+    retention counts, where either matters. Rows that break the schema are left out: `validate` tells of them.
+    """
+    source = opened_source(subscriptions)
+    schema = source.schema
+    unknown = [name for name in tables if name not in schema.tables]
+    if unknown or not tables:
+        raise PipelineError(
+            f"there is no table {unknown[0] if unknown else ''!r} in the schema; there are {', '.join(schema.tables)}"
+        )
+    streaming = [name for name, frame in tables.items() if frame.isStreaming]
+    if streaming:
+        raise PipelineError(f"{streaming[0]!r} is a stream, which has no content yet; use pipeline.join")
+    events: DataFrame | None = None
+    for name, frame in tables.items():
+        own = _rows(name, frame)
+        events = own if events is None else events.unionByName(own, allowMissingColumns=True)
+    assert events is not None
+    return join(events, source, order=order, parts=parts, folder=folder).select(SUBSCRIPTION, "row")
+
+
+def _rows(table: str, frame: DataFrame) -> DataFrame:
+    """Rows as events that put them."""
+    from pyspark.sql import functions
+
+    clash = [name for name in frame.columns if name in (EVENT_TYPE, OPERATION)]
+    rows = frame.drop(*clash) if clash else frame
+    return rows.withColumn(EVENT_TYPE, functions.array(functions.lit(table)))

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from tamis.analysis import Analysis
 from tamis.analysis.findings import FINDINGS
-from tamis.cli.parted_table import PartedTable
-from tamis.cli.terminal import out
+from tamis.cli.base.terminal import PartedTable, out
 
 _MEANING = {
     "contradictory": "no event can match them",

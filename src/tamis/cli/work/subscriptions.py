@@ -1,13 +1,14 @@
 """Subscriptions from a file: JSON lines, CSV, Parquet, or a YAML or JSON mapping from id to filter.
 
-A row that is no subscription is set aside with its reason; it never stops the others.
+A row that is no subscription is set aside with its reason; it never stops the others. Refused ones are shown to the
+user, and written to a table.
 """
 
 from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,20 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from tamis.cli.failures import CommandError
-from tamis.cli.lines import read_lines
-from tamis.cli.paths import Format, format_of
-from tamis.cli.refusals import Refusal
-from tamis.errors import SchemaError
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.paths import Format, format_of
+from tamis.cli.base.terminal import warn
+from tamis.cli.work.events import read_lines
+from tamis.cli.work.tables import write_table
+from tamis.errors import FilterError, SchemaError, TamisError
 from tamis.schema.yaml_form import read_yaml
 
 FORMATS = (Format.JSON_LINES, Format.JSON, Format.YAML, Format.CSV, Format.PARQUET)
 
 _LINES_AT_ONCE = 10_000
-_BYTES_AT_ONCE = 1 << 20
+_BLOCK = 1 << 20
+
+_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ def _require_text(path: Path) -> None:
     """Arrow decodes a row that it asks about, and says on standard error where it cannot."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
-        while block := file.read(_BYTES_AT_ONCE):
+        while block := file.read(_BLOCK):
             decoder.decode(block)
     decoder.decode(b"", final=True)
 
@@ -177,4 +181,52 @@ def _from_objects(objects: Iterable[tuple[str, Any]]) -> SubscriptionFile:
                 refused.append(Refusal("", "", "SubscriptionError", f"{place}: expected an object with id and filter"))
     return SubscriptionFile(
         pa.table({"id": pa.array(ids, pa.string()), "filter": pa.array(texts, pa.string())}), refused
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One subscription that could not be taken, and why; `filter[start:end]` is the part at fault."""
+
+    id: str
+    filter: str
+    error: str
+    message: str
+    start: int | None = None
+    end: int | None = None
+
+    @classmethod
+    def of(cls, id: str, error: TamisError) -> Refusal:
+        if isinstance(error, FilterError):
+            return cls(id, error.text, type(error).__name__, error.message, error.start, error.end)
+        return cls(id, "", type(error).__name__, str(error))
+
+    def __str__(self) -> str:
+        if self.start is None or self.end is None:
+            return f"{self.error}: {self.message}"
+        return f"{self.error}: {FilterError(self.message, self.filter, self.start, self.end)}"
+
+
+def report(refusals: Sequence[Refusal], path: Path | None) -> None:
+    """Tells of the first few; all of them go to `path`, where one is given."""
+    for refusal in refusals[:_TOLD]:
+        name = f"subscription {refusal.id}" if refusal.id else "a subscription"
+        warn(f"{name} refused: {refusal}")
+    left = len(refusals) - _TOLD
+    if left > 0:
+        warn(f"... and {left:,} more" + ("" if path else "; --refused FILE writes them all"))
+    if path is not None:
+        write_table(_refusal_table(refusals), path)
+
+
+def _refusal_table(refusals: Sequence[Refusal]) -> pa.Table:
+    return pa.table(
+        {
+            "id": pa.array([r.id for r in refusals], pa.string()),
+            "filter": pa.array([r.filter for r in refusals], pa.string()),
+            "error": pa.array([r.error for r in refusals], pa.string()),
+            "message": pa.array([r.message for r in refusals], pa.string()),
+            "start": pa.array([r.start for r in refusals], pa.int64()),
+            "end": pa.array([r.end for r in refusals], pa.int64()),
+        }
     )

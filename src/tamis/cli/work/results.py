@@ -1,23 +1,37 @@
-"""Matches as tables: the event's columns with the subscription, or with the list of subscriptions."""
+"""Matches as tables, and how the contents of joins change: one row a match, an event, or a result that came or went."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.cli.failures import CommandError
-from tamis.cli.tables import JsonLines, TableWriter, json_rows
+from tamis.cli.base.failures import CommandError
+from tamis.cli.work.tables import JsonLines, TableWriter, json_rows, table_writer
+from tamis.engine import Index
 from tamis.matching.matches import Matches
 from tamis.schema import Schema
 
 Int64s = npt.NDArray[np.int64]
 
 _ROWS_AT_ONCE = 200_000
+
+CHANGES = pa.schema(
+    {
+        "event": pa.int64(),
+        "subscription": pa.string(),
+        "change": pa.string(),
+        "row": pa.string(),
+        "message": pa.string(),
+    }
+)
+REFUSED = "refused"
 
 
 class ResultForm:
@@ -93,3 +107,45 @@ def _pieces(offsets: Int64s) -> Iterator[tuple[Int64s, Int64s]]:
         events = matched[start:stop]
         yield events, np.append(offsets[events], offsets[events[-1] + 1])
         start = stop
+
+
+class JoinChangesFile:
+    """Hands events to the joins of an index and writes what they change.
+
+    A change that its table cannot take is a row of its own, with the reason as its message.
+    """
+
+    def __init__(self, index: Index, writer: TableWriter) -> None:
+        self._index = index
+        self._writer = writer
+        self.refused = 0
+
+    def put(self, events: pa.RecordBatch, numbers: npt.NDArray[np.int64]) -> None:
+        """Events that satisfy the schema, with their positions in the input."""
+        changes = self._index.apply(events)
+        for table in changes.to_arrow():
+            if len(table):
+                rows = table["row"].combine_chunks()
+                self._write(
+                    numbers[table["event"].to_numpy()],
+                    table["subscription"].cast(pa.string()).combine_chunks(),
+                    table["change"].cast(pa.string()).combine_chunks(),
+                    pa.array(json_rows(pa.RecordBatch.from_struct_array(rows)), pa.string()),
+                    pa.nulls(len(table), pa.string()),
+                )
+        if changes.refused:
+            self.refused += len(changes.refused)
+            none = pa.nulls(len(changes.refused), pa.string())
+            positions = numbers[[violation.event for violation in changes.refused]]
+            messages = pa.array([violation.message for violation in changes.refused], pa.string())
+            self._write(positions, none, pa.array([REFUSED] * len(messages), pa.string()), none, messages)
+
+    def _write(self, positions: npt.NDArray[np.int64], *columns: pa.Array) -> None:
+        self._writer.write(pa.Table.from_arrays([pa.array(positions), *columns], schema=CHANGES))
+
+
+@contextmanager
+def join_changes(path: Path, index: Index) -> Iterator[JoinChangesFile]:
+    """A file for the changes of an index's joins, which is there once all of it is written."""
+    with table_writer(path, CHANGES) as writer:
+        yield JoinChangesFile(index, writer)

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from tamis.cli.terminal import complain
+from tamis.cli.base.terminal import complain
 from tamis.errors import TamisError
 from tamis.spark_cause import is_spark_error, spark_cause
 

@@ -1,4 +1,7 @@
-"""The index a command works with: opened from a folder that `tamis compile` wrote, or compiled on the spot."""
+"""The index, schema and statistics that a command works with.
+
+An index is opened from a folder that `tamis compile` wrote, or compiled on the spot.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import tamis
-from tamis.cli.failures import CommandError
-from tamis.cli.refusals import Refusal
-from tamis.cli.subscriptions import read_subscriptions
-from tamis.cli.terminal import err, remark
+from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import SAMPLE
+from tamis.cli.base.terminal import err, remark
+from tamis.cli.work.events import EventFiles
+from tamis.cli.work.subscriptions import Refusal, read_subscriptions
 from tamis.engine import Index, Operators
 from tamis.matching.statistics import Statistics
 from tamis.pipeline.table.subscription_table import SubscriptionTable
@@ -98,3 +102,21 @@ def compiled(
             f"{subscriptions}: " + ("no subscription could be taken" if refused else "there is no subscription in it")
         )
     return Compiled(index, refused)
+
+
+def statistics_of(events: list[Path] | None, schema: Schema) -> Statistics | None:
+    """Of the first valid events, whatever else is in them; None where there are no files."""
+    if not events:
+        return None
+    with err.status("looking at past events"):
+        return Statistics.from_events(EventFiles(events, ignore_unknown=True).sample(schema, SAMPLE))
+
+
+def schema_for(path: Path | None, subscriptions: Path, files: EventFiles) -> Schema | None:
+    """The one that is named; else none where the compiled subscriptions bring theirs; else what Parquet events show."""
+    if path is not None:
+        return Schema.load(path)
+    inferred = None if is_index(subscriptions) else files.inferred_schema()
+    if inferred is not None:
+        remark("no --schema: inferred from the events' columns")
+    return inferred

@@ -1,4 +1,4 @@
-"""Spark for a command: started without chatter, and shown at work."""
+"""Spark for a command: started without chatter, shown at work, and what it writes: new folders."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamis import pipeline
-from tamis.cli.terminal import progress_bar
+from tamis.cli.base.paths import Format, format_of, require_new_folder
+from tamis.cli.base.terminal import progress_bar
 from tamis.pipeline.session import require_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _POLL = 0.25  # seconds
+
+FORMATS = (Format.JSON_LINES, Format.JSON, Format.PARQUET)
 
 
 @contextmanager
@@ -127,3 +130,27 @@ def tasks_shown(session: SparkSession, what: str) -> Iterator[None]:
         finally:
             ended.set()
             watcher.join()
+
+
+def require_new(output: Path, dead_letters_to: Path | None) -> Path:
+    """Complains now of what Spark could not write; returns where dead letters go: beside it if not said."""
+    dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
+    for path in (output, dead_to):
+        _form(path)
+        require_new_folder(path)
+    return dead_to
+
+
+def written(rows: DataFrame, path: Path) -> int:
+    """Writes a folder and tells how many rows it has, counted as they went by."""
+    from pyspark.sql import Observation, functions
+
+    seen = Observation()
+    rows.observe(seen, functions.count(functions.lit(1)).alias("rows")).write.format(_form(path)).save(
+        str(path.absolute())
+    )
+    return int(seen.get["rows"])
+
+
+def _form(path: Path) -> str:
+    return "json" if path.suffix and format_of(path, FORMATS, "results of Spark") is not Format.PARQUET else "parquet"

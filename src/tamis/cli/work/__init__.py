@@ -1,0 +1,1 @@
+"""What commands work with: files of events and subscriptions, indexes, tables, Spark. Loaded when work begins."""
