@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.lab.experiments.p0.counted import NEAR, WORKLOADS
-from tamis.lab.measuring.drawing import PAPER
+from tamis.lab.measuring.drawing import PAPER, plain
 from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict
 from tamis.operators.schedules.counting import evaluations, printed
 from tamis.workloads.expensive_operators import Parameters
@@ -92,12 +92,12 @@ def draw(rows: Rows, picture: Picture) -> None:
     marks = {"own": "o", "whole": "v", "equal": "D", "typical": "s"}
     colours = {False: "#c9a36b", True: "#1f5f8b"}
     labels = []
-    for at, (place, what, paper, plain, instead) in enumerate(_numbers()):
+    for at, (place, what, paper, ours, instead) in enumerate(_numbers()):
         labels.append(f"{PLACES[place].label}: {what}, {paper:,.0f}")
         for row in rows:
             if row["place"] != place:
                 continue
-            for count, other in ((plain, False), (instead, True)):
+            for count, other in ((ours, False), (instead, True)):
                 if count:
                     height = at + (0.16 if other else -0.16 if instead else 0.0)
                     axes.plot(
@@ -134,9 +134,9 @@ def table(rows: Rows) -> Table:
 
 def verdict(rows: Rows) -> Verdict:
     checks = []
-    for place, _, paper, plain, instead in _numbers():
+    for place, _, paper, ours, instead in _numbers():
         some = [row for row in rows if row["place"] == place]
-        for count in (plain, instead):
+        for count in (ours, instead):
             if not count:
                 continue
             best = some[int(np.argmin([abs(np.log(row[count] / paper)) for row in some]))]
