@@ -8,9 +8,10 @@ import pytest
 
 from tamis.errors import FilterTooComplex
 from tamis.language import Limits
-from tamis.language.tree import Tree
+from tamis.language.predicates import Literal
+from tamis.matching.conditions import Evaluator, evaluator_of
 from tamis.matching.explanation import explain
-from tamis.matching.naive import holds
+from tamis.schema import Schema
 from tests.matching.columnar.subject import SCHEMA
 
 
@@ -71,13 +72,16 @@ def test_a_filter_is_explained_under_the_limits_it_was_accepted_under() -> None:
 def test_each_distinct_condition_is_evaluated_once_however_many_alternatives_it_is_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Tree] = []
+    asked: list[Literal] = []
 
-    def counting(tree: Tree, *rest: Any) -> bool:
-        asked.append(tree)
-        return holds(tree, *rest)
+    def counting(literal: Literal, schema: Schema) -> Evaluator:
+        def holds(*values: Any) -> bool:
+            asked.append(literal)
+            return evaluator_of(literal, schema)(*values)
 
-    monkeypatch.setattr("tamis.matching.explanation.holds", counting)
+        return holds
+
+    monkeypatch.setattr("tamis.matching.conditions.evaluator_of", counting)
     clauses = [f"(s LIKE '%a_{k}%' OR s LIKE '%b_{k}%')" for k in range(8)]
     explanation = explain(" AND ".join(clauses), {"s": "a" * 1_000 + "b"}, SCHEMA)
     assert (len(explanation.alternatives), {len(each) for each in explanation.alternatives}) == (256, {8})

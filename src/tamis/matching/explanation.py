@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from tamis.language import DEFAULT_LIMITS, Filter, Limits, normalise, parse, print_filter
-from tamis.language.predicates import Literal as Condition
-from tamis.language.predicates import Not, attributes_of
-from tamis.language.tree import Negation
-from tamis.matching.naive import event_values, holds
+from tamis.language import DEFAULT_LIMITS, Limits, normalise, parse
+from tamis.language.predicates import Literal as Leaf
+from tamis.matching.conditions import Condition, Conditions
+from tamis.matching.event_values import event_values
 from tamis.schema import Schema
 from tamis.schema.binary import shown_bytes
 
@@ -112,27 +111,25 @@ class Verdicts:
 
     def __init__(self, values: Mapping[str, list[Any]], schema: Schema) -> None:
         self._values = values
-        self._schema = schema
-        self._known: dict[Condition, Verdict] = {}
+        self._conditions = Conditions(schema)
+        self._known: dict[int, Verdict] = {}
         self._shown: dict[str, list[Any]] = {}
 
-    def of(self, conjunct: Iterable[Condition]) -> tuple[Verdict, ...]:
+    def of(self, conjunct: Iterable[Leaf]) -> tuple[Verdict, ...]:
         """The verdicts on the conditions of one alternative."""
-        return tuple(self._verdict(condition) for condition in conjunct)
+        return tuple(self._verdict(self._conditions.of(literal)) for literal in conjunct)
 
     def _verdict(self, condition: Condition) -> Verdict:
-        found = self._known.get(condition)
+        found = self._known.get(condition.number)
         if found is None:
-            found = self._known[condition] = self._judged(condition)
+            found = self._known[condition.number] = self._judged(condition)
         return found
 
     def _judged(self, condition: Condition) -> Verdict:
-        leaf = condition.leaf if isinstance(condition, Not) else condition
-        tree = Negation(leaf) if isinstance(condition, Not) else leaf
-        about = {name: self._seen(name) for name in attributes_of(condition)}
-        held = holds(tree, self._values, self._schema)
+        about = {name: self._seen(name) for name in condition.attributes}
+        held = condition.holds(*(self._values.get(name, ()) for name in condition.attributes))
         state: State = "held" if held else "failed" if all(about.values()) else "absent"
-        return Verdict(print_filter(Filter(((condition,),)), self._schema), state, about)
+        return Verdict(condition.text, state, about)
 
     def _seen(self, name: str) -> list[Any]:
         if name not in self._shown:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.calls import Call, Called, Constraint, Variable, variables_of, with_parts
+from tamis.language.calls import Call, Constraint, Variable, variables_of
 from tamis.language.filling import fill_called, fill_conjunct
-from tamis.language.printing import print_called
+from tamis.matching.conditions import print_as_written
 from tamis.matching.explanation import Explanation, State, Verdict, Verdicts
 from tamis.operators.answers import Answer
 from tamis.operators.caller import Job
@@ -203,9 +203,9 @@ class Judging:
     def _called(self, call: Call, number: int) -> Verdict:
         answer, predicate = self._answers.get(number), self._cases.predicates[number]
         if answer is None:
-            return Verdict(_written(call), "not asked", {})
+            return Verdict(print_as_written(call), "not asked", {})
         seen = {name: self._seen(name) for name in predicate.resolved.attributes} | _bound(call, answer)
-        return Verdict(_written(call), self._state(call, predicate, answer), seen)
+        return Verdict(print_as_written(call), self._state(call, predicate, answer), seen)
 
     def _seen(self, name: str) -> list[Any]:
         if name not in self._shown:
@@ -233,14 +233,14 @@ class Judging:
         names = set(variables_of(one))
         used = [place for place, call in enumerate(calls) if not call.negated and names & set(variables_in_order(call))]
         if not all(self._truth(entry.wanted[place]) == TRUE for place in used):
-            return Verdict(_written(one), "not asked", {})
+            return Verdict(print_as_written(one), "not asked", {})
         join = plan([calls[place] for place in used], [one], {name: name for name in names})
         bindings = [self._answers[entry.wanted[place]].bindings for place in used]
         try:
             held = join.holds(bindings, self._evaluation.fields(0))
         except TooLargeError:
-            return Verdict(_written(one), "unknown", {})
-        return Verdict(_written(one), "held" if held else "failed", {})
+            return Verdict(print_as_written(one), "unknown", {})
+        return Verdict(print_as_written(one), "held" if held else "failed", {})
 
     def _all_true(self, entry: Entry) -> bool:
         signs = zip(entry.wanted, entry.shape.calls, strict=True)
@@ -257,12 +257,3 @@ def _bound(call: Call, answer: Answer) -> dict[str, list[Any]]:
     names = {part.name: part.written or part.name for part in call.arguments if isinstance(part, Variable)}
     shown = answer.bindings[:_SHOWN]
     return {f"?{name}": [outside(one[place]) for one in shown] for place, name in enumerate(names.values())}
-
-
-def _written(leaf: Called) -> str:
-    """A leaf with the variables' names that the text has."""
-
-    def named(part: Any) -> Any:
-        return Variable(part.written or part.name) if isinstance(part, Variable) else part
-
-    return print_called(with_parts(leaf, named))

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.language import Bound, Limits, Signatures, bind
+from tamis.matching.event_values import event_values
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer, Binding, Part
-from tamis.matching.naive import event_values
 from tamis.matching.statistics import Statistics
 from tamis.operators.caller import Caller
 from tamis.operators.cases import Entry

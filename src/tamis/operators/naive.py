@@ -13,11 +13,12 @@ import pyarrow as pa
 from tamis.language import Limits, Signatures, bind, parse
 from tamis.language.calls import Arithmetic, Call, Constraint, Expression, Field, Moment, Variable, fields_of
 from tamis.language.tree import And, Constant, Negation, Or, Tree
+from tamis.matching.event_values import Values, event_values
 from tamis.matching.explanation import Explanation
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer as Matched
 from tamis.matching.matches import Binding, Part
-from tamis.matching.naive import Values, event_values, holds
+from tamis.matching.naive import holds
 from tamis.operators.answers import Answer, read_batch, read_scalar
 from tamis.operators.asking import columns_of, failure_of
 from tamis.operators.awaiting import is_async, patience, result_of

@@ -10,7 +10,8 @@ import pyarrow as pa
 from tamis.errors import FilterError
 from tamis.language import parse
 from tamis.language.tree import Tree
-from tamis.matching.naive import event_values, holds
+from tamis.matching.event_values import event_values
+from tamis.matching.naive import holds
 from tamis.schema import Schema
 
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from tamis.service.configuration import DeliverySettings, LimitSettings, Settings
 from tamis.service.delivery import Delivery
-from tamis.service.delivery.backoff import Backoff
 from tamis.service.delivery.channel import Undelivered
-from tamis.service.delivery.cursors import SAVE_SECONDS
 from tamis.service.delivery.delivery import CHANGES_SECONDS
+from tamis.service.delivery.push_store import SAVE_SECONDS
+from tamis.service.delivery.sending import Backoff
 from tamis.service.notification import Notification
 from tamis.service.store import NewSubscription, Store, Subscription
 

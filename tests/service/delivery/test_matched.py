@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.language import DEFAULT_LIMITS, Limits
-from tamis.language.tree import Tree
+from tamis.language import DEFAULT_LIMITS, Limits, Tree, normalise, parse
+from tamis.language.predicates import Literal
+from tamis.matching.conditions import Evaluator, evaluator_of
 from tamis.matching.explanation import explain
-from tamis.matching.naive import holds
 from tamis.schema import Schema
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.opened_event import OpenedEvent
@@ -90,13 +90,16 @@ def test_agrees_with_the_explanation(filter: str, event: dict[str, Any]) -> None
 
 
 def test_each_distinct_condition_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Tree] = []
+    asked: list[Literal] = []
 
-    def counting(tree: Tree, *rest: Any) -> bool:
-        asked.append(tree)
-        return holds(tree, *rest)
+    def counting(literal: Literal, schema: Schema) -> Evaluator:
+        def holds(*values: Any) -> bool:
+            asked.append(literal)
+            return evaluator_of(literal, schema)(*values)
 
-    monkeypatch.setattr("tamis.service.delivery.matched.holds", counting)
+        return holds
+
+    monkeypatch.setattr("tamis.matching.conditions.evaluator_of", counting)
     clauses = [f"(title LIKE '%a{k}%' OR title LIKE '%b{k}%')" for k in range(6)]
     filter = " AND ".join(clauses)
     title = "".join(f"b{k}" for k in range(6))
@@ -140,6 +143,39 @@ def test_a_filter_on_what_an_extension_brought_is_understood() -> None:
     store.form, store.version = extended.to_dict(), 2
     found = matched.conditions(_subscription("colour = 'red'"), OpenedEvent(1, "evt", NOON, '{"colour": "red"}'))
     assert found == [{"condition": "colour = 'red'", "values": {"colour": ["red"]}}]
+
+
+def test_a_filter_that_was_read_when_it_was_taken_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Any = _Schemas(SCHEMA)
+    followed = FollowedSchema(store)
+    matched = Matched(followed, DEFAULT_LIMITS)
+    text = "price < 10 OR title = 'x'"
+    matched.remember(text, normalise(parse(text, followed.schema), followed.schema), followed.schema)
+    monkeypatch.setattr("tamis.service.delivery.matched.parse", lambda *_: pytest.fail("it is read again"))
+    for event in ('{"price": 1}', '{"price": 2}'):
+        (found,) = matched.conditions(_subscription(text), OpenedEvent(1, "evt", NOON, event))
+        assert found["condition"] == "price < 10"
+
+
+def test_a_filter_that_was_read_under_an_older_schema_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Any = _Schemas(SCHEMA)
+    followed = FollowedSchema(store)
+    matched = Matched(followed, DEFAULT_LIMITS)
+    older, text = followed.schema, "event_type != 'antiques'"
+    store.form = Schema.from_dict(SCHEMA).extend(event_types={"lots": {"price": "optional"}}).to_dict()
+    store.version = 2
+    followed.refresh()
+    read: list[str] = []
+
+    def counting(text: str, *rest: Any) -> Tree:
+        read.append(text)
+        return parse(text, *rest)
+
+    monkeypatch.setattr("tamis.service.delivery.matched.parse", counting)
+    matched.remember(text, normalise(parse(text, older), older), older)
+    for _ in range(2):
+        assert matched.conditions(_subscription(text), OpenedEvent(1, "evt", NOON, '{"event_type": ["lots"]}'))
+    assert read == [text]
 
 
 def test_a_filter_that_nobody_understands_does_not_stop_delivery() -> None:

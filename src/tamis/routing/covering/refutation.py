@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import Literal, Never, Not, Present, attributes_of
 from tamis.language.pushed import Conjunct
-from tamis.matching.naive import holds
+from tamis.matching.conditions import satisfied
 from tamis.routing.covering.exact_values import is_absence
 from tamis.routing.covering.unknowns import UndecidedError
 from tamis.routing.covering.witness import Event, witness
@@ -42,10 +42,7 @@ def counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event |
 
 def satisfies(event: Event, conjunct: Sequence[Literal], schema: Schema) -> bool:
     """Whether an event satisfies all literals."""
-    return all(
-        holds(literal.leaf, event, schema, negated=True) if isinstance(literal, Not) else holds(literal, event, schema)
-        for literal in conjunct
-    )
+    return all(satisfied(literal, event, schema) for literal in conjunct)
 
 
 class _Search:

@@ -12,7 +12,7 @@ from tamis.joins.naive import Identity, Values
 from tamis.joins.showing import Showing
 from tamis.language import print_filter
 from tamis.language.joins import Join, parse_join
-from tamis.matching.naive import event_values
+from tamis.matching.event_values import event_values
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 from tamis.schema.tables import DELETE
 from tamis.service.api.examiners.bench import Reads, Shows

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from tamis.errors import FilterError, FilterTooComplex
-from tamis.language import NO_OPERATORS, CalledFilter, Limits, Signatures, normal_form, parse, print_filter
+from tamis.language import NO_OPERATORS, CalledFilter, Filter, Limits, Signatures, normal_form, parse, print_filter
 from tamis.language.joins import are_joins, parse_join, print_join
 from tamis.schema import Schema
 from tamis.service.api.examiners.bench import Reads
@@ -28,11 +28,14 @@ class ReadFilter:
 
     `matched` is what the index gets. That is the canonical form, but for filters that call operators the text: there
     the canonical form has names of its own for the variables, and notifications show those of the text.
+    `form` is the normal form under `schema` of a filter that was just read and calls nothing.
     """
 
     text: str
     canonical: str
     kind: Kind
+    form: Filter | None = None
+    schema: Schema | None = None
 
     @property
     def matched(self) -> str:
@@ -79,7 +82,9 @@ def _read(text: str, schema: Schema, limits: Limits, operators: Signatures, fiel
             written = text
     except FilterError as error:
         raise of_filter(error, field) from None
-    return ReadFilter(text, written, "operator" if isinstance(form, CalledFilter) else "filter")
+    if isinstance(form, CalledFilter):
+        return ReadFilter(text, written, "operator")
+    return ReadFilter(text, written, "filter", form, schema)
 
 
 def _is_readable(text: str, schema: Schema, limits: Limits, operators: Signatures) -> bool:

@@ -69,6 +69,7 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
         delivery=delivery,
     )
     made, shown_once = await run_in_threadpool(make_subscription, service, caller, new, ticket)
+    service.delivery.matched.remember(read.matched, read.form, read.schema)
     return CreatedForm(**fields_shown(made, secret=True), ticket=shown_once)
 
 
@@ -175,6 +176,8 @@ async def change_subscription(form: ChangeForm, found: Owned, caller: Asking, se
         except RevokedError as error:
             raise Problem(422, "request", str(error), [Fault(message=str(error), field="owner")]) from None
     changed = await run_in_threadpool(change)
+    if read is not None:
+        service.delivery.matched.remember(read.matched, read.form, read.schema)
     return ChangedForm(**fields_shown(changed, secret=form.delivery is not None), ticket=ticket)
 
 

@@ -13,7 +13,7 @@ from tamis.service.api.access import Asking, Caller
 from tamis.service.api.problems import Problem, not_found, responses
 from tamis.service.api.service import Service, Serving
 from tamis.service.delivery.forms import DeadLetterForm, DeadLetterPage, Replayed
-from tamis.service.delivery.replaying import NotReplayable
+from tamis.service.delivery.store_reader import NotReplayable
 from tamis.service.store import DeadLetter
 
 router = APIRouter(prefix="/dead-letters", tags=["dead letters"])

@@ -14,21 +14,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from tamis.errors import TamisError
 from tamis.service.configuration import Settings
-from tamis.service.delivery.backoff import Backoff
-from tamis.service.delivery.changes import Changes
 from tamis.service.delivery.channel import Channel
 from tamis.service.delivery.clock import Clock, SystemClock
-from tamis.service.delivery.cursors import Cursors
 from tamis.service.delivery.fanout import Fanout
 from tamis.service.delivery.feeds import FeedEnded, LiveFeed, WideFeed
 from tamis.service.delivery.kafka import KafkaChannel
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.outlets import Outlets
-from tamis.service.delivery.reading import Reading
-from tamis.service.delivery.rendering import Renderer
-from tamis.service.delivery.replaying import notification_of
-from tamis.service.delivery.sending import Outcome, Sending
-from tamis.service.delivery.standing import Standing
+from tamis.service.delivery.push_store import Changes, Cursors
+from tamis.service.delivery.sending import Backoff, Outcome, Sending
+from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
 from tamis.service.delivery.webhook import WebhookChannel
 from tamis.service.followed_schema import FollowedSchema
 from tamis.service.notification import BEGINNING, LAST, Cursor, Notification
@@ -98,8 +93,8 @@ class Delivery:
         self._handed_out = 0
         self._feeds: dict[LiveFeed | WideFeed, Admitted] = {}
         self._loops: list[asyncio.Task[None]] = []
-        matched = Matched(followed or FollowedSchema(store), settings.limits.filter, offering)
-        self._reading = Reading(store, Renderer(matched), self._clock)
+        self.matched = Matched(followed or FollowedSchema(store), settings.limits.filter, offering)
+        self._reading = Reading(store, Renderer(self.matched), self._clock)
         self._changes = Changes(store)
         self._sole = store.lock("pushing")
         self._pushing = False

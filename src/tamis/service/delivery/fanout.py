@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from tamis.errors import TamisError
 from tamis.service.delivery.feeds import LiveFeed, WideFeed
-from tamis.service.delivery.reading import Gathered, Page, Reading, WidePage
+from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
 from tamis.service.notification import Cursor, Notification
 from tamis.service.store.errors import warn
 

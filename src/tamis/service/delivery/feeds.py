@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from tamis.errors import TamisError
-from tamis.service.delivery.reading import Page, WidePage
+from tamis.service.delivery.store_reader import Page, WidePage
 from tamis.service.notification import Cursor, Notification
 
 QUEUE_BYTES: Final = 1 << 20

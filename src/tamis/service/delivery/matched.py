@@ -1,80 +1,89 @@
-"""Which conditions made a subscription match: what `tamis.matching.explanation` says, fast enough to say it always."""
+"""The `matched` of notifications: the conditions that made a subscription match, with the values that they met."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from threading import Lock
+from typing import Any, Final
 
 import orjson
 
 from tamis.errors import FilterError
-from tamis.language import Filter, Limits, normal_form, parse, print_filter
-from tamis.language.calls import Call, Called, Variable, parts_of, with_parts
-from tamis.language.predicates import Between, Not, attributes_of
-from tamis.language.printing import print_called
-from tamis.language.tree import Negation, Tree
+from tamis.language import Filter, Limits, Signatures, normal_form, parse
+from tamis.matching.conditions import Alternative, CalledCondition, Condition, alternatives_of, what_held
 from tamis.matching.explanation import quotes
-from tamis.matching.naive import holds
 from tamis.schema import Schema
 from tamis.service.delivery.opened_event import OpenedEvent
 from tamis.service.followed_schema import FollowedSchema
 from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Subscription
 
-_REMEMBERED: Final = 10_000
+_REMEMBERED: Final = 10_000  # filters
+_SHORT: Final = 1_000  # characters of a filter that is remembered before it matches
+_FEW: Final = 8  # alternatives of such a filter
 _LONGEST: Final = 64 << 10  # characters of conditions, and of what they quote, that a notification lists
 _QUOTED: Final = 100  # characters that a condition quotes of an attribute, about
 
 
-class _Condition(NamedTuple):
-    """One condition of a normal form: `plain` if it is an interval on one attribute, which is most of them.
+class _Filters:
+    """Filters read under one version of the schema, by text: the alternatives of those that have matched.
 
-    `number` tells the distinct conditions of a filter apart: each may stand in hundreds of alternatives.
+    Of the others there is the normal form that the API made of them. The newest are kept.
     """
 
-    number: int
-    text: str
-    tree: Tree
-    attributes: tuple[str, ...]
-    plain: Between | None
+    def __init__(self, version: int, schema: Schema, limits: Limits, operators: Signatures) -> None:
+        self.version = version
+        self.schema = schema
+        self._limits = limits
+        self._operators = operators
+        self._known: dict[str, tuple[Alternative, ...] | Filter] = {}
+        self._lock = Lock()
 
+    def alternatives(self, text: str) -> tuple[Alternative, ...]:
+        known = self._known.get(text)
+        if isinstance(known, tuple):
+            return known
+        form = known or normal_form(
+            parse(text, self.schema, self._limits, self._operators), self.schema, self._limits, text
+        )
+        alternatives = alternatives_of(form, self.schema)
+        self.keep(text, alternatives)
+        return alternatives
 
-class _Called(NamedTuple):
-    """A call or a constraint: not decided here, for operators are called once. `names` are of its variables."""
-
-    text: str
-    names: tuple[str, ...]
-
-
-class _Alternative(NamedTuple):
-    """Conditions of which all hold; `binds` are the names of the variables that its calls bind."""
-
-    plain: tuple[_Condition, ...]
-    called: tuple[_Called, ...] = ()
-    binds: frozenset[str] = frozenset()
-
-
-Alternatives = tuple[_Alternative, ...]
+    def keep(self, text: str, read: tuple[Alternative, ...] | Filter) -> None:
+        with self._lock:
+            if text in self._known and not isinstance(read, tuple):
+                return
+            if len(self._known) >= _REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[text] = read
 
 
 class Matched:
-    """The `matched` of notifications. Normal forms are remembered by filter and schema. Safe from any thread."""
+    """The `matched` of notifications. A filter is read once for a version of the schema. Safe from any thread."""
 
     def __init__(self, followed: FollowedSchema, limits: Limits, offering: Offering = NOTHING) -> None:
         self._followed = followed
         self._limits = limits
         self._offering = offering
-        self._alternatives = lru_cache(_REMEMBERED)(self._read)
-        self._filters = lru_cache(_REMEMBERED)(_filters)
+        self._filters: _Filters | None = None
+        self._cloudevents = lru_cache(_REMEMBERED)(_as_written)
+
+    def remember(self, text: str, form: Filter | None, schema: Schema | None) -> None:
+        """Keeps the normal form that a filter has under a schema, so that it is not read again when it first matches.
+
+        Large ones are read again: strangers write them, and they must not fill the memory before they match anything.
+        """
+        filters = self._current()
+        if form is not None and schema is filters.schema and len(text) <= _SHORT and len(form.conjuncts) <= _FEW:
+            filters.keep(text, form)
 
     def conditions(self, subscription: Subscription, event: OpenedEvent, bindings: str | None = None) -> list[Any]:
         """The conditions of the first alternative that holds, each with the values that it met.
 
         Empty if none holds any more, since the subscription was changed after it matched. A subscription in
         CloudEvents' dialect has its filters there as they were written, and a join nothing, for no one event decides.
-        Where operators are called, several alternatives may hold by what is known here: then it is what all of them
-        have in common.
 
         A notification has the event itself, so values are quoted, long ones once: what this adds to an event does not
         grow with it, and is bounded.
@@ -82,101 +91,33 @@ class Matched:
         if subscription.kind == "join":
             return []
         if subscription.dialect == "cloudevents":
-            return self._filters(subscription.text)
-        schema = self._followed.schema
+            return self._cloudevents(subscription.text)
+        filters = self._current()
         try:
-            alternatives = self._alternatives(subscription.filter, schema)
+            alternatives = filters.alternatives(subscription.filter)
         except FilterError:
             # It names what a later extension of the schema has brought.
             self._followed.refresh()
-            schema = self._followed.schema
+            filters = self._current()
             try:
-                alternatives = self._alternatives(subscription.filter, schema)
+                alternatives = filters.alternatives(subscription.filter)
             except FilterError:
                 return []
         bound = {} if bindings is None else orjson.loads(bindings)
-        possible: list[_Alternative] = []
-        verdicts: dict[int, bool] = {}
-        for alternative in alternatives:
-            if alternative.binds == bound.keys() and all(
-                _holds(condition, event, schema, verdicts) for condition in alternative.plain
-            ):
-                if not alternative.called:
-                    return _listed(alternative, event, schema, bound)
-                possible.append(alternative)
-        return _listed(_common(possible), event, schema, bound) if possible else []
+        held = what_held(alternatives, partial(event.values, schema=filters.schema), bound.keys())
+        return [] if held is None else _listed(held, event, filters.schema, bound)
 
-    def _read(self, text: str, schema: Schema) -> Alternatives:
-        operators = self._offering.signatures(schema)
-        form = normal_form(parse(text, schema, self._limits, operators), schema, self._limits, text)
-        known: dict[Any, _Condition] = {}
-        if isinstance(form, Filter):
-            return tuple(_alternative(conjunct, (), schema, known) for conjunct in form.conjuncts)
-        return tuple(
-            _alternative(conjunct, case.called, schema, known) for case in form.cases for conjunct in case.guard
-        )
-
-
-def _alternative(
-    conjunct: Iterable[Any], called: Iterable[Called], schema: Schema, known: dict[Any, _Condition]
-) -> _Alternative:
-    plain = []
-    for literal in conjunct:
-        if literal not in known:
-            known[literal] = _condition(literal, len(known), schema)
-        plain.append(known[literal])
-    return _Alternative(tuple(plain), tuple(map(_called, called)), _bound_by(called))
-
-
-def _common(alternatives: Sequence[_Alternative]) -> _Alternative:
-    """What all of these ask for."""
-    first, *others = alternatives
-    plain = [one for one in first.plain if all(one in other.plain for other in others)]
-    called = [one for one in first.called if all(one in other.called for other in others)]
-    return _Alternative(tuple(plain), tuple(called))
-
-
-def _called(leaf: Called) -> _Called:
-    """With the names that the text gives to variables."""
-
-    def named(part: Any) -> Any:
-        return Variable(part.written or part.name) if isinstance(part, Variable) else part
-
-    written = (part.written for part in parts_of(leaf) if isinstance(part, Variable))
-    return _Called(print_called(with_parts(leaf, named)), tuple(dict.fromkeys(filter(None, written))))
-
-
-def _bound_by(called: Iterable[Called]) -> frozenset[str]:
-    calls = (leaf for leaf in called if isinstance(leaf, Call) and not leaf.negated)
-    return frozenset(name for call in calls for name in _called(call).names)
-
-
-def _condition(literal: Any, number: int, schema: Schema) -> _Condition:
-    tree = Negation(literal.leaf) if isinstance(literal, Not) else literal
-    plain = literal if isinstance(literal, Between) else None
-    return _Condition(number, print_filter(Filter(((literal,),)), schema), tree, attributes_of(literal), plain)
-
-
-def _holds(condition: _Condition, event: OpenedEvent, schema: Schema, verdicts: dict[int, bool]) -> bool:
-    leaf = condition.plain
-    if leaf is None:
-        # To look something up takes longer than to compare two numbers, and a moment against a pattern.
-        held = verdicts.get(condition.number)
-        if held is None:
-            values = {name: event.values(name, schema) for name in condition.attributes}
-            held = verdicts[condition.number] = holds(condition.tree, values, schema)
-        return held
-    low: Any = leaf.low
-    high: Any = leaf.high
-    for value in event.values(leaf.attribute, schema):
-        above = low is None or low < value or (leaf.low_closed and low == value)
-        if above and (high is None or value < high or (leaf.high_closed and value == high)):
-            return True
-    return False
+    def _current(self) -> _Filters:
+        """Filters under the schema in force; none yet where that is new."""
+        filters, (version, schema) = self._filters, self._followed.serving
+        if filters is None or filters.version != version:
+            operators = self._offering.signatures(schema)
+            filters = self._filters = _Filters(version, schema, self._limits, operators)
+        return filters
 
 
 def _listed(
-    alternative: _Alternative, event: OpenedEvent, schema: Schema, bound: Mapping[str, Any]
+    alternative: Alternative, event: OpenedEvent, schema: Schema, bound: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """The conditions with the values that they met, calls with what their variables are bound to.
 
@@ -185,9 +126,9 @@ def _listed(
     seen: set[str] = set()
     listed: list[dict[str, Any]] = []
     left = _LONGEST
-    conditions: list[_Condition | _Called] = [*alternative.plain, *alternative.called]
+    conditions: list[Condition | CalledCondition] = [*alternative.plain, *alternative.called]
     for one in conditions:
-        if isinstance(one, _Condition):
+        if isinstance(one, Condition):
             values = {name: event.quotes(name, schema)[name in seen] for name in one.attributes}
         else:
             values = {f"?{name}": quotes([bound[name]])[f"?{name}" in seen] for name in one.names if name in bound}
@@ -199,6 +140,7 @@ def _listed(
     return listed
 
 
-def _filters(text: str) -> list[Any]:
+def _as_written(text: str) -> list[Any]:
+    """CloudEvents filters as a list of them."""
     filters = orjson.loads(text)
     return filters if isinstance(filters, list) else [filters]

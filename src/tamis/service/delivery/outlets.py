@@ -1,4 +1,7 @@
-"""All subscriptions that are pushed to: found, kept, and started when there is something for them."""
+"""Subscriptions that are pushed to: an outlet for each, which sends its notifications in order.
+
+A notification is sent until it is acknowledged or given up; only then comes the next one of its subscription.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,142 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Executor
-from datetime import datetime
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar
 
+from tamis.errors import TamisError
 from tamis.service.delivery.clock import Clock
-from tamis.service.delivery.cursors import Cursors
-from tamis.service.delivery.feeds import Source
-from tamis.service.delivery.outlet import Outlet
+from tamis.service.delivery.feeds import FeedEnded, LiveFeed, Source
+from tamis.service.delivery.push_store import Cursors
 from tamis.service.delivery.sending import Outcome, Sending
-from tamis.service.notification import Notification
+from tamis.service.notification import Cursor, Notification
 from tamis.service.store import DeliveryState, Store, Subscription
+from tamis.service.store.errors import warn
 
 GRACE_SECONDS: Final = 5.0
+_AT_ONCE: Final = 20  # notifications read for one subscription
+_STORE_SECONDS: Final = 1.0  # before the next attempt where the store failed
 _SETTLE_SECONDS: Final = 1.0
-_AT_ONCE: Final = 200
+_STARTED: Final = 200  # outlets at work from which on starting more waits a while
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+
+class Outlet:
+    """Takes from a feed and sends, one at a time. `state` is what the store knows or is about to.
+
+    A task works while there is something to send; `kick` starts one. While it waits for the next attempt it keeps
+    nothing in memory: then the subscription and its notifications are read again as they are by then.
+    """
+
+    def __init__(self, outlets: Outlets, state: DeliveryState) -> None:
+        self.number = state.subscription
+        self.state = state
+        self.ended = False
+        self._outlets = outlets
+        self._feed = LiveFeed(outlets.source, self.number, Cursor(state.cursor), outlets.queue, self.kick)
+        self._task: asyncio.Task[None] | None = None
+        self._kicked = False
+        self._waiting = False
+
+    def kick(self) -> None:
+        """There may be something to send."""
+        self._kicked = True
+        if self._task is None and not self.state.disabled and not self.ended:
+            self._task = self._outlets.spawn(self._work())
+
+    def changed(self) -> None:
+        """The subscription has changed: whatever was wrong may be right now."""
+        if self.state.disabled or self.state.failures:
+            self._keep(replace(self.state, failures=0, next_attempt=None, disabled=False))
+        self._rouse()
+        self._feed.interrupt()
+
+    def close(self) -> None:
+        """Nothing more is sent, but what is under way."""
+        self.ended = True
+        self._rouse()
+        self._feed.stop()
+        self._feed.close()
+
+    def _rouse(self) -> None:
+        """Ends a wait for the next attempt; an attempt that is under way is left alone."""
+        if self._waiting and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _work(self) -> None:
+        mine = asyncio.current_task()
+        try:
+            while self._kicked and not self.state.disabled:
+                self._kicked = False
+                await self._send_all()
+        except FeedEnded:
+            self.close()
+        finally:
+            if self._task is mine:
+                self._task = None
+
+    async def _send_all(self) -> None:
+        while not self.state.disabled:
+            await self._until_next_attempt()
+            try:
+                found = await self._feed.take_now(1 if self.state.failures else _AT_ONCE)
+                if not found:
+                    return
+                await self._send(found)
+            except FeedEnded:
+                raise
+            except TamisError as error:
+                warn(_log, f"serving subscription {self.number} failed", error)
+                await self._wait(_STORE_SECONDS)
+
+    async def _send(self, notifications: list[Notification]) -> None:
+        """Sends them in order, until one fails or the subscription changes: from there on they are read again."""
+        interruptions = self._feed.interruptions
+        try:
+            for notification in notifications:
+                outcome = await self._outlets.sending.attempt(notification, self.state.failures)
+                await self._note(notification, outcome)
+                if self.state.cursor < notification.position or interruptions != self._feed.interruptions:
+                    break
+        finally:
+            if self.state.cursor < notifications[-1].position:
+                self._feed.rewind(Cursor(self.state.cursor))
+
+    async def _note(self, notification: Notification, outcome: Outcome) -> None:
+        done = DeliveryState(self.number, notification.position)
+        if outcome.kind == "delivered":
+            self._keep(done)
+        elif outcome.kind == "given up":
+            await self._outlets.bury(notification, self.state.failures + 1, outcome.reason)
+            self._keep(replace(done, last_error=outcome.reason))
+        elif outcome.kind == "gone":
+            self._keep(replace(self.state, last_error=outcome.reason, next_attempt=None, disabled=True))
+        else:
+            until = self._outlets.clock.now() + timedelta(seconds=outcome.wait)
+            failures = self.state.failures + (outcome.kind == "failed")
+            reason = outcome.reason or self.state.last_error
+            self._keep(replace(self.state, failures=failures, next_attempt=until, last_error=reason))
+
+    async def _until_next_attempt(self) -> None:
+        if self.state.next_attempt is not None:
+            await self._wait((self.state.next_attempt - self._outlets.clock.now()).total_seconds())
+
+    async def _wait(self, seconds: float) -> None:
+        if seconds > 0:
+            self._waiting = True
+            try:
+                await self._outlets.clock.sleep(seconds)
+            finally:
+                self._waiting = False
+
+    def _keep(self, state: DeliveryState) -> None:
+        self.state = state
+        self._outlets.cursors.put(state)
 
 
 class Outlets:
@@ -40,30 +161,18 @@ class Outlets:
         queue: int,
     ) -> None:
         self._store = store
-        self._source = source
-        self._sending = sending
-        self._cursors = cursors
-        self._clock = clock
+        self.source = source
+        self.sending = sending
+        self.cursors = cursors
+        self.clock = clock
         self._executor = executor
-        self._queue = queue
+        self.queue = queue
         self._outlets: dict[int, Outlet] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
-    def now(self) -> datetime:
-        return self._clock.now()
-
-    async def sleep(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-
-    async def attempt(self, notification: Notification, failures: int) -> Outcome:
-        return await self._sending.attempt(notification, failures)
-
-    def save(self, state: DeliveryState) -> None:
-        self._cursors.put(state)
-
     async def bury(self, notification: Notification, attempts: int, reason: str) -> None:
-        """What could not be delivered is kept, with all that sending it again needs."""
+        """Keeps what could not be delivered as a dead letter, with all that sending it again needs."""
         subscription = notification.subscription
         detail = {
             "notification": notification.id,
@@ -86,12 +195,12 @@ class Outlets:
         for number in new:
             if number not in self._outlets and not self._stopping:
                 state = states.get(number) or DeliveryState(number)
-                outlet = self._outlets[number] = Outlet(self._source, state, self._queue, self, self._spawn)
+                outlet = self._outlets[number] = Outlet(self, state)
                 outlet.kick()
 
     async def settle(self) -> None:
         """Waits a while if much was started, so that a hundred thousand at the start come some at a time."""
-        if len(self._tasks) > _AT_ONCE:
+        if len(self._tasks) > _STARTED:
             await asyncio.wait(self._tasks, timeout=_SETTLE_SECONDS)
 
     async def changed(self, subscriptions: Sequence[Subscription]) -> None:
@@ -117,7 +226,7 @@ class Outlets:
         await self.leave()
 
     async def leave(self) -> None:
-        """The same, for the time being: somebody else pushes."""
+        """Releases the outlets: another service owns their pushes now."""
         for outlet in self._outlets.values():
             outlet.close()
         if self._tasks:
@@ -137,7 +246,8 @@ class Outlets:
             "disabled": sum(state.disabled for state in states),
         }
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Runs an outlet's work; `leave` waits for its end."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

@@ -1,28 +1,133 @@
-"""One attempt at one notification: whether it may be made now, how it went, and what comes of it."""
+"""Attempts at notifications: one sends a notification to its endpoint, unless that failed of late, and says what next.
+
+An endpoint that fails is left alone for a while by its breaker; a notification that failed is tried again after a
+backoff.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Mapping
+import random
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Final, Literal
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
 
 from tamis.service.configuration import DeliverySettings
-from tamis.service.delivery.backoff import Backoff
-from tamis.service.delivery.breaker import Breakers
 from tamis.service.delivery.channel import Channel, Undelivered
 from tamis.service.delivery.clock import Clock
 from tamis.service.notification import Notification
 
 _TROUBLED: Final = 25
+_MOST_DOUBLINGS: Final = 60  # of a backoff
+_MOST_BREAKS: Final = 4  # doublings of the time for which a breaker is open
+_SHOWN: Final = 100
+
+
+class Backoff:
+    """Exponential backoff with full jitter: up to twice as long each time, and anywhere below.
+
+    So nobody comes in step. The wait that an endpoint asks for by Retry-After is the least, and never longer than the
+    longest one.
+    """
+
+    def __init__(self, first: float, longest: float, draw: Callable[[], float] = random.random) -> None:
+        self._first = first
+        self._longest = longest
+        self._draw = draw
+
+    def delay(self, failures: int, retry_after: float = 0.0) -> float:
+        """Seconds to wait after so many failures in a row."""
+        ceiling = min(self._longest, self._first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
+        return max(ceiling * self._draw(), min(retry_after, self._longest))
+
+
+@dataclass(slots=True)
+class Breaker:
+    """One endpoint's circuit breaker. Closed while `failures` in a row are few; then open until `opens_again`.
+
+    After that it is half open: one attempt goes through (`probing`), whose success closes it, and whose failure opens
+    it again for twice as long, up to sixteen times the first time.
+    """
+
+    threshold: int
+    seconds: float
+    failures: int = 0
+    opens_again: datetime | None = None
+    probing: bool = False
+
+    def wait(self, now: datetime) -> float:
+        """Seconds before it is worth asking again; 0: go ahead, and tell how it went."""
+        if self.opens_again is None:
+            return 0.0
+        if self.probing:
+            return self.seconds / 10
+        return max(0.0, (self.opens_again - now).total_seconds())
+
+    def begin(self) -> bool:
+        """Begins an attempt; returns whether it is the one that a half-open breaker lets through."""
+        self.probing = self.opens_again is not None
+        return self.probing
+
+    def abandon(self) -> None:
+        """The attempt that was let through ended without telling anything of the endpoint."""
+        self.probing = False
+
+    def fail(self, now: datetime, probe: bool) -> None:
+        # Attempts that began before it opened say nothing new.
+        if self.opens_again is not None and not probe:
+            return
+        self.failures += 1
+        self.probing = False
+        beyond = self.failures - self.threshold
+        if beyond >= 0:
+            factor = 1 << min(beyond, _MOST_BREAKS)
+            self.opens_again = now + timedelta(seconds=self.seconds * factor)
+
+
+class Breakers:
+    """The breakers of all endpoints that have failed lately; the others need none."""
+
+    def __init__(self, threshold: int, seconds: float) -> None:
+        self._threshold = threshold
+        self._seconds = seconds
+        self._breakers: dict[Hashable, Breaker] = {}
+
+    def of(self, endpoint: Hashable) -> Breaker:
+        """An endpoint's, kept from its first failure on until the next success."""
+        return self._breakers.get(endpoint) or Breaker(self._threshold, self._seconds)
+
+    def succeed(self, endpoint: Hashable) -> None:
+        """The endpoint answers."""
+        self._breakers.pop(endpoint, None)
+
+    def fail(self, endpoint: Hashable, now: datetime, probe: bool) -> None:
+        """The endpoint does not answer, or says that it cannot."""
+        self._breakers.setdefault(endpoint, self.of(endpoint)).fail(now, probe)
+
+    @property
+    def open_count(self) -> int:
+        """How many endpoints are being left alone."""
+        return sum(breaker.opens_again is not None for breaker in self._breakers.values())
+
+    def shown(self) -> list[dict[str, Any]]:
+        """The endpoints that have failed of late, for people."""
+        return [
+            {
+                "endpoint": str(endpoint),
+                "state": "closed" if one.opens_again is None else "half open" if one.probing else "open",
+                "failures": one.failures,
+                "next_attempt": None if one.opens_again is None else one.opens_again.isoformat(),
+            }
+            for endpoint, one in list(self._breakers.items())[:_SHOWN]
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it went. `postponed`: the endpoint was not asked, since its breaker is open.
+    """How an attempt went. `postponed`: the endpoint was not asked, since its breaker is open.
 
-    What failed or was postponed can be tried again after `wait` seconds.
+    An attempt that failed or was postponed can be made again after `wait` seconds.
     """
 
     kind: Literal["delivered", "failed", "postponed", "given up", "gone"]

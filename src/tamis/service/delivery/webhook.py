@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import hmac
 import ssl
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Final
 
 import httpcore
 import httpx
 
+from tamis.errors import TamisError
 from tamis.service.configuration import DeliverySettings
 from tamis.service.delivery.addresses import AddressRefused, Endpoint, endpoint_of
-from tamis.service.delivery.backoff import retry_after
 from tamis.service.delivery.channel import Undelivered
 from tamis.service.delivery.clock import Clock
 from tamis.service.delivery.pinned import CheckedTransport, Resolve, Resolver
-from tamis.service.delivery.signing import SecretError, signed_headers
 from tamis.service.delivery.structured import structured_event
 from tamis.service.notification import Notification
 from tamis.service.store import Subscription
@@ -23,6 +28,13 @@ from tamis.service.store import Subscription
 _READ_BYTES: Final = 16 << 10
 _AGENT: Final = "Tamis (Standard Webhooks)"
 _OWN: Final = ("content-length", "content-type", "host", "connection", "transfer-encoding", "user-agent")
+_PREFIX: Final = "whsec_"
+_SHORTEST, _LONGEST = 24, 64
+_URLS: Final = 10_000  # URLs of which it is remembered what server they name
+
+
+class SecretError(TamisError):
+    """A text that is no webhook secret."""
 
 
 class WebhookChannel:
@@ -39,6 +51,7 @@ class WebhookChannel:
     ) -> None:
         self._settings = settings
         self._clock = clock
+        self._server = lru_cache(_URLS)(self._checked)
         self._resolver = Resolver()
         transport = CheckedTransport(resolve or self._resolver, settings.allow_private, 2 * settings.concurrency, tls)
         timeout = httpx.Timeout(settings.timeout, connect=settings.connect_timeout)
@@ -46,17 +59,24 @@ class WebhookChannel:
 
     def endpoint(self, subscription: Subscription) -> Endpoint:
         """The server; of a URL that may not be called, one that never answers."""
+        server = self._server(str(subscription.delivery["url"]))
+        return Endpoint("refused", str(subscription.number), 0) if isinstance(server, str) else server
+
+    def _checked(self, url: str) -> Endpoint | str:
+        """The server that a URL names, or why it may not be called."""
         try:
-            return endpoint_of(str(subscription.delivery["url"]), allow_private=self._settings.allow_private)
-        except AddressRefused:
-            return Endpoint("refused", str(subscription.number), 0)
+            return endpoint_of(url, allow_private=self._settings.allow_private)
+        except AddressRefused as error:
+            return str(error)
 
     async def send(self, notification: Notification) -> None:
         delivery = notification.subscription.delivery
+        server = self._server(str(delivery["url"]))
+        if isinstance(server, str):
+            raise Undelivered(server, fault=False)
         try:
-            endpoint_of(str(delivery["url"]), allow_private=self._settings.allow_private)
             content, headers = self._content(notification)
-        except (AddressRefused, SecretError) as error:
+        except SecretError as error:
             raise Undelivered(str(error), fault=False) from error
         try:
             async with asyncio.timeout(self._settings.timeout):
@@ -100,3 +120,39 @@ class WebhookChannel:
     async def close(self) -> None:
         await self._client.aclose()
         self._resolver.close()
+
+
+def secret_bytes(secret: str) -> bytes:
+    """The key that a secret stands for; `SecretError` unless it is 24 to 64 bytes in base64 after `whsec_`."""
+    try:
+        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True) if secret.startswith(_PREFIX) else b""
+    except (binascii.Error, ValueError):
+        key = b""
+    if not _SHORTEST <= len(key) <= _LONGEST:
+        raise SecretError(f"a webhook's secret is {_PREFIX} and {_SHORTEST} to {_LONGEST} random bytes in base64")
+    return key
+
+
+def signed_headers(secret: str | None, id: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """The three headers of Standard Webhooks for one attempt; without a secret, the two that need none.
+
+    By its signature (symmetric, version 1) a receiver knows that a webhook is from here.
+    """
+    headers = {"webhook-id": id, "webhook-timestamp": str(timestamp)}
+    if secret is None:
+        return headers
+    signed = hmac.digest(secret_bytes(secret), b"%b.%d.%b" % (id.encode(), timestamp, body), "sha256")
+    return {**headers, "webhook-signature": f"v1,{base64.b64encode(signed).decode()}"}
+
+
+def retry_after(header: str | None, now: datetime) -> float:
+    """The seconds that a Retry-After header asks for, 0 if it asks for none or cannot be read."""
+    text = (header or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:10])
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    aware = until.replace(tzinfo=UTC) if until.tzinfo is None else until
+    return max(0.0, (aware - now).total_seconds())

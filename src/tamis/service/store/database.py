@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -34,6 +34,10 @@ _POSTGRES = {
     "tcp_user_timeout": 30_000,
 }
 _SCHEMES = ("sqlite", "postgresql")
+# SQLite takes 32,766 values in a statement; each number of them is compiled anew, so most pieces are alike.
+_VALUES = 1_000
+
+T = TypeVar("T")
 
 
 class Database:
@@ -92,6 +96,12 @@ class Database:
             raise StoreAwayError(f"the store {self.name} is too busy") from error
         else:
             self._absence.met()
+
+
+def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Long lists of values in pieces that one statement can name."""
+    for start in range(0, len(values), _VALUES):
+        yield values[start : start + _VALUES]
 
 
 def _is_conflict(error: BaseException) -> bool:

@@ -9,8 +9,7 @@ from datetime import datetime
 from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from tamis.service.store.database import Database
-from tamis.service.store.in_pieces import pieces
+from tamis.service.store.database import Database, pieces
 from tamis.service.store.storable import made_storable
 from tamis.service.store.tables import DELIVERIES
 

@@ -11,10 +11,8 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from tamis.schema.timestamps import write_instant
 from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
-from tamis.service.store.counting import moved
-from tamis.service.store.database import Database
+from tamis.service.store.database import Database, pieces
 from tamis.service.store.hashing import random_text
-from tamis.service.store.in_pieces import pieces
 from tamis.service.store.moments import microseconds
 from tamis.service.store.subscription import LASTING
 from tamis.service.store.tables import DELIVERIES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS
@@ -41,7 +39,7 @@ def pause_all(connection: Connection, owner: str, now: datetime) -> int:
     ranked = select(_COLUMNS.number, rank).where(*active).subquery()
     paused = update(SUBSCRIPTIONS).where(_COLUMNS.number == ranked.c.number)
     connection.execute(paused.values(state="paused", changed=now, revision=before + ranked.c.rank))
-    moved(connection, {(owner, "active"): -count, (owner, "paused"): count})
+    counters.moved(connection, {(owner, "active"): -count, (owner, "paused"): count})
     return count
 
 
@@ -102,7 +100,7 @@ def expire(database: Database, now: datetime) -> int:
                 connection.execute(marked, [{"this": number, "next": revision} for revision, number in numbered])
                 changes = Counter((row.owner, row.state) for row in rows)
                 arrivals = Counter((row.owner, "expired") for row in rows)
-                moved(connection, {place: arrivals[place] - changes[place] for place in changes | arrivals})
+                counters.moved(connection, {place: arrivals[place] - changes[place] for place in changes | arrivals})
         ended += len(rows)
         if len(rows) < _AT_ONCE:
             return ended
@@ -125,7 +123,7 @@ def purge(database: Database, before: datetime, followed: int) -> int:
                 connection.execute(delete(SUBSCRIPTIONS).where(_COLUMNS.number.in_(some)))
                 connection.execute(delete(DELIVERIES).where(DELIVERIES.c.subscription.in_(some)))
             gone = Counter((row.owner, row.state) for row in rows)
-            moved(connection, {place: -count for place, count in gone.items()})
+            counters.moved(connection, {place: -count for place, count in gone.items()})
             if rows:
                 newest = max(row.revision for row in rows)
                 counters.put(connection, "purged", max(counters.locked(connection, "purged"), newest))

@@ -19,7 +19,6 @@ from tamis.language.joins import are_joins, bind_joins
 from tamis.schema import Schema
 from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
-from tamis.service.store.counting import moved
 from tamis.service.store.database import Database
 from tamis.service.store.errors import TextError
 from tamis.service.store.hashing import digest, random_texts
@@ -137,7 +136,7 @@ class Importing:
                 )
             )
             insert_rows(connection, SUBSCRIPTIONS, _COLUMNS, rows)
-            moved(connection, {(owner, "active"): len(labels)})
+            counters.moved(connection, {(owner, "active"): len(labels)})
 
 
 def _judged(

@@ -10,8 +10,7 @@ from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert,
 
 from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
-from tamis.service.store.database import Database
-from tamis.service.store.in_pieces import pieces
+from tamis.service.store.database import Database, pieces
 from tamis.service.store.moments import microseconds, now
 from tamis.service.store.progress import require
 from tamis.service.store.tables import (

@@ -8,22 +8,34 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from sqlalchemy import BigInteger, Select, and_, func, select, type_coerce
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    delete,
+    exists,
+    func,
+    select,
+    true,
+    tuple_,
+    type_coerce,
+)
 
 from tamis.service.store import counters
-from tamis.service.store.counting import counted
-from tamis.service.store.database import Database
-from tamis.service.store.in_pieces import pieces
+from tamis.service.store.database import Database, pieces
 from tamis.service.store.joins import JoinWrites
 from tamis.service.store.moments import moment
 from tamis.service.store.progress import Reached
 from tamis.service.store.recording import record
-from tamis.service.store.retention import sweep
 from tamis.service.store.storable import within
 from tamis.service.store.tables import BATCHES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS
 
 # An owner with more subscriptions than this is served by going through everybody's notifications.
 _FEW = 5_000
+# A transaction of so many pairs is over before anybody who waits to write would notice.
+_SWEPT = 10_000
 _PAIRS = NOTIFICATIONS.c
 
 
@@ -132,7 +144,7 @@ class Notifications:
         """
         its = and_(SUBSCRIPTIONS.c.number == _PAIRS.subscription, SUBSCRIPTIONS.c.owner == owner)
         with self._database.read() as connection:
-            few = counted(connection, owner, None) <= _FEW
+            few = counters.counted(connection, owner, None) <= _FEW
             if few:
                 numbers = select(SUBSCRIPTIONS.c.number).where(SUBSCRIPTIONS.c.owner == owner)
                 wanted = _notified().where(_PAIRS.subscription.in_(numbers))
@@ -191,8 +203,17 @@ class Notifications:
             return int(connection.execute(wanted).scalar_one()) - int(connection.execute(others).scalar_one())
 
     def sweep(self, before: datetime) -> int:
-        """Removes what is about events received before a moment; returns how many notifications that were."""
-        return sweep(self._database, before)
+        """Removes what is about events received before a moment, oldest first; returns how many notifications went.
+
+        Positions grow with time but for the order within a batch, so it goes up to the first event that is to stay.
+        """
+        removed = 0
+        while True:
+            with self._database.write() as connection:
+                some, more = _sweep_some(connection, before)
+            removed += some
+            if not more:
+                return removed
 
 
 def _notices(subscription: int) -> Select[Any]:
@@ -212,3 +233,21 @@ def _whole(rows: Sequence[Any], limit: int) -> Sequence[Any]:
     if len(rows) <= limit:
         return rows
     return [row for row in rows if row.position < rows[-1].position]
+
+
+def _sweep_some(connection: Connection, before: datetime) -> tuple[int, bool]:
+    """How many pairs went, and whether there may be more to go."""
+    oldest = select(_PAIRS.position, _PAIRS.subscription).order_by(_PAIRS.position, _PAIRS.subscription)
+    last = connection.execute(oldest.offset(_SWEPT - 1).limit(1)).one_or_none()
+    reached: ColumnElement[bool] = true() if last is None else EVENTS.c.position <= last.position
+    staying = select(func.min(EVENTS.c.position)).where(reached, EVENTS.c.time >= before)
+    first = connection.execute(staying).scalar_one()
+    going = delete(NOTIFICATIONS)
+    if first is not None:
+        going, reached = going.where(_PAIRS.position < first), EVENTS.c.position < first
+    elif last is not None:
+        going = going.where(tuple_(_PAIRS.position, _PAIRS.subscription) <= tuple_(last.position, last.subscription))
+    removed = connection.execute(going).rowcount
+    # An event may have more pairs than go at once: it goes with the last of them.
+    connection.execute(delete(EVENTS).where(reached, ~exists().where(_PAIRS.position == EVENTS.c.position)))
+    return removed, first is None and last is not None

@@ -26,13 +26,11 @@ from sqlalchemy import (
 )
 
 from tamis.service.store import counters
-from tamis.service.store.counting import counted, moved
-from tamis.service.store.database import Database
+from tamis.service.store.database import Database, pieces
 from tamis.service.store.ending import announce, expire, purge
 from tamis.service.store.errors import NotFoundError, TicketError
 from tamis.service.store.hashing import digest, fits, id_for, random_text
 from tamis.service.store.importing import Importing
-from tamis.service.store.in_pieces import pieces
 from tamis.service.store.keys import require_live, require_subscriber
 from tamis.service.store.moments import microseconds, now
 from tamis.service.store.storable import is_storable, require_storable, within
@@ -110,7 +108,7 @@ class Subscriptions(Importing):
             )
             more = {"ticket": digest(ticket), "changed": moment, "notice": notice_at(moment, new.expires)}
             connection.execute(insert(SUBSCRIPTIONS).values(_row(made) | more))
-            moved(connection, {(new.owner, "active"): 1})
+            counters.moved(connection, {(new.owner, "active"): 1})
         return made, ticket
 
     @staticmethod
@@ -199,7 +197,7 @@ class Subscriptions(Importing):
 
     def count(self, owner: str | None, state: State | None = None) -> int:
         with self._database.read() as connection:
-            return counted(connection, owner, state)
+            return counters.counted(connection, owner, state)
 
     def count_expiring(self, owner: str | None, now: datetime) -> int:
         """How many an owner has, or everybody for None, whose end has been announced, and has not come."""
@@ -275,8 +273,8 @@ class Subscriptions(Importing):
         with self._database.write() as connection:
             found = self._found(connection, id)
             require_subscriber(connection, require_storable(owner, "owner"))
-            moved(connection, {(found.owner, found.state): -1})
-            moved(connection, {(owner, found.state): 1})
+            counters.moved(connection, {(found.owner, found.state): -1})
+            counters.moved(connection, {(owner, found.state): 1})
             given = self._written(connection, found, {"owner": owner}, revised=True)
             its = update(SUBSCRIPTIONS).where(_COLUMNS.number == found.number)
             connection.execute(its.values(ticket=digest(ticket)))
@@ -370,7 +368,7 @@ class Subscriptions(Importing):
         new = Subscription(**fields)
         connection.execute(update(SUBSCRIPTIONS).where(_COLUMNS.number == old.number).values(_row(new) | changed))
         if new.state != old.state:
-            moved(connection, {(old.owner, old.state): -1, (old.owner, new.state): 1})
+            counters.moved(connection, {(old.owner, old.state): -1, (old.owner, new.state): 1})
         return new
 
 

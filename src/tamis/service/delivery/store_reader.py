@@ -1,23 +1,39 @@
-"""What delivery reads from the store, and makes into notifications. Everything here runs off the event loop."""
+"""Notifications read from the store: of subscriptions that may have them, in order, each made into JSON once.
+
+Live readers, webhooks and Kafka are served while a subscription is active. A pause holds back what had matched before,
+and lets it through when it ends; so does a suspension, which is a pause that the service makes. Once a subscription has
+expired, what matched before can still be polled for as long as notifications are kept; once it is cancelled, nothing
+can. Everything here runs off the event loop.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from datetime import datetime
+from typing import Final, Literal, TypeAlias
 
+import orjson
+
+from tamis.errors import TamisError
 from tamis.service.delivery.clock import Clock
+from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.opened_event import OpenedEvent
-from tamis.service.delivery.rendering import Renderer
-from tamis.service.delivery.standing import Standing, standing
-from tamis.service.notification import LAST, Cursor, Notification
-from tamis.service.store import Pair, Store, Subscription
+from tamis.service.notification import LAST, Cursor, Notification, notification_id
+from tamis.service.store import DeadLetter, Pair, Store, Subscription
+
+Standing: TypeAlias = Literal["active", "paused", "suspended", "expired", "cancelled"]
 
 _MOST_OWNERS: Final = 1_000_000
 _AT_ONCE: Final = 100
 _POLLED_BYTES: Final = 8 << 20
 _LIVE: Final[tuple[Standing, ...]] = ("active",)
 _POLLED: Final[tuple[Standing, ...]] = ("active", "expired")
+_OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
+
+
+class NotReplayable(TamisError):  # noqa: N818 - reads as what it is
+    """A dead letter that nobody is waiting for any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +69,43 @@ class Gathered:
     inactive: set[int] = field(default_factory=set)
     owners: set[str] = field(default_factory=set)
     any: bool = False
+
+
+class Renderer:
+    """Makes notifications. Safe from any thread."""
+
+    def __init__(self, matched: Matched) -> None:
+        self._matched = matched
+
+    def render(
+        self,
+        subscription: Subscription,
+        event: OpenedEvent,
+        bindings: str | None = None,
+        changes: str | None = None,
+        notice: str | None = None,
+    ) -> Notification:
+        """The notification of one subscription of one event, and what its variables were bound to, as JSON.
+
+        Of a join: what the event changed in its content, as JSON. `notice`, JSON too: a message in place of a match.
+        """
+        id = notification_id(event.id, subscription.id)
+        form = {
+            "id": id,
+            **({} if notice is None else orjson.loads(notice)),
+            "subscription": subscription.id,
+            "time": event.time,
+            "event_id": event.id,
+            "event": event.written,
+            "matched": [] if notice is not None else self._matched.conditions(subscription, event, bindings),
+            **({} if bindings is None else {"bindings": orjson.Fragment(bindings)}),
+            **({} if changes is None else {"changes": orjson.Fragment(changes)}),
+            "cursor": str(event.position),
+        }
+        body = orjson.dumps(form, option=_OPTIONS)
+        return Notification(
+            id, subscription, event.position, event.id, event.time, event.body, body, bindings, changes, notice
+        )
 
 
 class Reading:
@@ -186,3 +239,33 @@ class Reading:
             for number, subscription in self.subscriptions(unknown).items():
                 self._owners[number] = subscription.owner
         return {self._owners[number] for number in numbers if number in self._owners}
+
+
+def standing(subscription: Subscription | None, now: datetime) -> Standing:
+    """A subscription's state, its expiry told by the clock: the store notes it a little later."""
+    if subscription is None:
+        return "cancelled"
+    if subscription.state == "active" and subscription.expires <= now:
+        return "expired"
+    return subscription.state
+
+
+def notification_of(letter: DeadLetter, subscription: Subscription | None, now: datetime) -> Notification:
+    """The notification, to be sent as its subscription would have it now; `NotReplayable` if it is not to be sent."""
+    if subscription is None or standing(subscription, now) != "active":
+        raise NotReplayable("its subscription is not active")
+    if subscription.delivery["mode"] == "pull":
+        raise NotReplayable("its subscription has neither webhook nor topic any more")
+    form = orjson.loads(letter.body)
+    return Notification(
+        id=str(letter.detail["notification"]),
+        subscription=subscription,
+        position=int(letter.detail["cursor"]),
+        event_id=str(letter.detail["event_id"]),
+        time=now,
+        event=orjson.dumps(form["event"]).decode(),
+        body=letter.body.encode(),
+        bindings=orjson.dumps(form["bindings"]).decode() if "bindings" in form else None,
+        changes=orjson.dumps(form["changes"]).decode() if "changes" in form else None,
+        notice=orjson.dumps({"type": form["type"], "expires": form["expires"]}).decode() if "type" in form else None,
+    )
