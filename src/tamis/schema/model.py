@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -34,7 +34,15 @@ class Schema:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._attributes = MappingProxyType(parts.attributes)
+        # The declared domains by name; the plain ones and those written inline are not among them.
+        self.domains: Final[Mapping[str, Domain]] = MappingProxyType(parts.domains)
+        # Every attribute by its dotted name, `event_type` first.
+        self.attributes: Final[Mapping[str, Attribute]] = MappingProxyType(parts.attributes)
+        self.event_types: Final[Mapping[str, EventType]] = MappingProxyType(parts.event_types)
+        # The event types whose events are rows, by name.
+        self.tables: Final[Mapping[str, Table]] = MappingProxyType(parts.tables)
+        # The type of an event that names none: the only type there is, or was when the schema was first written.
+        self.default_event_type: Final[str | None] = parts.default_event_type
         self._views: dict[frozenset[str], Mapping[str, Annotation]] = {}
 
     @classmethod
@@ -68,31 +76,6 @@ class Schema:
     def to_yaml(self) -> str:
         """The canonical form as YAML."""
         return write_yaml(self.to_dict())
-
-    @property
-    def domains(self) -> Mapping[str, Domain]:
-        """The declared domains by name; the plain ones and those written inline are not among them."""
-        return MappingProxyType(self._parts.domains)
-
-    @property
-    def attributes(self) -> Mapping[str, Attribute]:
-        """Every attribute by its dotted name, `event_type` first."""
-        return self._attributes
-
-    @property
-    def event_types(self) -> Mapping[str, EventType]:
-        """Every event type by name."""
-        return MappingProxyType(self._parts.event_types)
-
-    @property
-    def tables(self) -> Mapping[str, Table]:
-        """The event types whose events are rows, by name."""
-        return MappingProxyType(self._parts.tables)
-
-    @property
-    def default_event_type(self) -> str | None:
-        """The type of an event that names none: the only type there is, or was when the schema was first written."""
-        return self._parts.default_event_type
 
     @cached_property
     def fingerprint(self) -> str:

@@ -21,29 +21,28 @@ class FollowedSchema:
         self._store = store
         self._lock = Lock()
         version, form = store.schemas.current() or (0, None)
-        self._serving = (version, serving_schema(None if form is None else Schema.from_dict(form)))
-
-    @property
-    def serving(self) -> tuple[int, Schema]:
-        """The version, and the serving schema: the user's, extended by what CloudEvents carry."""
-        return self._serving
+        # The version, and the serving schema: the user's, extended by what CloudEvents carry.
+        self.serving: tuple[int, Schema] = (
+            version,
+            serving_schema(None if form is None else Schema.from_dict(form)),
+        )
 
     @property
     def version(self) -> int:
-        return self._serving[0]
+        return self.serving[0]
 
     @property
     def schema(self) -> Schema:
         """The serving schema."""
-        return self._serving[1]
+        return self.serving[1]
 
     def refresh(self) -> bool:
         """Takes over what another thread or process has put into the store; False if there was nothing new."""
         with self._lock:
-            if self._store.schemas.newest() == self._serving[0]:
+            if self._store.schemas.newest() == self.serving[0]:
                 return False
             version, form = self._store.schemas.current() or (0, None)
-            self._serving = version, serving_schema(None if form is None else Schema.from_dict(form))
+            self.serving = version, serving_schema(None if form is None else Schema.from_dict(form))
             return True
 
     def grow(self, larger: Callable[[int, Schema], Schema]) -> bool:
@@ -58,7 +57,7 @@ class FollowedSchema:
             grown = larger(version, known)
             serving = serving_schema(grown)
             if grown == known:
-                self._serving = version, serving
+                self.serving = version, serving
                 return False
-            self._serving = self._store.schemas.add(grown.to_dict(), after=version), serving
+            self.serving = self._store.schemas.add(grown.to_dict(), after=version), serving
             return True

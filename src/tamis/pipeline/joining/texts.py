@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from tamis.joins.saved import read_joins
 from tamis.language.joins import are_joins
+from tamis.pipeline.table.changes import read_change
 from tamis.pipeline.table.snapshot import Part
-from tamis.pipeline.table.versions import read_change
 
 _KEPT = 2  # the newest version and the one before it: a replay may run beside a first run
 _OPEN: OrderedDict[Part, Mapping[str, str]] = OrderedDict()

@@ -21,10 +21,13 @@ from tamis.operators.statistics import OperatorTable
 from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.calling.learned_file import LEARNED
 from tamis.pipeline.calling.ledger import Ledger
-from tamis.pipeline.table.batch_versions import LOCK, NOTES, Notes, locked, version_for
+from tamis.pipeline.table.batch_versions import LOCK, NOTES, version_for
+from tamis.pipeline.table.changes import apply_change, write_change
+from tamis.pipeline.table.locks import locked
+from tamis.pipeline.table.notes import Notes
 from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.table.subscriptions import listed
-from tamis.pipeline.table.versions import CURRENT, Newest, Versions, apply_change, write_change
+from tamis.pipeline.table.versions import CURRENT, Newest, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

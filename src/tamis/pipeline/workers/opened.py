@@ -10,8 +10,8 @@ from tamis.engine import Index
 from tamis.operators.health import Health
 from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.calling.learned_file import read_learned, stamp
+from tamis.pipeline.table.changes import apply_change
 from tamis.pipeline.table.snapshot import Part
-from tamis.pipeline.table.versions import apply_change
 
 # The newest version and the one before it: a replay may run beside a first run.
 _KEPT = 2

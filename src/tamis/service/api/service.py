@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import pyarrow as pa
@@ -22,7 +20,6 @@ from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
 from tamis.service.api.observing import counted
 from tamis.service.api.probing import Probe
-from tamis.service.api.publishing.door import Judged, judge
 from tamis.service.api.rates import RateLimit
 from tamis.service.api.standing import Allowances
 from tamis.service.configuration import Settings
@@ -112,13 +109,6 @@ class Service:
             return await to_thread.run_sync(self.log.recent, count, limiter=CapacityLimiter(1))
         finally:
             self._log_readers.release()
-
-    def judge(self, texts: pa.Array, faults: Mapping[int, str], serving: tuple[int, Schema]) -> Judged:
-        """Which of these JSON texts are events as this server takes them, by a version of its schema; see `judge`."""
-        version, schema = serving
-        ignores = self.ignores_unknown(version)
-        judged = judge(schema, texts, ignore_unknown=ignores, event_bytes=self.limits.event_bytes, faults=faults)
-        return judged if version else replace(judged, ignored=Counter())
 
     def ignores_unknown(self, version: int) -> bool:
         """Whether unknown attributes are no reason to refuse an event under this version of the schema.

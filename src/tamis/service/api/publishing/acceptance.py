@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -22,7 +22,7 @@ from tamis.eventlog.base.keys import content_hash
 from tamis.service.api.access import Caller
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.publishing import formats
-from tamis.service.api.publishing.door import Judged
+from tamis.service.api.publishing.door import Judged, judge
 from tamis.service.api.publishing.formats import Incoming
 from tamis.service.api.service import Service
 from tamis.service.store import StoreError
@@ -141,9 +141,14 @@ class Acceptance:
 
     def _judged(self, headers: Mapping[str, str], body: bytes) -> tuple[Incoming, Judged]:
         service, limits = self._service, self._service.limits
-        serving = service.followed.serving
-        incoming = formats.read(headers, body, limits.events, limits.body_bytes, serving[1].event_types)
-        return incoming, service.judge(incoming.texts, incoming.faults, serving)
+        version, schema = service.followed.serving
+        incoming = formats.read(headers, body, limits.events, limits.body_bytes, schema.event_types)
+        ignores = service.ignores_unknown(version)
+        judged = judge(
+            schema, incoming.texts, ignore_unknown=ignores, event_bytes=limits.event_bytes, faults=incoming.faults
+        )
+        # Without a schema of the user's no attribute is unknown.
+        return incoming, judged if version else replace(judged, ignored=Counter())
 
     def _has_grown(self) -> bool:
         """Whether another service has extended the schema since it was last looked at."""
