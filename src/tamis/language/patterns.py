@@ -169,7 +169,12 @@ def like_matches(pattern: str, ignore_case: bool, value: str) -> bool:
 
 def rlike_matches(pattern: str, value: str) -> bool:
     """Whether a regular expression is found somewhere in a value."""
-    return compiled_rlike(pattern, _AMPLE).search(value) is not None
+    return rlike_pattern(pattern).search(value) is not None
+
+
+def rlike_pattern(pattern: str) -> Any:
+    """A regular expression that was accepted before, as RE2 runs it."""
+    return compiled_rlike(pattern, _AMPLE)
 
 
 def inner_wildcards(pattern: str) -> int:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -16,18 +15,19 @@ import numpy as np
 import pyarrow as pa
 import re2
 
-from tamis.errors import EventError, IndexFileError, Violation
+from tamis.errors import IndexFileError
 from tamis.language import parse
 from tamis.language.calls import Call, Constraint
 from tamis.language.patterns import LikePattern, Wildcard
 from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
+from tamis.matching.event_values import Values, event_values
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import CANDIDATES, PREDICATES, Answer, Matches, Part, Work
 from tamis.matching.statistics import Statistics
-from tamis.schema import EVENT_TYPE, Domain, EnumeratedDomain, HierarchicalDomain, Schema
+from tamis.schema import Domain, EnumeratedDomain, HierarchicalDomain, Schema
 
-Values = Mapping[str, Sequence[Any]]  # attribute → its values in one event; absent: missing or empty
+__all__ = ["NaiveMatcher", "Values", "event_values", "holds"]
 
 _FILE = "subscriptions.json"  # after a line with its checksum
 
@@ -180,30 +180,3 @@ class NaiveMatcher:
         matcher = cls(schema)
         matcher._filters = {key: (text, parse(text, schema)) for key, text in texts.items()}
         return matcher
-
-
-def event_values(batch: pa.RecordBatch, schema: Schema) -> list[dict[str, list[Any]]]:
-    """The rows of a canonical batch as the language sees them: a list of values for every attribute that is present."""
-    rows: list[dict[str, list[Any]]] = [{} for _ in range(len(batch))]
-    for name in schema.attributes:
-        if name not in batch.schema.names:
-            continue
-        for number, listed in enumerate(_in_language(batch.column(name)).to_pylist()):
-            values = [value for value in (listed if isinstance(listed, list) else [listed]) if value is not None]
-            if any(isinstance(value, float) and math.isnan(value) for value in values):
-                raise EventError([Violation(number, name, "domain", math.nan, f"{name} is NaN, which is no value")])
-            if values:
-                rows[number][name] = values
-    if schema.default_event_type is not None:
-        for row in rows:
-            row.setdefault(EVENT_TYPE, [schema.default_event_type])
-    return rows
-
-
-def _in_language(column: pa.Array) -> pa.Array:
-    """Timestamps as microseconds: not every one of them is a Python datetime."""
-    if pa.types.is_timestamp(column.type):
-        return column.cast(pa.int64())
-    if pa.types.is_list(column.type) and pa.types.is_timestamp(column.type.value_type):
-        return column.cast(pa.list_(pa.int64()))
-    return column
