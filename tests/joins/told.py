@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from tamis.joins.client import Cut, Forgotten, Kept, Note, Snapshot, Whole
-from tamis.joins.naive import Change, Identity, NaiveJoins, Result, Values
+from tamis.joins.naive import Change, NaiveJoins
+from tamis.joins.rows import Identity, Result, Values
 from tamis.language.joins.signature import Signature
 from tamis.matching.naive import holds
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.joins.naive import Identity
 from tamis.joins.ranges import Mask
+from tamis.joins.rows import Identity
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tamis.joins.holding import Holding
-from tamis.joins.naive import Identity, Result, Values
+from tamis.joins.rows import Identity, Result, Values
 from tamis.joins.showing import Showing, Shown
-from tamis.language import DEFAULT_LIMITS, Limits
+from tamis.language import DEFAULT_LIMITS, Filter, Limits, normalise
 from tamis.language.comparisons import Comparisons
 from tamis.language.joins.parsing import JoinTree, check_join
-from tamis.matching.naive import holds
+from tamis.language.predicates import attributes_of
+from tamis.matching.conditions import Evaluator, evaluator_of
 from tamis.schema import Schema
 
 
@@ -90,6 +91,28 @@ class ContentChange:
         return bool(self.added or self.removed)
 
 
+class RowFilter:
+    """The conditions of a join on the rows of one of its tables, for rows that come one at a time."""
+
+    def __init__(self, filter: Filter, schema: Schema) -> None:
+        self._alternatives: list[list[tuple[tuple[str, ...], Evaluator]]] = [
+            [(attributes_of(literal), evaluator_of(literal, schema)) for literal in conjunct]
+            for conjunct in filter.conjuncts
+        ]
+
+    @classmethod
+    def of(cls, join: JoinTree, table: str, schema: Schema, limits: Limits) -> RowFilter:
+        """What a join asks of the rows of a table."""
+        return cls(normalise(join.conditions[table], schema, limits), schema)
+
+    def passes(self, row: Values) -> bool:
+        """Whether all conditions of one alternative hold."""
+        return any(
+            all(holds(*(row.get(name, ()) for name in names)) for names, holds in alternative)
+            for alternative in self._alternatives
+        )
+
+
 class JoinClient:
     """The content of one join subscription, kept exact by the messages of any scheme.
 
@@ -106,9 +129,9 @@ class JoinClient:
         filtering: Mapping[str, str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._schema = schema
         self._join = check_join(join, schema, Comparisons(join, limits)) if isinstance(join, str) else join
         self.signature = self._join.signature
+        self._filters = {table: RowFilter.of(self._join, table, schema, limits) for table in self.signature.tables}
         self._filtering = dict(filtering or {})
         self._showing = Showing(self.signature, self._join.columns, schema)
         self._content: dict[Result, tuple[Values, ...]] = {}
@@ -177,7 +200,7 @@ class JoinClient:
             self._remove(whole.identities)
 
     def _passes(self, table: str, row: Values) -> bool:
-        return holds(self._join.conditions[table], row, self._schema)
+        return self._filters[table].passes(row)
 
     def _add(self, result: Result, rows: tuple[Values, ...]) -> None:
         self._before.setdefault(result, self._content.get(result))

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tamis.errors import EventError, Violation
-from tamis.joins.naive import Identity, Values, combinations
+from tamis.joins.holding import Holding
+from tamis.joins.rows import Result
 from tamis.joins.server import JoinServer
 from tamis.language import print_filter
 from tamis.language.joins import parse_join
+from tamis.matching.event_values import event_values
 from tamis.matching.explanation import Explanation, Verdict, explain
-from tamis.matching.naive import event_values
 from tamis.schema import EVENT_TYPE
 
 
@@ -64,10 +65,11 @@ def explain_join(server: JoinServer, id: str, event: Mapping[str, object]) -> Jo
             raise EventError([Violation(0, name, "table", None, message)])
     conditions = explain(print_filter(join.filter(table), schema), event, schema, server.limits)
     agreeing: dict[str, tuple[int, int]] = {}
-    chosen: list[list[tuple[Identity, Values]]] = []
+    results: set[Result] = set()
+    holding = Holding(join.signature, {}, lambda result, _: results.add(result), results.discard)
     for name in join.signature.tables:
         if name == table:
-            chosen.append([((), values)])
+            holding.put(0, name, (), values, True)
             continue
         attributes = join.signature.between(table, name)
         rows = server.rows(name)
@@ -75,6 +77,7 @@ def explain_join(server: JoinServer, id: str, event: Mapping[str, object]) -> Jo
         agree = {key for key, row in rows.items() if all(row[one] == values[one] for one in attributes)}
         if attributes:
             agreeing[name] = len(agree), len(agree & passing.keys())
-        chosen.append([(key, row) for key, row in passing.items() if key in agree])
-    results = sum(1 for _ in combinations(join.signature, chosen)) if conditions.matched else 0
-    return JoinExplanation(results > 0, conditions.alternatives, table, agreeing, results)
+        for key in agree & passing.keys():
+            holding.put(0, name, key, passing[key], True)
+    count = len(results) if conditions.matched else 0
+    return JoinExplanation(count > 0, conditions.alternatives, table, agreeing, count)

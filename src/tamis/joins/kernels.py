@@ -10,7 +10,8 @@ from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.ranges import Integers, Records
 
 BLOCK = 128  # entries: shifting half of them costs about as much as finding the block
-LEAST_ITEM, LAST_ITEM = -1, 1 << 62
+# Numbers of a type, and not literals: for each literal that `find` is called with Numba would compile it once more.
+LEAST_ITEM, LAST_ITEM = np.int64(-1), np.int64(1 << 62)
 PLACES, SPARE, ENTRIES = range(3)
 
 
@@ -116,9 +117,8 @@ def insert(o: Any, key: int, value: float, item: int, end: float, low: float, hi
     block = o.places[place].block
     if o.heads[block].length == BLOCK:
         _split(o, place)
-        if _after_first(o, place + 1, key, value, item):
-            place += 1
-            block = o.places[place].block
+        place = _place(o, key, value, item)
+        block = o.places[place].block
     offset = _offset(o, block, key, value, item)
     length = o.heads[block].length
     for k in range(length, offset, -1):
@@ -167,15 +167,6 @@ def remove(o: Any, key: int, value: float, item: int) -> bool:
 
 
 @inlined_kernel
-def _after_first(o: Any, place: int, key: int, value: float, item: int) -> bool:
-    first = o.places[place].key
-    if first != key:
-        return bool(first < key)
-    number = o.places[place].value
-    return bool(number < value or (number == value and o.places[place].number <= item))
-
-
-@inlined_kernel
 def _note_first(o: Any, place: int) -> None:
     block = o.places[place].block
     o.places[place].key = o.entries[block, 0].key
@@ -187,7 +178,8 @@ def _note_first(o: Any, place: int) -> None:
 def _note_least(o: Any, block: int) -> None:
     least = o.entries[block, 0].end
     for k in range(1, o.heads[block].length):
-        least = min(least, o.entries[block, k].end)
+        if o.entries[block, k].end < least:
+            least = o.entries[block, k].end
     o.heads[block].least = least
 
 

@@ -19,9 +19,17 @@ class LaidOut:
 
     def selected(self, found: Subscribed, table: str, rows: Integers) -> Integers:
         """Those of a table's rows that a subscription selects by the considered attributes."""
+        wide = self.scheme.state.shape.considered[self.layout.numbers[table]]
+        return self._within(found, table, rows, wide)
+
+    def within(self, found: Subscribed, table: str, rows: Integers) -> Integers:
+        """Those of a table's rows that lie in all of a subscription's intervals."""
+        wide = self.scheme.state.shape.widths[self.layout.numbers[table]]
+        return self._within(found, table, rows, wide)
+
+    def _within(self, found: Subscribed, table: str, rows: Integers, wide: int) -> Integers:
         state, number = self.scheme.state, self.layout.numbers[table]
-        column, wide = int(state.shape.first_column[number]), state.shape.considered[number]
-        ranges = state.subscriptions
+        column, ranges = int(state.shape.first_column[number]), state.subscriptions
         low, high = (part[found.number, column : column + wide] for part in (ranges.low, ranges.high))
         values = state.rows[number].values[rows, :wide]
         return rows[((low <= values) & (values <= high)).all(axis=1)]

@@ -5,26 +5,20 @@ What holds of tables, their changes and their retention is stated here; every ot
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from tamis.joins.rows import Identity, Result, Values
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons
 from tamis.language.joins.parsing import JoinTree, check_join
 from tamis.language.joins.signature import Signature
-from tamis.matching.naive import event_values, holds
+from tamis.matching.event_values import event_values
+from tamis.matching.naive import holds
 from tamis.schema import EVENT_TYPE, OPERATION, Schema, Table
 from tamis.schema.tables import DELETE, INSERT, UPDATE
-
-Values: TypeAlias = Mapping[str, Sequence[Any]]
-"""A row as the language sees it: the values of each attribute that is present."""
-Identity: TypeAlias = tuple[Hashable, ...]
-"""What tells a row of a table from others: the values of its key, or the number of its arrival where there is none."""
-Result: TypeAlias = tuple[Identity, ...]
-"""The rows that a result is made of, one of each table, in the order of the signature's tables."""
 
 
 @dataclass(frozen=True, slots=True)

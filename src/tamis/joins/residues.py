@@ -1,61 +1,124 @@
-"""What intervals do not say of rows, checked by the server where it works out results itself."""
+"""Residual filters: conditions on rows that no interval says, decided where the server works out results itself."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from tamis.joins.intake import Intake
+from tamis.joins.model import Codes, JoinGroup, Residuals
 from tamis.joins.netting import NetChanges
 from tamis.joins.ranges import Integers, Mask
-from tamis.joins.roster import Roster
-from tamis.language import Limits, Tree, parse
-from tamis.matching.naive import holds
+from tamis.joins.roster import NO_FILTER, Roster
+from tamis.language import Limits, bind
+from tamis.matching.numbered_filters import NumberedFilters
 from tamis.schema import Schema
+
+_AT_ONCE: Final = 1 << 24  # rows times filters looked at together
+_ANY: Final = 1 << 31
 
 
 class Residues:
-    """The residual filters of subscriptions, each text parsed once."""
+    """Residual filters of all subscriptions: of each table those there are, each once, by number.
+
+    A filter is there as long as a subscription has it. A matcher a table decides all of them for many rows at once.
+    """
 
     def __init__(self, schema: Schema, limits: Limits) -> None:
         self._schema = schema
-        self._limits = limits
-        self._trees: dict[str, Tree] = {}
+        # A normal form may be longer than the text that was within the limits.
+        self._limits = replace(
+            limits, text=_ANY, terms=_ANY, depth=max(limits.depth, 40), conjuncts=_ANY, literals=_ANY, steps=_ANY,
+            wildcards_in_all=_ANY,
+        )  # fmt: skip
+        self._tables: dict[str, _TableFilters] = {}
+
+    def enter(self, group: JoinGroup) -> dict[str, Codes]:
+        """Subscriptions that come: by table the number of each one's filter, NO_FILTER where it has none."""
+        return {table: self._of(table).enter(residuals) for table, residuals in group.residuals.items()}
+
+    def leave(self, filters: Mapping[str, int]) -> None:
+        """A subscription that goes, with its filters by table."""
+        for table, number in filters.items():
+            self._tables[table].leave(number)
+
+    def hold(self, table: str, filters: Codes, rows: Integers, intake: Intake) -> Mask:
+        """Whether each filter holds of the row beside it."""
+        distinct, place = np.unique(rows, return_inverse=True)
+        own = self._tables[table]
+        found = np.zeros(len(rows), np.bool_)
+        at_once = max(1, _AT_ONCE // own.numbers)
+        for start in range(0, len(distinct), at_once):
+            some = distinct[start : start + at_once]
+            passed = np.zeros((len(some), own.numbers), np.bool_)
+            passed[own.filters.held(intake.rows(table, some))] = True
+            here = (place >= start) & (place < start + len(some))
+            found[here] = passed[place[here] - start, filters[here]]
+        return found
 
     def passing(self, changes: NetChanges, roster: Roster, intake: Intake) -> NetChanges:
         """Those results whose rows pass what the intervals of their subscription do not say."""
         doubtful = np.flatnonzero(roster.restricted(changes.subscription))
         if not len(doubtful):
             return changes
-        numbers, back = np.unique(changes.subscription[doubtful], return_inverse=True)
         kept = np.ones(len(changes.rows), np.bool_)
-        for place, table in enumerate(roster.place(int(numbers[0]))[0].group.signature.tables):
-            texts = [_residual(int(number), table, roster) for number in numbers]
-            distinct = [text for text in dict.fromkeys(texts) if text is not None]
-            if distinct:
-                listed = {text: code for code, text in enumerate(distinct)}
-                codes = np.array([-1 if text is None else listed[text] for text in texts])[back]
-                some = doubtful[codes >= 0]
-                passes = self._hold(distinct, codes[codes >= 0], changes.rows[some, place], table, intake)
+        tables = roster.place(int(changes.subscription[doubtful[0]]))[0].group.signature.tables
+        for place, table in enumerate(tables):
+            filters = roster.filters(table, changes.subscription[doubtful])
+            some = doubtful[filters != NO_FILTER]
+            if len(some):
+                passes = self.hold(table, filters[filters != NO_FILTER], changes.rows[some, place], intake)
                 kept[some[~passes]] = False
         return changes.take(kept)
 
-    def _hold(self, texts: list[str], codes: Integers, rows: Integers, table: str, intake: Intake) -> Mask:
-        """Whether filters hold of rows; each filter is asked once of each row."""
-        pairs, back = np.unique(np.column_stack([codes, rows]), axis=0, return_inverse=True)
-        held = [holds(self._tree(texts[code]), intake.values(table, row), self._schema) for code, row in pairs.tolist()]
-        found: Mask = np.array(held, np.bool_)[back.ravel()]
-        return found
-
-    def _tree(self, text: str) -> Tree:
-        tree = self._trees.get(text)
-        if tree is None:
-            tree = self._trees[text] = parse(text, self._schema, self._limits)
-        return tree
+    def _of(self, table: str) -> _TableFilters:
+        if table not in self._tables:
+            self._tables[table] = _TableFilters(self._schema, self._limits)
+        return self._tables[table]
 
 
-def _residual(number: int, table: str, roster: Roster) -> str | None:
-    part, place = roster.place(number)
-    residuals = part.group.residuals.get(table)
-    if residuals is None or (code := int(residuals.codes[place])) < 0:
-        return None
-    return str(residuals.texts[code].as_py())
+class _TableFilters:
+    """Filters over the rows of one table. `numbers` is how many numbers were given, those given back included."""
+
+    def __init__(self, schema: Schema, limits: Limits) -> None:
+        self._schema = schema
+        self._limits = limits
+        self.filters = NumberedFilters(schema)
+        self.numbers = 0
+        self._number: dict[str, int] = {}
+        self._text: dict[int, str] = {}
+        self._users: dict[int, int] = {}
+        self._free: list[int] = []
+
+    def enter(self, residuals: Residuals) -> Codes:
+        texts = residuals.texts.to_pylist()
+        fresh = [text for text in texts if text not in self._number]
+        for text in fresh:
+            self._number[text] = number = self._free.pop() if self._free else self.numbers
+            self.numbers = max(self.numbers, number + 1)
+            self._text[number], self._users[number] = text, 0
+        if fresh:
+            bound = bind(fresh, self._schema, self._limits)
+            if bound.errors:
+                raise bound.errors[0][1]
+            self.filters.add([self._number[text] for text in fresh], fresh, bound)
+        numbers = np.array([self._number[text] for text in texts], np.int32)
+        for number, users in zip(numbers.tolist(), _counts(residuals.codes, len(texts)), strict=True):
+            self._users[number] += users
+        return np.where(residuals.codes >= 0, numbers[residuals.codes], NO_FILTER).astype(np.int32)
+
+    def leave(self, number: int) -> None:
+        self._users[number] -= 1
+        if not self._users[number]:
+            del self._users[number], self._number[self._text.pop(number)]
+            self.filters.remove([number])
+            self._free.append(number)
+
+
+def _counts(codes: Codes, texts: int) -> list[int]:
+    """How many subscriptions have each text."""
+    counted: list[int] = np.bincount(codes[codes >= 0], minlength=texts).tolist()
+    return counted

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ Small = npt.NDArray[np.int32]
 View = tuple[Signature, tuple[Column, ...] | None]
 """What the results of a subscription look like: what it joins, and the columns that it shows."""
 _GONE = -1
+NO_FILTER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,15 @@ class Subscribed:
 class Part:
     """A group of subscriptions as it came: `ids[group.rows[i]]` and `texts[group.rows[i]]` are those of entry i.
 
-    `numbers[i]` is the number that it has now, -1 once it is gone; `there` of them are not.
+    `numbers[i]` is the number that it has now, -1 once it is gone; `there` of them are not. `filters[table][i]` is the
+    number of its residual filter over the table's rows, -1 if it has none.
     """
 
     group: JoinGroup
     ids: pa.Array
     texts: pa.Array
     numbers: Integers
+    filters: Mapping[str, Small]
     there: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +62,7 @@ class Roster:
         self._ids: list[str] = []
         self._part = self._place = self._view = np.empty(0, np.int32)
         self._restricted: Mask = np.empty(0, np.bool_)
+        self._filters: dict[str, Small] = {}  # by table, then by number
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -73,7 +78,7 @@ class Roster:
         self._part[part.numbers] = self._came
         self._place[part.numbers] = np.arange(len(group))
         self._view[part.numbers] = self.views.index(view)
-        self._restricted[part.numbers] = bool(group.residuals)
+        self._note_filters(part, np.arange(len(group)), part.numbers)
         self._came += 1
         ids = part.ids.take(pa.array(group.rows)).to_pylist()
         self.numbers.update(zip(ids, part.numbers.tolist(), strict=True))
@@ -105,7 +110,7 @@ class Roster:
             self._make_room(int(numbers.max(initial=-1)) + 1)
             self._part[numbers], self._place[numbers] = parts[id(part)], places
             self._view[numbers] = self.views.index((part.group.signature, part.group.columns))
-            self._restricted[numbers] = bool(part.group.residuals)
+            self._note_filters(part, places, numbers)
         for id_, number in self.numbers.items():
             self._ids[number] = id_
 
@@ -130,6 +135,15 @@ class Roster:
         """Which of them have conditions that intervals do not say."""
         return self._restricted[numbers]
 
+    def filters(self, table: str, numbers: Integers) -> Small:
+        """Numbers of their residual filters over the rows of a table; -1 where they have none."""
+        known = self._filters.get(table)
+        return np.full(len(numbers), NO_FILTER, np.int32) if known is None else known[numbers]
+
+    def filters_of(self, number: int) -> dict[str, int]:
+        """Numbers of one subscription's residual filters, by table."""
+        return {table: int(known[number]) for table, known in self._filters.items() if known[number] != NO_FILTER}
+
     def ids_of(self, numbers: Integers) -> list[str]:
         ids = self._ids
         return [ids[number] for number in numbers.tolist()]
@@ -152,3 +166,14 @@ class Roster:
             np.concatenate([array, np.zeros(more, np.int32)]) for array in (self._part, self._place, self._view)
         )
         self._restricted = np.concatenate([self._restricted, np.zeros(more, np.bool_)])
+        for table, known in self._filters.items():
+            self._filters[table] = np.concatenate([known, np.full(more, NO_FILTER, np.int32)])
+
+    def _note_filters(self, part: Part, places: Integers, numbers: Integers) -> None:
+        """Residual filters of subscriptions that have their numbers; whoever had the numbers before is gone."""
+        self._restricted[numbers] = bool(part.filters)
+        for table in part.filters:
+            if table not in self._filters:
+                self._filters[table] = np.full(len(self._ids), NO_FILTER, np.int32)
+        for table, known in self._filters.items():
+            known[numbers] = part.filters[table][places] if table in part.filters else NO_FILTER

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import FilterError, SubscriptionError, TamisError, Violation
-from tamis.joins.client import ContentChange, JoinClient, Kept, Note, Snapshot
+from tamis.joins.client import ContentChange, JoinClient, Note, RowFilter, Snapshot
 from tamis.joins.coding import Coding
 from tamis.joins.event_by_event import ResultChange, RowChange, changed_results, changed_rows
+from tamis.joins.holding import Holding
 from tamis.joins.intake import Intake, TableRecord, Taken
 from tamis.joins.laid_out import LaidOut
 from tamis.joins.layout import Layout
 from tamis.joins.lowering import lower
 from tamis.joins.model import JoinGroup
-from tamis.joins.naive import Identity, Result, Values
 from tamis.joins.netting import NetChanges, Netting
 from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
 from tamis.joins.ranges import Integers
@@ -25,6 +25,7 @@ from tamis.joins.reading import notes_for
 from tamis.joins.residues import Residues
 from tamis.joins.result_changes import ResultChanges, results_in_arrow
 from tamis.joins.roster import Part, Roster, Subscribed
+from tamis.joins.rows import Identity, Result, Values
 from tamis.joins.schemes.messages import Messages
 from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.joins.showing import Showing, Shown
@@ -32,7 +33,6 @@ from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons
 from tamis.language.joins import bind_joins
 from tamis.language.joins.parsing import JoinTree, check_join
-from tamis.matching.naive import holds
 from tamis.matching.taking_in import Texts, ids_of, texts_of
 from tamis.schema import OPERATION, Schema
 from tamis.schema.checking import Checked
@@ -105,7 +105,7 @@ class JoinServer:
             laid = self._lay_out([*self._roster.groups(), *groups])
         for group in groups:
             numbers = laid.scheme.subscribe(laid.layout.ranges(group))
-            self._roster.enter(Part(group, ids, texts, numbers))
+            self._roster.enter(Part(group, ids, texts, numbers, self._residuals.enter(group)))
         refused = [(ids[row].as_py(), error) for row, error in bound.errors]
         self.errors += refused
         return refused
@@ -115,6 +115,8 @@ class JoinServer:
         given = list(dict.fromkeys(ids))
         numbers = [self._found(id).number for id in given]
         self._laid.scheme.unsubscribe(np.array(numbers, np.int64))
+        for number in numbers:
+            self._residuals.leave(self._roster.filters_of(number))
         self._roster.leave(given)
 
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Applied:
@@ -162,7 +164,7 @@ class JoinServer:
         """A client of a subscription that holds what it should hold now."""
         found = self._found(id)
         filtering = self.plan.filters(found.group.signature) if "sj" in self.scheme else None
-        client = JoinClient(self._tree(found.text), self.schema, filtering)
+        client = JoinClient(self._tree(found.text), self.schema, filtering, self.limits)
         client.resync(self.snapshot(id))
         return client
 
@@ -171,7 +173,7 @@ class JoinServer:
         found = self._found(id)
         signature = found.group.signature
         if self.scheme in ("enum-j", "ref-j", "ref-j+"):
-            return Snapshot(self._latest, results=self._joined(found).results)
+            return Snapshot(self._latest, results=self._joined(found))
         selected = {table: self._selected(found, table) for table in signature.tables}
         if self.scheme == "rel-sel":
             return Snapshot(self._latest, {table: self._intake.listed(table, rows) for table, rows in selected.items()})
@@ -185,12 +187,13 @@ class JoinServer:
 
     def content(self, id: str) -> list[Shown]:
         """The results of a subscription now, in no particular order."""
-        return self._joined(self._found(id)).content()
+        return [shown for _, shown in self.results_of(id)]
 
     def results_of(self, id: str) -> list[tuple[Result, Shown]]:
-        """The same, each with the rows that it is made of."""
-        client = self._joined(self._found(id))
-        return list(zip(client.results, client.content(), strict=True))
+        """The results of a subscription now, each with the rows that it is made of."""
+        found = self._found(id)
+        showing = Showing(found.group.signature, found.group.columns, self.schema)
+        return [(result, showing.show(rows)) for result, rows in self._joined(found).items()]
 
     def columns(self, id: str) -> list[str]:
         """What is shown of each of a subscription's results, in order."""
@@ -204,9 +207,9 @@ class JoinServer:
     def passing(self, id: str, table: str) -> dict[Identity, Values]:
         """The rows of one of its tables that pass a subscription's conditions."""
         found = self._found(id)
-        condition = self._tree(found.text).conditions[table]
+        condition = RowFilter.of(self._tree(found.text), table, self.schema, self.limits)
         selected = self._intake.listed(table, self._selected(found, table))
-        return {key: row for key, row in selected.items() if holds(condition, row, self.schema)}
+        return {key: row for key, row in selected.items() if condition.passes(row)}
 
     @property
     def sequence(self) -> int:
@@ -313,13 +316,19 @@ class JoinServer:
     def _selected(self, found: Subscribed, table: str) -> Integers:
         return self._laid.selected(found, table, self._intake.numbers(table))
 
-    def _joined(self, found: Subscribed) -> JoinClient:
-        """A client that was told of every row there is."""
-        client = JoinClient(self._tree(found.text), self.schema)
-        parts = [
-            Kept(table, identity, row)
-            for table in found.group.signature.tables
-            for identity, row in self._intake.listed(table, self._selected(found, table)).items()
-        ]
-        client.apply([Note(self._latest, tuple(parts))])
-        return client
+    def _passing(self, found: Subscribed, table: str) -> Integers:
+        """Rows that pass all that a subscription's intervals and residual filters say of a table."""
+        rows = self._laid.within(found, table, self._intake.numbers(table))
+        number = self._roster.filters_of(found.number).get(table)
+        if number is None or not len(rows):
+            return rows
+        return rows[self._residuals.hold(table, np.full(len(rows), number, np.int32), rows, self._intake)]
+
+    def _joined(self, found: Subscribed) -> dict[Result, tuple[Values, ...]]:
+        """The rows of each result now, in the order of the signature's tables."""
+        results: dict[Result, tuple[Values, ...]] = {}
+        holding = Holding(found.group.signature, {}, results.__setitem__, results.__delitem__)
+        for table in found.group.signature.tables:
+            for identity, row in self._intake.listed(table, self._passing(found, table)).items():
+                holding.put(0, table, identity, row, True)
+        return results

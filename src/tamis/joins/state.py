@@ -17,10 +17,10 @@ class JoinState:
     Not safe for use by several threads at once.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, edge: type[EdgeState] = EdgeState) -> None:
         self.shape = shape
         self.rows = tuple(TableRows(shape, table) for table in range(shape.tables))
-        self.edges = tuple(EdgeState(shape, edge, self.rows) for edge in range(len(shape.edges)))
+        self.edges = tuple(edge(shape, number, self.rows) for number in range(len(shape.edges)))
         self.sequence = 0
         self._ranges = _nobody(shape, 0)
         self._used = 0

@@ -6,7 +6,7 @@ import heapq
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from tamis.joins.naive import Identity
+from tamis.joins.rows import Identity
 from tamis.joins.tables import NO_ROW
 from tamis.schema import Table
 from tamis.schema.tables import DELETE, INSERT, UPDATE

@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 
 from tamis.joins.intake import TableRecord
-from tamis.joins.naive import Identity, Result
+from tamis.joins.rows import Identity, Result
 from tamis.joins.showing import Shown
 from tamis.schema import Schema
 from tamis.schema.binary import write_base64

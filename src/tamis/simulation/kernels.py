@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel, inlined_kernel
-
-_SELECTED, _JOINED, _POINTS, _SKYLINE, _EXPOSED, _DROPPED = range(6)
-_DROP = 2
+from tamis.joins.schemes.messages import Form, Operation
 
 
 @bare_kernel
@@ -74,7 +72,7 @@ def boxes_of(messages: Any, groups: Any, dimension: Any, chosen: Any, first: Any
         if address[m] >= 0:
             continue
         start, stop, here, end = first_tuple[m], first_tuple[m + 1], first_number[m], first_number[m + 1]
-        if form[m] == _JOINED:
+        if form[m] == Form.JOINED:
             for t in range(start, stop):
                 if t == start or table[t] <= table[t - 1]:
                     _everything(low, high, box)
@@ -82,28 +80,28 @@ def boxes_of(messages: Any, groups: Any, dimension: Any, chosen: Any, first: Any
                 value = values[first_value[t]]
                 _reach(low, high, box - 1, dimension[table[t]], value, value)
             continue
-        if form[m] == _DROPPED:
+        if form[m] == Form.DROPPED:
             _everything(low, high, box)
             if _alone(low, high, box, dimension[groups[group[m], 1]], numbers, here, end):
                 box += 1
             continue
         for t in range(start, stop):
-            if operation[t] == _DROP:
+            if operation[t] == Operation.DROP:
                 continue
             value = values[first_value[t]]
-            if form[m] == _SELECTED:
+            if form[m] == Form.SELECTED:
                 _everything(low, high, box)
                 _reach(low, high, box, dimension[table[t]], value, value)
                 box += 1
                 continue
             filtering = dimension[groups[group[m], 1]]
-            if form[m] == _EXPOSED:
+            if form[m] == Form.EXPOSED:
                 _everything(low, high, box)
                 _reach(low, high, box, dimension[table[t]], value, value)
                 if _alone(low, high, box, filtering, numbers, here, end):
                     box += 1
                 continue
-            step = 2 if form[m] == _SKYLINE else 1
+            step = 2 if form[m] == Form.SKYLINE else 1
             for n in range(here, end, step):
                 _everything(low, high, box)
                 _reach(low, high, box, dimension[table[t]], value, value)

@@ -11,8 +11,9 @@ from typing import Any
 import duckdb
 
 from tamis.joins.client import ContentChange, JoinClient, Note
-from tamis.joins.naive import NaiveJoins, Values
+from tamis.joins.naive import NaiveJoins
 from tamis.joins.plan import JoinPlan
+from tamis.joins.rows import Values
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.joins.server import Applied, JoinServer
 from tamis.language.joins import Signature

@@ -8,7 +8,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tamis.joins.naive import NaiveTable, Result, Values
+from tamis.joins.naive import NaiveTable
+from tamis.joins.rows import Result, Values
 from tamis.testing.join_workloads import WrittenJoin
 
 
@@ -17,7 +18,7 @@ def duckdb_content(join: WrittenJoin, tables: dict[str, NaiveTable], order: tupl
     database = _database()
     identities = {}
     for number, name in enumerate(join.prefixes):
-        passing = [(key, row) for key, row in tables[name].rows.items() if _passes(join, name, row)]
+        passing = [(key, row) for key, row in tables[name].rows.items() if passes(join, name, row)]
         identities[name] = [key for key, _ in passing]
         columns: dict[str, Any] = {"row_number": pa.array(range(len(passing)), pa.int64())}
         for column, kind in (("x", pa.int64()), ("y", pa.string()), ("z", pa.float64())):
@@ -39,6 +40,7 @@ def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1})
 
 
-def _passes(join: WrittenJoin, table: str, row: Values) -> bool:
+def passes(join: WrittenJoin, table: str, row: Values) -> bool:
+    """Whether a row passes the conditions of a generated join on its table, as they were meant when they were drawn."""
     named = {f"{join.prefixes[table]}.{name}": values for name, values in row.items()}
     return all(meaning(named, False) for own, meaning in join.conditions if own == table)

@@ -1,16 +1,25 @@
-"""The state of an edge: both tables' indexes, and the semijoins of both directions."""
+"""The state of an edge: both tables' indexes, and the subscriptions that join along it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tamis.joins.edges.kernels import GAPS_FULL, INDEX_FULL, ONLY_FOLLOW, OUTBOX_FULL, Members, run
+from tamis.joins.edges.kernels import (
+    INDEX_FULL,
+    NO_GAP,
+    OUTBOX_FULL,
+    ROW,
+    Members,
+    Scratch,
+    Side,
+    follow_all,
+    rows_of_key,
+)
 from tamis.joins.ordered import OrderedIndex, entries_of
 from tamis.joins.ranges import LEFT, RIGHT, Integers, Ranges, Shape
-from tamis.joins.semijoins.kernels import Side, rows_of_key
 from tamis.joins.sending import Outbox
-from tamis.joins.skylines import GapStore
-from tamis.joins.skylines.kernels import NO_GAP, ROW, Scratch
 from tamis.joins.stabbing import StabbingIndex
 from tamis.joins.stabbing.kernels import FOUND, WRITTEN
 from tamis.joins.tables import Changes, TableRows
@@ -30,25 +39,19 @@ class EdgeState:
         self._rows = tuple(rows[table] for table in self._tables)
         self._entries = [OrderedIndex(), OrderedIndex()]
         self.stabbing = [StabbingIndex(), StabbingIndex()]  # by the side of the base
-        self._gaps = [GapStore(), GapStore()]
-        self._one_sided = [0, 0]
         self._scratch = _scratch(0, 0)
 
     def add(self, numbers: Integers, ranges: Ranges) -> None:
         """Subscriptions by their numbers; those without a semijoin here are passed over."""
         for side in (LEFT, RIGHT):
-            group = 2 * self.number + side
             base, held = (self._shape.first_column[table] for table in (self._tables[side], self._tables[1 - side]))
-            here = ranges.members(self._shape, group)
+            here = ranges.members(self._shape, self._group(side))
             low, high = ranges.low[here], ranges.high[here]
             self.stabbing[side].add(numbers[here], (low[:, held], high[:, held]), (low[:, base], high[:, base]))
-            self._one_sided[side] += int(ranges.one_sided(self._shape, group).sum())
 
     def remove(self, numbers: Integers, ranges: Ranges) -> None:
         for side in (LEFT, RIGHT):
-            group = 2 * self.number + side
-            self.stabbing[side].remove(numbers[ranges.members(self._shape, group)])
-            self._one_sided[side] -= int(ranges.one_sided(self._shape, group).sum())
+            self.stabbing[side].remove(numbers[ranges.members(self._shape, self._group(side))])
 
     def load(self, table: int, numbers: Integers) -> None:
         """Many rows of one table at once, of which nobody is told."""
@@ -62,22 +65,40 @@ class EdgeState:
         else:
             self._entries[side] = OrderedIndex.of(loaded)
 
-    def run(self, out: Outbox, how: int, changes: Changes, members: Members, start: int, stop: int) -> None:
-        """Writes what changes mean into the outbox, and follows them."""
+    def run(self, kernel: Any, out: Outbox, changes: Changes, members: Members) -> None:
+        """Has a scheme's kernel write what changes mean into the outbox, and follow them.
+
+        The kernel goes on from a change, and gives the first that is not done and what was missing for it.
+        """
+        start, stop = 0, len(changes)
         while start < stop:
             self._make_room(stop - start)
-            start, missing = run(
-                out.arrays, how, self.side(LEFT), self.side(RIGHT), members, changes.table, changes.old, changes.new,
-                start, stop, self._scratch,
+            start, missing = kernel(
+                out.arrays, self.side(LEFT), self.side(RIGHT), members, changes.table, changes.old, changes.new, start,
+                self._scratch,
             )  # fmt: skip
             if missing == OUTBOX_FULL:
                 out.grow()
-            elif missing == GAPS_FULL:
-                for gaps in self._gaps:
-                    gaps.grow()
-            elif missing == INDEX_FULL:
-                for entries in self._entries:
-                    entries.reserve(len(entries.arrays.heads) // 2)
+            elif missing:
+                self.grow(missing)
+
+    def follow(self, changes: Changes, start: int, stop: int) -> None:
+        """Only follows changes, of which others have told."""
+        for side in (LEFT, RIGHT):
+            rows, done = self._rows[side], start
+            while done < stop:
+                done = follow_all(
+                    self._entries[side].arrays, rows.keys[self.number], rows.values, self._tables[side], changes.table,
+                    changes.old, changes.new, done, stop,
+                )  # fmt: skip
+                if done < stop:
+                    self.grow(INDEX_FULL)
+
+    def grow(self, missing: int) -> None:
+        """Makes room where a kernel had too little."""
+        if missing == INDEX_FULL:
+            for entries in self._entries:
+                entries.reserve(len(entries.arrays.heads) // 2)
 
     def rows_with(self, table: int, key: int) -> Integers:
         """The rows of one of the tables that have a join key, by their first selection attribute."""
@@ -91,17 +112,17 @@ class EdgeState:
         """How often the members of a group have changed, by the side of its base."""
         return int(self.stabbing[side].arrays.counters[WRITTEN])
 
-    def follow(self, changes: Changes, members: Members, start: int, stop: int) -> None:
-        """Only follows changes, of which others have told."""
-        self.run(_NOWHERE, ONLY_FOLLOW, changes, members, start, stop)
-
-    def side(self, side: int) -> Side:
+    def side(self, side: int) -> tuple[Any, ...]:
         """One of the tables, for kernels; to be asked for anew after every run."""
         rows = self._rows[side]
         return Side(
             self._entries[side].arrays, rows.values, rows.keys[self.number], self.stabbing[side].arrays,
-            self._gaps[side].arrays, self._tables[side], 2 * self.number + side, self._one_sided[side],
+            self._tables[side],
         )  # fmt: skip
+
+    def _group(self, side: int) -> int:
+        """The number of the group that has the table on that side as its base."""
+        return 2 * self.number + side
 
     def _make_room(self, changes: int) -> None:
         members = max(len(self.stabbing[LEFT]), len(self.stabbing[RIGHT]))
@@ -113,6 +134,3 @@ class EdgeState:
 def _scratch(members: int, rows: int) -> Scratch:
     members, rows = members + 16, rows + 16
     return Scratch(np.zeros(members, FOUND).view(np.recarray), np.zeros(rows), np.zeros(rows, ROW).view(np.recarray))
-
-
-_NOWHERE = Outbox(1)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
-from tamis.joins.edges.kernels import ENUM_SJ
 from tamis.joins.envelopes.points import anchors_of, envelope_of, innermost_boxes
 from tamis.joins.ranges import Floats, Integers, Mask, Ranges
 from tamis.joins.schemes.messages import EVERYBODY, Form, Operation
-from tamis.joins.semijoins.kernels import SUB, TUP
 from tamis.joins.sending import Outbox
 from tamis.joins.state import JoinState
 from tamis.joins.tables import NO_ROW, Changes
+
+
+class Description(Enum):
+    """How a scheme says for whom base tuples are meant."""
+
+    NONE = "each member is told by itself"
+    TUPLES = "all joining tuples"
+    CLUSTERS = "the joining tuples beside clusters' anchors"
+    MEMBERS = "the affected members themselves"
 
 
 class EnvelopeWriter:
@@ -23,8 +31,9 @@ class EnvelopeWriter:
     no disposable triangles here, so Clu⁺ is Clu.
     """
 
-    def __init__(self, state: JoinState, how: int) -> None:
-        self._state, self._how = state, how
+    def __init__(self, state: JoinState, description: Description) -> None:
+        self._state, self._description = state, description
+        self._each = description is Description.NONE
         self._anchors: dict[int, tuple[int, Floats]] = {}
 
     def write(self, out: Outbox, changes: Changes, event: int) -> None:
@@ -52,19 +61,19 @@ class EnvelopeWriter:
         group, ranges = step.group(step.table), self._state.subscriptions
         operations = [Operation.INSERT if row == step.new else Operation.DELETE for row in rows]
         members = np.flatnonzero(ranges.members(self._state.shape, group))
-        if self._how in (ENUM_SJ, SUB):
+        if self._each or self._description is Description.MEMBERS:
             selecting = np.zeros(len(members), np.bool_)
             for row in rows:
                 selecting |= step.inside(ranges, members, step.table, step.values(step.table, np.array([row]))[0])
             members = members[selecting]
             members = members[step.inside_any(ranges, members, step.other, partners)]
-        if self._how == ENUM_SJ:
+        if self._each:
             for member in members:
                 out.write(event, Form.SEMIJOINS, group, int(member))
                 for operation, row in zip(operations, rows, strict=True):
                     out.write_tuples(operation, np.array([step.table]), np.array([row]))
             return
-        form, numbers = self._description(step, group, members, np.unique(partners, axis=0))
+        form, numbers = self._described(step, group, members, np.unique(partners, axis=0))
         if not len(numbers):
             return
         out.write(event, form, group, EVERYBODY)
@@ -72,11 +81,11 @@ class EnvelopeWriter:
             out.write_tuples(operation, np.array([step.table]), np.array([row]))
         out.write_numbers(numbers)
 
-    def _description(self, step: _Step, group: int, members: Integers, partners: Floats) -> tuple[Form, Floats]:
-        if self._how == TUP:
+    def _described(self, step: _Step, group: int, members: Integers, partners: Floats) -> tuple[Form, Floats]:
+        if self._description is Description.TUPLES:
             return Form.POINTS, partners.ravel()
         low, high = step.box(self._state.subscriptions, members, step.other)
-        if self._how == SUB:
+        if self._description is Description.MEMBERS:
             return Form.SKYLINE, np.hstack(innermost_boxes(low, high)).ravel()
         version = self._state.edges[step.edge].version(group % 2)
         if group not in self._anchors or self._anchors[group][0] != version:
@@ -94,7 +103,7 @@ class EnvelopeWriter:
         group, ranges = step.group(step.other), self._state.subscriptions
         if not len(members) or not len(rows):
             return
-        if self._how == ENUM_SJ:
+        if self._each:
             for member in members:
                 one = np.array([member])
                 reached = [row for row in rows if step.selects(ranges, one, row)[0]]
@@ -118,10 +127,10 @@ class EnvelopeWriter:
         members = members[ranges.one_sided(self._state.shape, group)[members]]
         if not len(members) or not len(step.rows_with(step.other, step.key(step.old))):
             return
-        for member in members if self._how == ENUM_SJ else [EVERYBODY]:
-            out.write(event, Form.SEMIJOINS if self._how == ENUM_SJ else Form.DROPPED, group, int(member))
+        for member in members if self._each else [EVERYBODY]:
+            out.write(event, Form.SEMIJOINS if self._each else Form.DROPPED, group, int(member))
             out.write_tuples(Operation.DROP, np.array([step.other]), np.array([step.old]))
-            if self._how != ENUM_SJ:
+            if not self._each:
                 out.write_numbers(np.concatenate([value, blocking.ravel()]))
 
     def _alone(self, step: _Step, value: Floats, rows: Floats) -> tuple[Floats, Integers]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.joins.ranges import NOT_THERE, Floats, Integers, Ranges, Shape
-from tamis.joins.schemes.scheme import EnumSJ
+from tamis.joins.schemes.enum_sj import EnumSJ
 from tamis.joins.tables import NO_ROW, Changes
 
 

@@ -1,8 +1,8 @@
 """What a change of a table does to semijoins, written into messages: described (Ref-SJ), or told to each (Enum-SJ).
 
-A change is of the `own` table of an edge, the `other` is its neighbour; both are `Side`. For the group whose base is
-the own table the changed tuple itself is news. For the group whose base is the other table, and whose filter the own
-one is, rows of the other table may come into reach, or go out of it.
+A change is of the `own` table of an edge, the `other` is its neighbour; both are `SemijoinSide`. For the group whose
+base is the own table the changed tuple itself is news. For the group whose base is the other table, and whose filter
+the own one is, rows of the other table may come into reach, or go out of it.
 """
 
 from __future__ import annotations
@@ -12,67 +12,92 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.joins.kernels import LEAST_ITEM, PLACES, Ordered, find, following, is_entry, preceding
+from tamis.joins.edges.kernels import mark, rows_of_key, values_of_key
+from tamis.joins.kernels import LEAST_ITEM, Ordered, find, following, is_entry, preceding
 from tamis.joins.ranges import Floats, Integers
-from tamis.joins.sending.kernels import NUMBERS, SENT, TUPLES, begin, put_number, put_tuple, take_back
-from tamis.joins.skylines.kernels import Gaps, cluster_based, joining_tuples, minimum_area, values_of_key
+from tamis.joins.schemes.messages import EVERYBODY, Form, Operation
+from tamis.joins.sending.kernels import FULL, NUMBERS, SENT, TUPLES, begin, put_number, put_tuple
 from tamis.joins.stabbing.kernels import Stabbing, between, maybe_between, reaching
+from tamis.joins.tables import NO_ROW
 from tamis.matching.searching import first_above, first_from
 
-TUP, CLU, CLU_PLUS, SUB = range(4)
-_POINTS, _SKYLINE, _EXPOSED, _DROPPED, _SEMIJOINS = 2, 3, 4, 5, 6
-_INSERT, _DELETE, _DROP = range(3)
-_EVERYBODY = -1
-NONE = -1  # no row
 
+class SemijoinSide(NamedTuple):
+    """One of the two tables of an edge, as `Side`; `group` is the one whose base the table is.
 
-class Side(NamedTuple):
-    """One of the two tables of an edge, for kernels.
-
-    `entries` has its rows by the edge's join key and their first selection attribute; the companion is the number of
-    the gap above the row, which belongs to the other side's group. `values` and `keys` are by row: selection
-    attributes, and the edge's join key (negative: it joins nothing). `stabbing` and `gaps` are those of `group`, whose
-    base the table is; `one_sided` of its members have to be told when its filter's rows go.
+    `one_sided` of its members have to be told when its filter's rows go.
     """
 
     entries: Ordered
     values: Floats
     keys: Integers
     stabbing: Stabbing
-    gaps: Gaps
     table: int
     group: int
     one_sided: int
 
 
-@bare_kernel
-def describe(out: Any, how: int, event: int, own: Any, other: Any, new: int, old: int, scratch: Any) -> bool:
-    """Tells of a new and an old tuple of one join key (NONE: there is none), with a skyline. False if gaps ran out.
+@inlined_kernel
+def joining(keys: Any, row: int) -> int:
+    """A row that joins something, else NO_ROW."""
+    if row != NO_ROW and keys[row] < 0:
+        return NO_ROW
+    return row
 
-    Where nothing joins with them there is no message.
+
+@inlined_kernel
+def news(keys: Any, old: int, new: int, step: int) -> tuple[int, int]:
+    """The rows that come and go with the first or the second piece of news of a change; NO_ROW where there is none.
+
+    An update that keeps its join key is one piece of news; else what comes is one, and what goes another.
     """
-    row = new if new != NONE else old
-    key = own.keys[row]
-    base = own.values[row, 0]
-    alternative = own.values[old, 0] if new != NONE and old != NONE else np.nan
-    sent, tuples, numbers = out.counters[SENT], out.counters[TUPLES], out.counters[NUMBERS]
-    begin(out, event, _POINTS if how <= CLU else _SKYLINE, own.group, _EVERYBODY)
-    if new != NONE:
-        put_tuple(out, _INSERT, own.table, new)
-    if old != NONE:
-        put_tuple(out, _DELETE, own.table, old)
-    done = True
-    if how == TUP:
-        joining_tuples(out, other.entries, key)
-    elif how == SUB:
-        minimum_area(out, other.entries, own.stabbing, key, base, alternative, scratch)
-    else:
-        done = cluster_based(
-            out, other.entries, own.stabbing, own.gaps, key, base, alternative, how == CLU_PLUS, scratch
-        )
-    if out.counters[NUMBERS] == numbers:
-        take_back(out, sent, tuples, numbers)
-    return done
+    comes, goes = joining(keys, new), joining(keys, old)
+    if comes != NO_ROW and goes != NO_ROW and keys[comes] == keys[goes]:
+        if step == 0:
+            return comes, goes
+        return NO_ROW, NO_ROW
+    if step == 0:
+        return comes, NO_ROW
+    return NO_ROW, goes
+
+
+@inlined_kernel
+def selected_by(values: Any, comes: int, goes: int) -> tuple[float, float]:
+    """First values of the rows that come and go, by which a member selects the news; NaN for a second that is none."""
+    row = comes if comes != NO_ROW else goes
+    base = values[row, 0]
+    if comes != NO_ROW and goes != NO_ROW:
+        return base, values[goes, 0]
+    return base, np.nan
+
+
+@bare_kernel
+def begin_described(out: Any, event: int, form: int, own: Any, comes: int, goes: int) -> None:
+    """A message to everybody of tuples that come and go; its description is to follow."""
+    begin(out, event, form, own.group, EVERYBODY)
+    if comes != NO_ROW:
+        put_tuple(out, Operation.INSERT, own.table, comes)
+    if goes != NO_ROW:
+        put_tuple(out, Operation.DELETE, own.table, goes)
+
+
+@inlined_kernel
+def end_described(out: Any) -> None:
+    """Takes the last message back if it is described by nothing: nothing joins with its tuples."""
+    last = out.counters[SENT] - 1
+    if out.counters[FULL] == 0 and out.messages[last].first_number == out.counters[NUMBERS]:
+        out.counters[TUPLES] = out.messages[last].first_tuple
+        out.counters[SENT] = last
+
+
+@bare_kernel
+def tell_reach(out: Any, event: int, own: Any, other: Any, old: int, new: int, scratch: Any) -> None:
+    """Ref-SJ, after the news: rows of the other table that a change brings into reach of somebody, or out of it."""
+    comes, goes = joining(own.keys, new), joining(own.keys, old)
+    if comes != NO_ROW:
+        expose(out, event, own, other, comes, scratch)
+    if goes != NO_ROW and other.one_sided > 0:
+        drop(out, event, own, other, comes, goes, scratch)
 
 
 @inlined_kernel
@@ -100,38 +125,6 @@ def _value(o: Any, key: int, place: int, offset: int) -> float:
     if is_entry(o, place) and o.entries[o.places[place].block, offset].key == key:
         return float(o.entries[o.places[place].block, offset].value)
     return np.nan
-
-
-@bare_kernel
-def rows_of_key(o: Any, key: int, points: Any, rows: Any) -> int:
-    """A key's rows with their values, ascending; how many."""
-    count = 0
-    place, offset = find(o, key, -np.inf, LEAST_ITEM)
-    while place < o.counters[PLACES]:
-        block = o.places[place].block
-        for k in range(offset, o.heads[block].length):
-            if o.entries[block, k].key != key:
-                return count
-            points[count] = o.entries[block, k].value
-            rows[count].number = o.entries[block, k].number
-            count += 1
-        place += 1
-        offset = 0
-    return count
-
-
-@bare_kernel
-def mark(points: Any, rows: Any, count: int, found: Any, members: int) -> None:
-    """`rows[k].mark` of so many rows: how many members' intervals hold point k."""
-    for k in range(count + 1):
-        rows[k].mark = 0
-    for k in range(members):
-        start = first_from(points, 0, count, found[k].low)
-        stop = first_above(points, start, count, found[k].high)
-        rows[start].mark += 1
-        rows[stop].mark -= 1
-    for k in range(1, count):
-        rows[k].mark += rows[k - 1].mark
 
 
 @inlined_kernel
@@ -179,8 +172,8 @@ def expose(out: Any, event: int, own: Any, other: Any, new: int, scratch: Any) -
     mark(scratch.points, scratch.rows, rows, scratch.found, count)
     for k in range(rows):
         if scratch.rows[k].mark > 0:
-            begin(out, event, _EXPOSED, other.group, _EVERYBODY)
-            put_tuple(out, _INSERT, other.table, scratch.rows[k].number)
+            begin(out, event, Form.EXPOSED, other.group, EVERYBODY)
+            put_tuple(out, Operation.INSERT, other.table, scratch.rows[k].number)
             _put_neighbours(out, value, below, above)
 
 
@@ -189,7 +182,7 @@ def _left_alone(own: Any, new: int, old: int) -> tuple[float, float]:
     """The neighbours of an old row's value once it is gone and the new row is there."""
     key, value = own.keys[old], own.values[old, 0]
     below, above = _neighbours_without(own.entries, key, value, old)
-    if new != NONE and own.keys[new] == key:
+    if new != NO_ROW and own.keys[new] == key:
         instead = own.values[new, 0]
         if instead >= value and not (instead >= above):
             above = instead
@@ -204,25 +197,24 @@ def drop(out: Any, event: int, own: Any, other: Any, new: int, old: int, scratch
     key, value = own.keys[old], own.values[old, 0]
     below, above = _left_alone(own, new, old)
     if _reached_alone(other, key, value, below, above, scratch.found, 1) > 0:
-        begin(out, event, _DROPPED, other.group, _EVERYBODY)
-        put_tuple(out, _DROP, other.table, old)
+        begin(out, event, Form.DROPPED, other.group, EVERYBODY)
+        put_tuple(out, Operation.DROP, other.table, old)
         _put_neighbours(out, value, below, above)
 
 
 @bare_kernel
 def tell_affected(out: Any, event: int, own: Any, other: Any, new: int, old: int, scratch: Any) -> None:
     """Enum-SJ: a message to every member that keeps, kept, or exchanges a tuple. New and old have one join key."""
-    row = new if new != NONE else old
-    count = values_of_key(other.entries, own.keys[row], scratch.points)
-    base = own.values[row, 0]
-    alternative = own.values[old, 0] if new != NONE and old != NONE else np.nan
-    count = reaching(own.stabbing, scratch.points, count, base, alternative, scratch.found)
+    key = own.keys[new if new != NO_ROW else old]
+    base, instead = selected_by(own.values, new, old)
+    count = values_of_key(other.entries, key, scratch.points)
+    count = reaching(own.stabbing, scratch.points, count, base, instead, scratch.found)
     for k in range(count):
-        begin(out, event, _SEMIJOINS, own.group, scratch.found[k].number)
-        if new != NONE:
-            put_tuple(out, _INSERT, own.table, new)
-        if old != NONE:
-            put_tuple(out, _DELETE, own.table, old)
+        begin(out, event, Form.SEMIJOINS, own.group, scratch.found[k].number)
+        if new != NO_ROW:
+            put_tuple(out, Operation.INSERT, own.table, new)
+        if old != NO_ROW:
+            put_tuple(out, Operation.DELETE, own.table, old)
 
 
 @bare_kernel
@@ -238,9 +230,9 @@ def tell_exposed(out: Any, event: int, own: Any, other: Any, new: int, scratch: 
         start = first_from(scratch.points, 0, rows, scratch.found[k].low)
         stop = first_above(scratch.points, start, rows, scratch.found[k].high)
         if start < stop:
-            begin(out, event, _SEMIJOINS, other.group, scratch.found[k].number)
+            begin(out, event, Form.SEMIJOINS, other.group, scratch.found[k].number)
             for here in range(start, stop):
-                put_tuple(out, _INSERT, other.table, scratch.rows[here].number)
+                put_tuple(out, Operation.INSERT, other.table, scratch.rows[here].number)
 
 
 @bare_kernel
@@ -257,5 +249,5 @@ def tell_dropped(out: Any, event: int, own: Any, other: Any, new: int, old: int,
         start = first_from(scratch.points, 0, rows, scratch.found[k].low)
         holds = start < rows and scratch.points[start] <= scratch.found[k].high
         if holds and filtering[member, own.table] != filtering[member, other.table]:
-            begin(out, event, _SEMIJOINS, other.group, member)
-            put_tuple(out, _DROP, other.table, old)
+            begin(out, event, Form.SEMIJOINS, other.group, member)
+            put_tuple(out, Operation.DROP, other.table, old)

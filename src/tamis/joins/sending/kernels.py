@@ -58,6 +58,24 @@ def put_tuple(out: Any, operation: int, table: int, row: int) -> None:
 
 
 @inlined_kernel
+def put_pair(out: Any, operation: int, table: int, row: int, other: int, joined: int) -> None:
+    """A result of two tables: a row of each, the lower table first."""
+    here = out.counters[TUPLES]
+    if here + 1 >= len(out.tuples):
+        out.counters[FULL] = 1
+        return
+    first = here if table < other else here + 1
+    second = here + 1 if table < other else here
+    out.tuples[first].operation = operation
+    out.tuples[first].table = table
+    out.tuples[first].row = row
+    out.tuples[second].operation = operation
+    out.tuples[second].table = other
+    out.tuples[second].row = joined
+    out.counters[TUPLES] = here + 2
+
+
+@inlined_kernel
 def put_number(out: Any, number: float) -> None:
     here = out.counters[NUMBERS]
     if here >= len(out.numbers):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.skylines.kernels import GAP, MISSING, SPARE_GAPS, Gaps
+from tamis.joins.skylines.gap_kernels import GAP, MISSING, SPARE_GAPS, Gaps
 
 
 class GapStore:

@@ -137,9 +137,9 @@ def reaching(st: Any, points: Any, count: int, base: float, other: float, found:
     Of the points only the nearest on each side of a cluster's anchor matter: a member that holds any point holds one of
     these. Their numbers and filter intervals go to `found`.
     """
-    total = 0
     if count == 0:
         return 0
+    total = np.int64(0)  # no literal, for which Numba would compile `_from_low` once more
     above = 0
     for k in range(st.counters[CLUSTERS]):
         anchor = st.anchors[k]

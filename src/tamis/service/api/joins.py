@@ -8,7 +8,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.joins.client import ContentChange, Forgotten, JoinClient, Kept, Note
-from tamis.joins.naive import Identity, Values
+from tamis.joins.rows import Identity, Values
 from tamis.joins.showing import Showing
 from tamis.language import print_filter
 from tamis.language.joins import Join, parse_join

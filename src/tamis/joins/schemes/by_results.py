@@ -1,12 +1,14 @@
-"""Join results of any number of tables that a change makes or ends: for schemes that send results."""
+"""Schemes that send join results, of any number of tables: those that a change makes, and those that it ends."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 
-from tamis.joins.edges.kernels import ENUM_J, REF_J
 from tamis.joins.ranges import Floats, Integers, Mask, Shape
-from tamis.joins.schemes.messages import EVERYBODY, Form, Operation
+from tamis.joins.schemes.by_edges import ByEdges
+from tamis.joins.schemes.messages import Messages, Operation
 from tamis.joins.sending import Outbox
 from tamis.joins.state import JoinState
 from tamis.joins.tables import Changes
@@ -14,33 +16,44 @@ from tamis.joins.tables import Changes
 _AT_ONCE = 1 << 22  # subscriptions times results looked at together
 
 
-def write_results(out: Outbox, state: JoinState, changes: Changes, event: int, how: int) -> None:
-    """Writes messages for one change, before the tables' indexes follow it, for every signature that has its table.
+class ByResults(ByEdges):
+    """Schemes that send join results. Two tables are joined by their edge's kernel, more of them result by result."""
 
-    New results are those of the new row with the other tables, old ones those of the old row. Subscriptions are gone
-    through for those that select the row, and results are made whole, so it takes as long as there are many (App. F).
-    """
-    table = int(changes.table[event])
-    for row, operation in ((int(changes.new[event]), Operation.INSERT), (int(changes.old[event]), Operation.DELETE)):
-        if row < 0:
-            continue
-        for signature in range(len(state.shape.signatures)):
-            tables = state.shape.tables_of(signature)
-            if table not in tables:
+    def change(self, changes: Changes) -> Messages:
+        if all(len(edges) == 1 for edges in self.state.shape.signatures):
+            return super().change(changes)
+        return self.one_by_one(changes, self._write)
+
+    def follow(self, changes: Changes) -> None:
+        self.state.begin(changes)
+        for edge in self.state.edges:
+            edge.follow(changes, 0, len(changes))
+
+    @abstractmethod
+    def tell(
+        self, out: Outbox, event: int, signature: int, table: int, row: int, results: Integers, operation: Operation
+    ) -> None:
+        """Writes messages of results of a signature that come or go with one row: a line a result, a row a table."""
+
+    def _write(self, out: Outbox, changes: Changes, event: int) -> None:
+        """Writes messages for one change, before the tables' indexes follow it, for every signature with its table.
+
+        New results are those of the new row with the other tables, old ones those of the old row. Subscriptions are
+        gone through for those that select the row, and results are made whole, so it takes as long as there are many
+        (App. F).
+        """
+        table, shape = int(changes.table[event]), self.state.shape
+        for row, operation in (
+            (int(changes.new[event]), Operation.INSERT),
+            (int(changes.old[event]), Operation.DELETE),
+        ):
+            if row < 0:
                 continue
-            results = joined(state, signature, table, row)
-            if not len(results):
-                continue
-            if how == REF_J:
-                _send(out, event, signature, tables, results, operation)
-                continue
-            numbers, wanted = _wanted(state, signature, tables, results, selecting(state, signature, table, row))
-            if how == ENUM_J:
-                for place in np.flatnonzero(wanted.any(axis=1)):
-                    out.write(event, Form.RESULTS, signature, int(numbers[place]))
-                    out.write_tuples(operation, np.tile(tables, wanted[place].sum()), results[wanted[place]].ravel())
-            else:
-                _send(out, event, signature, tables, results[wanted.any(axis=0)], operation)
+            for signature in range(len(shape.signatures)):
+                if table in shape.tables_of(signature):
+                    results = joined(self.state, signature, table, row)
+                    if len(results):
+                        self.tell(out, event, signature, table, row, results, operation)
 
 
 def joined(state: JoinState, signature: int, table: int, row: int) -> Integers:
@@ -80,35 +93,26 @@ def selecting(state: JoinState, signature: int, table: int, row: int) -> Integer
     return np.flatnonzero(found)
 
 
-def _wanted(
-    state: JoinState, signature: int, tables: tuple[int, ...], results: Integers, numbers: Integers
-) -> tuple[Integers, Mask]:
+def wanted(state: JoinState, signature: int, results: Integers, numbers: Integers) -> tuple[Integers, Mask]:
     """Those of the subscriptions that select one of the results, and by subscription and result whether they do."""
     ranges, shape = state.subscriptions, state.shape
+    tables = shape.tables_of(signature)
     values = _columns(shape, state, tables, results)
     columns = np.concatenate([np.arange(shape.first_column[t], shape.first_column[t + 1]) for t in tables])
     at_once = max(1, _AT_ONCE // max(1, len(results)))
     kept, masks = [np.empty(0, np.int64)], [np.zeros((0, len(results)), np.bool_)]
     for start in range(0, len(numbers), at_once):
         part = numbers[start : start + at_once]
-        wanted = np.ones((len(part), len(results)), np.bool_)
+        selected = np.ones((len(part), len(results)), np.bool_)
         for place, column in enumerate(columns):
             low, high = ranges.low[part, column, None], ranges.high[part, column, None]
-            wanted &= (low <= values[None, :, place]) & (values[None, :, place] <= high)
-        some = wanted.any(axis=1)
+            selected &= (low <= values[None, :, place]) & (values[None, :, place] <= high)
+        some = selected.any(axis=1)
         kept.append(part[some])
-        masks.append(wanted[some])
+        masks.append(selected[some])
     return np.concatenate(kept), np.concatenate(masks)
 
 
 def _columns(shape: Shape, state: JoinState, tables: tuple[int, ...], results: Integers) -> Floats:
     parts = [state.rows[table].values[results[:, place]] for place, table in enumerate(tables)]
     return np.concatenate(parts, axis=1)
-
-
-def _send(
-    out: Outbox, event: int, signature: int, tables: tuple[int, ...], results: Integers, operation: Operation
-) -> None:
-    for result in results:
-        out.write(event, Form.JOINED, signature, EVERYBODY)
-        out.write_tuples(operation, np.array(tables), result)

@@ -1,0 +1,59 @@
+"""Plain filters by number, decided for whole batches by the columnar engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.language import Bound
+from tamis.matching.columnar.index import ColumnarMatcher
+from tamis.matching.matcher import Subscriptions
+from tamis.matching.statistics import Statistics
+from tamis.schema import Schema
+
+Pairs: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Events, ascending, and beside each a number."""
+
+
+class NumberedFilters:
+    """A plain matcher in which each filter is a subscription; its id is its number in digits."""
+
+    def __init__(self, schema: Schema, statistics: Statistics | None = None) -> None:
+        self._schema = schema
+        self._statistics = statistics
+        self._matcher: ColumnarMatcher | None = None
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, numbers: Sequence[int], texts: Sequence[str], bound: Bound) -> None:
+        """More filters, as the language read them; none of the numbers is there yet."""
+        if not numbers:
+            return
+        ids = pa.array(map(str, numbers), pa.large_string())
+        given = Subscriptions(ids, pa.array(texts, pa.large_string()), bound)
+        if self._matcher is None:
+            self._matcher = ColumnarMatcher.build(given, self._schema, self._statistics)
+        else:
+            self._matcher.add(given)
+        self._count += len(numbers)
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Removes filters; all of the numbers must be there."""
+        gone = [str(number) for number in numbers]
+        if gone and self._matcher is not None:
+            self._matcher.remove(gone)
+            self._count -= len(gone)
+
+    def held(self, batch: pa.RecordBatch) -> Pairs:
+        """Filters that hold of each event of a canonical batch."""
+        if self._matcher is None or not self._count:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        found = self._matcher.match(batch)
+        numbers = found.ids(found.numbers).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return np.repeat(np.arange(found.events, dtype=np.int64), found.counts), numbers
