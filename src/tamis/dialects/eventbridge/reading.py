@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tamis.dialects.conversion import ConversionError
 from tamis.language.tree import And, Or
+from tamis.strict_json import StrictJsonError, read_json
 
 Number: TypeAlias = int | float
 
@@ -60,19 +60,12 @@ def fields(node: Node) -> Iterator[Field]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unrepeated)
-    except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
-        raise ConversionError(f"the pattern is no JSON: {reason}") from None
-
-
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ConversionError("the name is given twice in one object", repeated, "join the two lists, or use $or")
-    return members
+        return read_json(text, deepest=None, exact=True)
+    except StrictJsonError as error:
+        if error.name is None:
+            raise ConversionError(f"the pattern is no JSON: {error.reason}") from None
+        remedy = "join the two lists, or use $or"
+        raise ConversionError("the name is given twice in one object", error.name, remedy) from None
 
 
 def _object(form: Mapping[str, Any], prefix: str, place: str, in_or: bool, depth: int) -> And[Node]:

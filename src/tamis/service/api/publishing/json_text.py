@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.service.api.nesting import depths, in_strings
 from tamis.service.api.publishing.incoming import malformed
+from tamis.strict_json import StrictJsonError, depths, in_strings, read_json
 
 _LINE_END, _RETURN, _SPACE, _COMMA = b"\n\r ,"
 _NO_CHARACTER: Final = 1  # a control character, which no JSON string may hold
@@ -48,10 +47,12 @@ def read_array(body: bytes) -> pa.Array:
 
 
 def _require_json(document: bytes) -> None:
+    """Refuses what is no JSON as a whole; what an event may not hold is for the check to say."""
     try:
-        orjson.loads(document)
-    except orjson.JSONDecodeError as error:
-        raise malformed(f"malformed JSON: {error.msg}, character {error.pos + 1}") from None
+        read_json(document, deepest=None)
+    except StrictJsonError as error:
+        if error.name is None:
+            raise malformed(str(error)) from None
 
 
 def _elements(document: bytes) -> pa.Array:
