@@ -7,14 +7,15 @@ from types import ModuleType
 
 import pytest
 
-from tamis.dialects import addresses, complement, writing
+from tamis.dialects import addresses, complement
 from tamis.dialects.eventbridge import converting as eventbridge
 from tamis.dialects.eventbridge import togetherness
 from tamis.dialects.jms import converting as jms
+from tamis.language import printing
 
 
 @pytest.mark.parametrize(
-    "module", [addresses, complement, writing, eventbridge, togetherness, jms], ids=lambda module: module.__name__
+    "module", [addresses, complement, printing, eventbridge, togetherness, jms], ids=lambda module: module.__name__
 )
 def test_the_examples_of_a_module_run(module: ModuleType) -> None:
     result = doctest.testmod(module)

@@ -12,7 +12,7 @@ from tamis.language.calls import Call, Constraint
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.predicates import Never, sort_key
 from tamis.language.printing import print_called, print_literal
-from tamis.language.pushed import All, Conjunct, Pushed, Some
+from tamis.language.pushed import Conjunct, Pushed
 from tamis.language.rewrites.absorb import absorb
 from tamis.language.rewrites.drop_implied import drop_implied
 from tamis.language.rewrites.find_contradictions import find_contradictions
@@ -27,6 +27,7 @@ from tamis.language.rewrites.push_negation import push_negation
 from tamis.language.rewrites.separate_calls import Case, separate_calls
 from tamis.language.rewrites.simplify_leaves import simplify_leaves
 from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
+from tamis.language.tree import And, Or
 from tests.language.auction import SCHEMA
 from tests.language.calls import OPERATORS
 
@@ -44,18 +45,18 @@ def cases(text: str) -> list[Case]:
 def conjuncts(text: str) -> list[Conjunct]:
     """The conjuncts of a text that is already a disjunction of them."""
     tree = fold_constants(pushed(text))
-    items = tree.items if isinstance(tree, Some) else (tree,)
-    parts = [item.items if isinstance(item, All) else (item,) for item in items]
+    items = tree.items if isinstance(tree, Or) else (tree,)
+    parts = [item.items if isinstance(item, And) else (item,) for item in items]
     return [tuple(sorted(part, key=sort_key)) for part in parts]  # type: ignore[arg-type]
 
 
 def shown(tree: Pushed) -> str:
     match tree:
-        case All(()) | Some(()):
-            return "TRUE" if isinstance(tree, All) else "FALSE"
-        case All(items) | Some(items):
-            return f" {'AND' if isinstance(tree, All) else 'OR'} ".join(
-                f"({shown(item)})" if isinstance(item, All | Some) and item.items else shown(item) for item in items
+        case And(()) | Or(()):
+            return "TRUE" if isinstance(tree, And) else "FALSE"
+        case And(items) | Or(items):
+            return f" {'AND' if isinstance(tree, And) else 'OR'} ".join(
+                f"({shown(item)})" if isinstance(item, And | Or) and item.items else shown(item) for item in items
             )
         case Never(attribute):
             return f"{attribute} never"
@@ -65,7 +66,7 @@ def shown(tree: Pushed) -> str:
 
 
 def shown_all(found: list[Conjunct]) -> str:
-    return shown(Some(tuple(conjunct[0] if len(conjunct) == 1 else All(conjunct) for conjunct in found)))
+    return shown(Or(tuple(conjunct[0] if len(conjunct) == 1 else And(conjunct) for conjunct in found)))
 
 
 def shown_cases(found: list[Case]) -> str:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from tamis.schema import Checked, Schema
 from tamis.schema.binary import write_base64
 from tamis.schema.json_blocks import framed, parse_blocks
-from tamis.schema.json_lines import MalformedJsonError, parse_json
+from tamis.schema.json_lines import parse_json
 from tamis.schema.json_shape import learn_shape
+from tamis.strict_json import StrictJsonError
 from tamis.testing import events, schemas
 from tests.schema.cases import AUCTIONS, CHAIR, STRANGE, as_dicts, assert_agrees, named, one_attribute, spoiled_events
 
@@ -37,7 +38,7 @@ def expected(schema: Schema, texts: list[str]) -> tuple[list[Any], list[tuple[in
     for number, text in enumerate(texts):
         try:
             rows.append(parse_json(text))
-        except MalformedJsonError:
+        except StrictJsonError:
             rows.append(None)
             found.append((number, "", "form"))
             continue

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 from tamis.dialects import cesql
 from tamis.dialects.cesql.conditions import Names, translate
 from tamis.dialects.cesql.evaluation import REQUIRED
-from tamis.dialects.cesql.formula import UNKNOWN, Formula, Opposite, both, either, implied
+from tamis.dialects.cesql.formula import UNKNOWN, Formula, implied
 from tamis.dialects.cesql.formula import Literal as Condition
 from tamis.dialects.cesql.functions import FUNCTIONS, find_function
 from tamis.dialects.cesql.syntax import Call, walk
@@ -24,7 +24,7 @@ from tamis.errors import FilterError
 from tamis.language import DEFAULT_LIMITS, Limits, normalise, parse, print_filter
 from tamis.language.patterns import Wildcard, write_like
 from tamis.language.predicates import Leaf, Like, Present, equals
-from tamis.language.tree import And
+from tamis.language.tree import And, Negation, Or, all_of, any_of
 from tamis.schema import Schema
 
 PREFIX: Final = "ce."
@@ -78,36 +78,6 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
-    """Every filter within holds."""
-
-    filters: tuple[One, ...]
-
-    def holds(self, context: Mapping[str, object]) -> bool:
-        return all(one.holds(context) for one in self.filters)
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """At least one filter within holds: the dialect `any`."""
-
-    filters: tuple[One, ...]
-
-    def holds(self, context: Mapping[str, object]) -> bool:
-        return any(one.holds(context) for one in self.filters)
-
-
-@dataclass(frozen=True, slots=True)
-class Inverse:
-    """The filter within does not hold: the dialect `not`."""
-
-    filter: One
-
-    def holds(self, context: Mapping[str, object]) -> bool:
-        return not self.filter.holds(context)
-
-
-@dataclass(frozen=True, slots=True)
 class Expression:
     """A CESQL expression is true, and nothing goes wrong in evaluating it."""
 
@@ -117,7 +87,19 @@ class Expression:
         return cesql.holds(self.node, context)
 
 
-One: TypeAlias = Compared | All | Some | Inverse | Expression
+One: TypeAlias = "Compared | Expression | And[One] | Or[One] | Negation[One]"
+"""The dialects `all`, `any` and `not` are And, Or and Negation."""
+
+
+def _holds(one: One, context: Mapping[str, object]) -> bool:
+    match one:
+        case And(filters):
+            return all(_holds(inner, context) for inner in filters)
+        case Or(filters):
+            return any(_holds(inner, context) for inner in filters)
+        case Negation(inner):
+            return not _holds(inner, context)
+    return one.holds(context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +107,14 @@ class CloudEventsFilters:
     """A checked list of filters. `form` is the list as it was given, plain JSON."""
 
     form: tuple[Mapping[str, Any], ...]
-    filter: All
+    filter: And[One]
 
     @classmethod
     def parse(cls, filters: Sequence[object], place: str = "filters") -> CloudEventsFilters:
         """The filters of a list; `CloudEventsFilterError`, with the place, if one of them is none."""
         reader = _Reader()
         found = reader.listed(filters, place, 0)
-        return cls(tuple(dict(one) for one in filters if isinstance(one, Mapping)), All(found))
+        return cls(tuple(dict(one) for one in filters if isinstance(one, Mapping)), And(found))
 
     @classmethod
     def from_json(cls, text: str) -> CloudEventsFilters:
@@ -145,7 +127,7 @@ class CloudEventsFilters:
 
     def holds(self, context: Mapping[str, object]) -> bool:
         """Whether every filter holds for an event with these context attributes, the four required ones included."""
-        return self.filter.holds(context)
+        return _holds(self.filter, context)
 
     def to_tamis(self, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> tuple[str, bool]:
         """A Tamis filter that every event for which these hold satisfies, and whether no other event does.
@@ -200,9 +182,9 @@ class _Reader:
                 found = self.listed(argument, inside, depth + 1)
                 if not found:
                     raise CloudEventsFilterError("at least one filter is expected here", inside)
-                return All(found) if dialect == "all" else Some(found)
+                return And(found) if dialect == "all" else Or(found)
             case "not":
-                return Inverse(self.one(argument, inside, depth + 1))
+                return Negation(self.one(argument, inside, depth + 1))
             case "sql":
                 return self.expression(argument, inside)
         close = get_close_matches(str(dialect), _DIALECTS, 1)
@@ -228,7 +210,7 @@ class _Reader:
             if len(value) > LONGEST_VALUE:
                 raise CloudEventsFilterError(f"a value has at most {LONGEST_VALUE} characters; shorten it", inside)
             found.append(Compared(how, name, value))
-        return found[0] if len(found) == 1 else All(tuple(found))
+        return found[0] if len(found) == 1 else And(tuple(found))
 
     def expression(self, text: object, place: str) -> Expression:
         if not isinstance(text, str):
@@ -268,12 +250,12 @@ def _names(schema: Schema) -> Names:
 
 def _formula(filter: One, names: Names) -> Formula:
     match filter:
-        case All(filters):
-            return both(*(_formula(one, names) for one in filters))
-        case Some(filters):
-            return either(*(_formula(one, names) for one in filters))
-        case Inverse(inner):
-            return Opposite(_formula(inner, names))
+        case And(filters):
+            return all_of(_formula(one, names) for one in filters)
+        case Or(filters):
+            return any_of(_formula(one, names) for one in filters)
+        case Negation(inner):
+            return Negation(_formula(inner, names))
         case Expression(node):
             return translate(node, names)
         case Compared(how, name, value):
@@ -281,7 +263,7 @@ def _formula(filter: One, names: Names) -> Formula:
             if attribute is not None:
                 return Condition(_leaf(how, attribute, value), required)
             there = names.present(name)
-            return UNKNOWN if there is None else both(Condition(Present(there), required), UNKNOWN)
+            return UNKNOWN if there is None else all_of([Condition(Present(there), required), UNKNOWN])
 
 
 def _leaf(how: Comparing, attribute: str, value: str) -> Leaf:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tamis.dialects.writing import regex_literal
+from tamis.language.patterns import regex_literal
 
 ANY = None
 Step = frozenset[str] | None

@@ -9,7 +9,10 @@ from typing import TypeVar
 
 from tamis.errors import FilterError, TamisError
 from tamis.language import DEFAULT_LIMITS, Limits, Tree, normalise, parse
-from tamis.language.tree import And, Negation, Or
+from tamis.language.numbers import Bounds
+from tamis.language.predicates import Between, Leaf, Present, Value, among, equals
+from tamis.language.printing import print_tree
+from tamis.language.tree import FALSE, And, Negation, Or
 from tamis.schema import EVENT_TYPE, Attribute, Schema
 
 R = TypeVar("R")
@@ -60,8 +63,9 @@ def convert_all(rules: Iterable[tuple[str, R]], convert: Callable[[R], str]) -> 
     return report
 
 
-def checked(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> str:
-    """The text, if it is a filter that the schema and the limits take; what they refuse is told as a refused rule."""
+def checked(condition: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> str:
+    """The condition's text, if the schema and the limits take it; `ConversionError` with their reason if not."""
+    text = print_tree(condition, schema)
     try:
         tree = parse(text, schema, limits)
         # The normal form costs more than all the rest, and few filters come near its limit.
@@ -82,6 +86,28 @@ def alternatives(tree: Tree, wanted: bool = True) -> int:
             counts = [alternatives(item, wanted) for item in items]
             return math.prod(counts) if isinstance(tree, And) == wanted else sum(counts)
     return 1
+
+
+def compared(attribute: str, operator: str, value: Value) -> Leaf:
+    """`attribute operator value` for =, <, <=, > and >=."""
+    ends = Bounds.of(operator, value)
+    return Between(attribute, ends.low, ends.high, ends.low_closed, ends.high_closed)
+
+
+def one_of(attribute: str, values: Iterable[Value]) -> Tree:
+    """`attribute IN (values)`, or FALSE where there are none."""
+    listed = list(values)
+    return among(attribute, listed) if listed else FALSE
+
+
+def between(attribute: str, low: int | float, high: int | float) -> Tree:
+    """`attribute BETWEEN low AND high`: one value lies within both ends; an end that is infinite is none."""
+    if low > high:
+        return FALSE
+    if low == high:
+        return equals(attribute, low)
+    first, last = None if low == -math.inf else low, None if high == math.inf else high
+    return Present(attribute) if first is None and last is None else Between(attribute, first, last)
 
 
 def attribute_of(name: str, schema: Schema, place: str) -> Attribute:

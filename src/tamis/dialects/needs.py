@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
+from tamis.dialects.conversion import ConversionError
 from tamis.errors import SchemaError
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.placed import name_of
+
+R = TypeVar("R")
 
 _PREFERRED = ("string", "float", "boolean")
 _EXACT = 1 << 53
@@ -53,8 +57,30 @@ class Need:
 Needs = dict[str, Need]
 
 
-def need(needs: Needs, name: str) -> Need:
-    return needs.setdefault(name, Need())
+class Use(NamedTuple):
+    """One use of an attribute in a rule: the domain that it asks for, if any, and the number that it names, if any."""
+
+    name: str
+    domain: str | None = None
+    number: int | float | None = None
+
+
+def collected(rules: Iterable[R], uses: Callable[[R], Iterable[Use]]) -> Needs:
+    """The needs of all rules that can be read: `uses` gives those of one rule, or raises `ConversionError`."""
+    needs: Needs = {}
+    for rule in rules:
+        try:
+            found = list(uses(rule))
+        except ConversionError:
+            continue  # `convert` tells of it
+        for name, domain in dict.fromkeys((use.name, use.domain) for use in found):
+            wanted = needs.setdefault(name, Need())
+            if domain is not None:
+                wanted.ask(domain)
+        for use in found:
+            if use.number is not None:
+                needs[use.name].name_number(use.number)
+    return needs
 
 
 def merged(parts: Iterable[Mapping[str, Need]]) -> Needs:
@@ -62,7 +88,7 @@ def merged(parts: Iterable[Mapping[str, Need]]) -> Needs:
     together: Needs = {}
     for part in parts:
         for name, wanted in part.items():
-            into = need(together, name)
+            into = together.setdefault(name, Need())
             into.multiple |= wanted.multiple
             into.wide |= wanted.wide
             into.fractional |= wanted.fractional

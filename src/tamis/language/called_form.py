@@ -9,7 +9,7 @@ from tamis.errors import FilterTooComplex, FilterTypeError
 from tamis.language.calls import Call, Called, Constraint, inner_parts, sides_of, variables_of
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
-from tamis.language.pushed import All, Pushed, Some
+from tamis.language.pushed import Pushed
 from tamis.language.rewrites.name_variables import name_variables
 from tamis.language.rewrites.push_negation import push_negation
 from tamis.language.rewrites.separate_calls import Case, has_calls, separate_calls
@@ -71,7 +71,7 @@ def called_form(pushed: Pushed, schema: Schema, limits: Limits, text: str) -> Fi
         if len(named) == 1:
             break
         # Cases that differed in their variables' names may be one, or make another superfluous.
-        again = separate_calls(Some(tuple(map(_pushed, named))), schema, limits, text)
+        again = separate_calls(Or(tuple(map(_pushed, named))), schema, limits, text)
         if again == named:
             break
         cases = again
@@ -81,7 +81,7 @@ def called_form(pushed: Pushed, schema: Schema, limits: Limits, text: str) -> Fi
 
 
 def _pushed(case: Case) -> Pushed:
-    return All((Some(tuple(All(conjunct) for conjunct in case.guard)), *case.called))
+    return And((Or(tuple(And(conjunct) for conjunct in case.guard)), *case.called))
 
 
 def _numbered_on(cases: list[Case]) -> Iterator[Case]:

@@ -10,7 +10,7 @@ from tamis.language.constants import Known, moment, number
 from tamis.language.limits import Limits
 from tamis.language.numbers import INT_MAX, INT_MIN, Bounds, float_bounds, integer_bounds
 from tamis.language.patterns import inner_wildcards, like_fault, rlike_fault
-from tamis.language.predicates import Between, Like, Never, OneOf, Operand, Order, RLike, Value, equals
+from tamis.language.predicates import Between, Like, Never, Operand, Order, RLike, Value, among, equals
 from tamis.language.tree import Negation, Tree
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain
 
@@ -122,7 +122,7 @@ class Comparisons:
         if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
             above = domain.satisfying(">=", self._listed_value(attribute, domain, low))
             below = domain.satisfying("<=", self._listed_value(attribute, domain, high))
-            return _among(attribute.name, {domain.values[position] for position in set(above) & set(below)})
+            return among(attribute.name, {domain.values[position] for position in set(above) & set(below)})
         return self._within(attribute, Bounds(self._value(attribute, low), self._value(attribute, high)))
 
     def _one_of(self, attribute: Attribute, listed: Sequence[Known]) -> Tree:
@@ -131,7 +131,7 @@ class Comparisons:
             match self._compare(attribute, "=", known):
                 case Between(_, value):
                     values.add(value)  # type: ignore[arg-type]
-        return _among(attribute.name, values)
+        return among(attribute.name, values)
 
     def _like(self, attribute: Attribute, pattern: Known, ignore_case: bool) -> Tree:
         if fault := like_fault(str(pattern.value), self.limits):
@@ -198,9 +198,3 @@ class Comparisons:
         if within.low is None and within.high is None:
             return Negation(Never(attribute.name))
         return Between(attribute.name, within.low, within.high, within.low_closed, within.high_closed)
-
-
-def _among(attribute: str, values: set[Value]) -> Tree:
-    if not values:
-        return Never(attribute)
-    return equals(attribute, *values) if len(values) == 1 else OneOf(attribute, tuple(sorted(values)))

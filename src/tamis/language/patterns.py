@@ -19,6 +19,7 @@ _NEAR = 1 << 14
 """Characters compared one by one, which suits short values and near finds, before places are taken in blocks."""
 _BLOCK = 1 << 15
 _PLACES_A_STEP = 30
+_REGEX_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$\-]")
 
 
 class Wildcard(Enum):
@@ -175,6 +176,11 @@ def rlike_matches(pattern: str, value: str) -> bool:
 def rlike_pattern(pattern: str) -> Any:
     """A regular expression that was accepted before, as RE2 runs it."""
     return compiled_rlike(pattern, _AMPLE)
+
+
+def regex_literal(text: str) -> str:
+    """The text as part of a regular expression."""
+    return _REGEX_SPECIAL.sub(lambda found: "\\" + found[0], text)
 
 
 def inner_wildcards(pattern: str) -> int:

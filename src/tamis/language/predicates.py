@@ -11,6 +11,7 @@ value may.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -125,6 +126,14 @@ Literal: TypeAlias = Leaf | Not
 def equals(attribute: str, value: Operand) -> Between:
     """The leaf `attribute = value`."""
     return Between(attribute, value, value)
+
+
+def among(attribute: str, values: Iterable[Value]) -> Leaf:
+    """The leaf `attribute IN (values)`: an equality where there is one value, and no event's where there is none."""
+    listed = sorted(set(values))
+    if not listed:
+        return Never(attribute)
+    return equals(attribute, listed[0]) if len(listed) == 1 else OneOf(attribute, tuple(listed))
 
 
 def attributes_of(literal: Literal) -> tuple[str, ...]:

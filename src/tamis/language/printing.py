@@ -1,13 +1,14 @@
-"""Normal form to text: the canonical text, which parses back to the same normal form."""
+"""Filters to text: a normal form to its canonical text, which parses back to it, and a tree to text as it stands."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from tamis.language.called_form import CalledFilter
-from tamis.language.calls import Argument, Arithmetic, Call, Called, Expression, Field, Moment, Variable
+from tamis.language.calls import Argument, Arithmetic, Call, Called, Constraint, Expression, Field, Moment, Variable
 from tamis.language.dialect import WORDS
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import (
@@ -27,6 +28,7 @@ from tamis.language.predicates import (
 )
 from tamis.language.rewrites.separate_calls import Case
 from tamis.language.timestamps import EARLIEST, LATEST, write_timestamp
+from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.schema import Attribute
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
@@ -48,6 +50,38 @@ def print_filter(filter: Filter | CalledFilter, schema: Typed) -> str:
     if not filter.conjuncts:
         return "FALSE"
     return _either([_all_of([print_literal(one, schema) for one in conjunct]) for conjunct in filter.conjuncts])
+
+
+def print_tree(tree: Tree, schema: Typed) -> str:
+    """The tree's text, with parentheses only where OR stands under AND, or either under NOT.
+
+    Leaves may be as somebody wrote them: `x > 3` stays so on an integer, whose normal form is `x >= 4`.
+    """
+    match tree:
+        case Constant(value):
+            return "TRUE" if value else "FALSE"
+        case And(items):
+            texts = [(print_tree(item, schema), isinstance(item, Or)) for item in items]
+            return _all_of([f"({text})" if wide else text for text, wide in texts])
+        case Or(items):
+            return " OR ".join(print_tree(item, schema) for item in items) or "FALSE"
+        case Negation(Call() | Constraint() as leaf):
+            return print_called(replace(leaf, negated=not leaf.negated))
+        case Negation(Present() | Never() as leaf):
+            return print_literal(Not(leaf), schema)
+        case Negation(item):
+            text = print_tree(item, schema)
+            return f"NOT ({text})" if isinstance(item, And | Or) or _is_two_comparisons(item) else f"NOT {text}"
+        case Call() | Constraint():
+            return print_called(tree)
+    return print_literal(tree, schema)
+
+
+def _is_two_comparisons(tree: Tree) -> bool:
+    """Whether the leaf is a range that BETWEEN cannot say, for an end of it is open."""
+    if not isinstance(tree, Between) or tree.low is None or tree.high is None:
+        return False
+    return not (tree.low_closed and tree.high_closed)
 
 
 def _all_of(texts: list[str]) -> str:
@@ -179,7 +213,11 @@ def _quoted(text: str | Slot) -> str:
 
 
 def print_name(attribute: str) -> str:
-    """A name, in quotes where it would not be read as one."""
+    """An attribute's name, quoted where it would not be read as one.
+
+    >>> print_name("detail.state"), print_name("detail-type")
+    ('detail.state', '"detail-type"')
+    """
     if _PLAIN.fullmatch(attribute) and not any(part.upper() in WORDS for part in attribute.split(".")):
         return attribute
     return '"' + attribute.replace('"', '""') + '"'

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tamis.language.calls import Called
 from tamis.language.predicates import Literal, sort_key
+from tamis.language.tree import And, Or
 
-
-@dataclass(frozen=True, slots=True)
-class All:
-    """Every item holds. Without items: TRUE."""
-
-    items: tuple[Pushed, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """Some item holds. Without items: FALSE."""
-
-    items: tuple[Pushed, ...] = ()
-
-
-Pushed: TypeAlias = All | Some | Literal | Called
+Pushed: TypeAlias = "And[Pushed] | Or[Pushed] | Literal | Called"
+"""Without items, AND is TRUE and OR is FALSE."""
 
 Conjunct: TypeAlias = tuple[Literal, ...]
 """Literals that all hold: unique, and sorted by `predicates.sort_key`."""

@@ -3,15 +3,23 @@
 Every leaf is positive (`x != 5` is `Negation` of the leaf `x = 5`; `x IS NULL` is `Negation` of `Present`), its
 attributes are in the schema and its values are in their attributes' domains. Calls and constraints (calls.py) are
 leaves as well.
+
+`And`, `Or` and `Negation` are all that Tamis has of this kind: the form between tree and normal form is made of them
+(pushed.py), and rules of other systems are read into them, over leaves of their own (`tamis.dialects`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from tamis.language.calls import Called
 from tamis.language.predicates import Leaf
+
+N = TypeVar("N", covariant=True)
+"""The nodes of one kind of tree."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +34,43 @@ FALSE = Constant(False)
 
 
 @dataclass(frozen=True, slots=True)
-class And:
-    """All of two or more items hold."""
+class And(Generic[N]):
+    """All items hold. Of a filter's tree they are two or more; without items: TRUE."""
 
-    items: tuple[Tree, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """Some of two or more items holds."""
-
-    items: tuple[Tree, ...]
+    items: tuple[N, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Negation:
+class Or(Generic[N]):
+    """Some item holds. Of a filter's tree they are two or more; without items: FALSE."""
+
+    items: tuple[N, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Negation(Generic[N]):
     """NOT item: pushed through AND and OR to the leaves, where it asks for presence (see predicates.py)."""
 
-    item: Tree
+    item: N
 
 
-Tree: TypeAlias = And | Or | Negation | Constant | Leaf | Called
+Tree: TypeAlias = "And[Tree] | Or[Tree] | Negation[Tree] | Constant | Leaf | Called"
+
+
+def all_of(items: Iterable[T]) -> And[T] | T | Constant:
+    """The conjunction of the items, flat and each once; TRUE and FALSE do not stay beside others."""
+    return _joined(And, items, TRUE, FALSE)
+
+
+def any_of(items: Iterable[T]) -> Or[T] | T | Constant:
+    """The disjunction of the items, flat and each once; TRUE and FALSE do not stay beside others."""
+    return _joined(Or, items, FALSE, TRUE)
+
+
+def _joined(kind: type[And[Any]] | type[Or[Any]], items: Iterable[Any], idle: Constant, decisive: Constant) -> Any:
+    """An item that decides it alone is all that is left; what says nothing goes."""
+    kept = dict.fromkeys(part for item in items for part in (item.items if isinstance(item, kind) else (item,)))
+    kept.pop(idle, None)
+    if decisive in kept:
+        return decisive
+    return kind(tuple(kept)) if len(kept) > 1 else next(iter(kept), idle)

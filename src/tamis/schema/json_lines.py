@@ -6,7 +6,6 @@ decides whether they are at fault at all: one bad text never loses another.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -14,22 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.quoting import shown
 from tamis.schema.alignment import Aligned, Rows, align
 from tamis.schema.checking import Checked, sift
 from tamis.schema.columns import EXACT_INTEGERS, Mask, either, flat_columns, is_list, rows_of
 from tamis.schema.json_blocks import framed, parse_blocks, partition
 from tamis.schema.json_shape import learn_shape, mixed_keys
 from tamis.schema.reading import Reading, check_view, read_event
+from tamis.strict_json import StrictJsonError, read_json
 
 if TYPE_CHECKING:
     from tamis.schema.model import Schema
 
 _SAMPLED = 32
-
-
-class MalformedJsonError(ValueError):
-    """The text is no JSON, or says the same thing twice."""
 
 
 def check_json(schema: Schema, lines: pa.Array | pa.ChunkedArray, ignore_unknown: bool) -> Checked:
@@ -45,26 +40,8 @@ def check_json(schema: Schema, lines: pa.Array | pa.ChunkedArray, ignore_unknown
 
 
 def parse_json(text: str) -> object:
-    """A JSON text as Python values; a repeated name is refused, for either value may be the one that was meant."""
-    try:
-        return json.loads(text, object_pairs_hook=_unrepeated)
-    except MalformedJsonError:
-        raise
-    except json.JSONDecodeError as error:
-        raise MalformedJsonError(f"malformed JSON: {error.msg}, character {error.pos + 1}") from None
-    except ValueError:
-        raise MalformedJsonError("malformed JSON: a number has too many digits") from None
-    except RecursionError:
-        raise MalformedJsonError("malformed JSON: nested too deeply") from None
-
-
-def _unrepeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise MalformedJsonError(f"the name {shown(repeated)} is given twice")
-    return members
+    """An event's text as Python values, each for the schema to judge; `StrictJsonError` if it is no JSON."""
+    return read_json(text, deepest=None, exact=True)
 
 
 def _read_text(schema: Schema, text: pa.Scalar, row: int, ignore_unknown: bool) -> Reading:
@@ -79,7 +56,7 @@ def _read_text(schema: Schema, text: pa.Scalar, row: int, ignore_unknown: bool) 
         return reading
     try:
         event = parse_json(line)
-    except MalformedJsonError as error:
+    except StrictJsonError as error:
         reading.refuse("", "form", line, str(error))
         return reading
     reading = read_event(schema, event, row)
@@ -129,7 +106,7 @@ def _sample(texts: pa.Array, rows: Rows) -> list[object]:
     for row in drawn.tolist():
         try:
             samples.append(parse_json(texts[row].as_py()))
-        except (MalformedJsonError, UnicodeDecodeError):
+        except (StrictJsonError, UnicodeDecodeError):
             continue
     return samples
 

@@ -224,7 +224,19 @@ def test_a_fault_in_the_server_tells_nothing_of_itself(server: Server, monkeypat
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"null", b"\xff", b'{"filter": NaN}', b'{"filter": "\\ud800"}', b"[" * 5_000, b'"x"', b"{}x"],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b'{"filter": NaN}',
+        b'{"filter": "\\ud800"}',
+        b"[" * 5_000,
+        b'"x"',
+        b"{}x",
+        b'{"filter": "price < 1", "filter": "price < 2"}',
+    ],
 )
 @pytest.mark.parametrize("path", ["/v1/subscriptions", "/v1/filters/explain", "/v1/backtests", "/v1/advertisements"])
 def test_a_body_that_is_no_form_is_refused(server_once: Server, path: str, body: bytes) -> None:

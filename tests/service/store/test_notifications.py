@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from tamis.service.store import Notified, Pair, Store, StoredEvent, StoreError, retention
+from tamis.service.store import Notified, Pair, Store, StoredEvent, StoreError, notifications
 from tests.service.store.made import NOON, events, pairs, recorded, subscribed
 
 BATCH = 1 << 24
@@ -106,7 +106,7 @@ def test_counts_are_by_the_time_of_the_events(any_store: Store) -> None:
 def test_the_retention_takes_the_oldest_and_leaves_the_rest(
     any_store: Store, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "_AT_ONCE", at_once)
+    monkeypatch.setattr(notifications, "_SWEPT", at_once)
     recorded(any_store, 1, *[(BATCH + k, number) for k in range(4) for number in (1, 2, 3)])
     recorded(any_store, 2, (2 * BATCH, 1), start=NOON + timedelta(hours=1))
     sweep = any_store.notifications.sweep

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tamis.dialects.cesql.evaluation import REQUIRED, evaluate
-from tamis.dialects.cesql.formula import ALWAYS, NEVER, UNKNOWN, Fixed, Formula, Literal, both, either, size
+from tamis.dialects.cesql.formula import UNKNOWN, Formula, Literal, size
 from tamis.dialects.cesql.patterns import read_pattern
 from tamis.dialects.cesql.syntax import Attribute, Comparison, Exists, In, Like, Logic, LogicOperator, Node, Not, walk
 from tamis.dialects.cesql.values import Value, cast, to_string
 from tamis.language import predicates
 from tamis.language.patterns import write_like
-from tamis.language.predicates import Leaf, OneOf, Present, equals
+from tamis.language.predicates import Leaf, Present, among, equals
+from tamis.language.tree import FALSE, TRUE, Constant, all_of, any_of
 
 _LARGEST: Final = 300  # conditions in one formula: where operands can go wrong, formulas double with each of them
 
@@ -53,7 +54,7 @@ def translate(node: Node, names: Names) -> Formula:
     """When the expression lets an event pass: it is the Boolean true, and nothing goes wrong."""
     if _is_constant(node):
         found = evaluate(node, {})
-        return Fixed(found.value is True and found.error is None)
+        return Constant(found.value is True and found.error is None)
     return _Conditions(names).outcome(node).true
 
 
@@ -92,12 +93,12 @@ class _Conditions:
     def exists(self, name: str) -> Outcome:
         attribute = self.names.present(name)
         if name in REQUIRED:
-            return Outcome(ALWAYS, NEVER, ALWAYS, frozenset())
+            return Outcome(TRUE, FALSE, TRUE, frozenset())
         if attribute is None:
-            return Outcome(UNKNOWN, UNKNOWN, ALWAYS, frozenset())
+            return Outcome(UNKNOWN, UNKNOWN, TRUE, frozenset())
         present = Present(attribute)
         absent = Literal(present, False, negated=True)
-        return Outcome(Literal(present, False), absent, ALWAYS, frozenset())
+        return Outcome(Literal(present, False), absent, TRUE, frozenset())
 
     def comparison(self, node: Comparison) -> Outcome:
         match node.operator, node.left, node.right:
@@ -116,11 +117,10 @@ class _Conditions:
     def membership(self, name: str, elements: tuple[Node, ...], negated: bool) -> Outcome:
         attribute = self.names.string(name)
         values = {_string(element, implicit=True) if _is_constant(element) else None for element in elements}
-        known = sorted(value for value in values if value is not None)
+        known = [value for value in values if value is not None]
         if attribute is None or len(known) < len(values):
             return self.unknown(name)
-        leaf: Leaf = equals(attribute, known[0]) if len(known) == 1 else OneOf(attribute, tuple(known))
-        return self.leaf(name, leaf, negated)
+        return self.leaf(name, among(attribute, known), negated)
 
     def leaf(self, name: str, leaf: Leaf, negated: bool) -> Outcome:
         """A comparison of one attribute, which goes wrong only where the attribute is not there."""
@@ -132,11 +132,11 @@ class _Conditions:
     def unknown(self, *attributes: str) -> Outcome:
         """A condition that cannot hold, nor fail to, unless the event has these attributes."""
         there = self.present(frozenset(attributes) - REQUIRED)
-        return Outcome(both(there, UNKNOWN), both(there, UNKNOWN), both(there, UNKNOWN), None)
+        return Outcome(all_of([there, UNKNOWN]), all_of([there, UNKNOWN]), all_of([there, UNKNOWN]), None)
 
     def present(self, names: frozenset[str]) -> Formula:
         found = [self.names.present(name) for name in sorted(names)]
-        return both(*(UNKNOWN if name is None else Literal(Present(name), False) for name in found))
+        return all_of(UNKNOWN if name is None else Literal(Present(name), False) for name in found)
 
     def join(self, left: Outcome, connective: LogicOperator, right: Outcome) -> Outcome:
         joined = self._join(left, connective, right)
@@ -146,7 +146,7 @@ class _Conditions:
             return joined
         if connective == "OR":
             # Looser: that nothing may go wrong on the left is left out.
-            return replace(_UNKNOWN, true=both(either(left.true, right.true), UNKNOWN))
+            return replace(_UNKNOWN, true=all_of([any_of([left.true, right.true]), UNKNOWN]))
         return replace(_UNKNOWN, true=joined.true)
 
     def _join(self, left: Outcome, connective: LogicOperator, right: Outcome) -> Outcome:
@@ -156,15 +156,15 @@ class _Conditions:
             needs, more = left.needs, self.present(left.needs - right.needs)
         match connective:
             case "AND":
-                true, false = both(left.true, right.true), either(left.false, both(more, right.false))
-                sure = either(left.false, both(left.sure, right.sure))
+                true, false = all_of([left.true, right.true]), any_of([left.false, all_of([more, right.false])])
+                sure = any_of([left.false, all_of([left.sure, right.sure])])
             case "OR":
-                true, false = either(left.true, both(more, right.true)), both(left.false, right.false)
-                sure = either(left.true, both(left.sure, right.sure))
+                true, false = any_of([left.true, all_of([more, right.true])]), all_of([left.false, right.false])
+                sure = any_of([left.true, all_of([left.sure, right.sure])])
             case "XOR":
-                true = either(both(left.true, right.false), both(left.false, right.true))
-                false = either(both(left.true, right.true), both(left.false, right.false))
-                sure = both(left.sure, right.sure)
+                true = any_of([all_of([left.true, right.false]), all_of([left.false, right.true])])
+                false = any_of([all_of([left.true, right.true]), all_of([left.false, right.false])])
+                sure = all_of([left.sure, right.sure])
         # Where it is unknown whether the left goes wrong, what follows can add nothing but size.
         return Outcome(true, false, left.sure if needs is not None or left.sure == UNKNOWN else sure, needs)
 
@@ -182,8 +182,8 @@ def _constant(node: Node) -> Outcome:
     found = evaluate(node, {})
     value = cast(found.value, "Boolean") if found.error is None else None
     if value is None:
-        return Outcome(NEVER, NEVER, NEVER, None)
-    return Outcome(Fixed(bool(value)), Fixed(not value), ALWAYS, frozenset())
+        return Outcome(FALSE, FALSE, FALSE, None)
+    return Outcome(Constant(bool(value)), Constant(not value), TRUE, frozenset())
 
 
 def _string(node: Node, implicit: bool) -> str | None:

@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from tamis.language.predicates import Leaf, Present, attributes_of
-from tamis.language.tree import FALSE, TRUE, And, Constant, Negation, Or, Tree
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Holds always, or never."""
-
-    value: bool
+from tamis.language.tree import FALSE, TRUE, And, Constant, Negation, Or, Tree, all_of, any_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,61 +31,18 @@ class Literal:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
-    """All items hold. `size` counts the conditions within."""
+Formula: TypeAlias = "And[Formula] | Or[Formula] | Negation[Formula] | Constant | Literal | Unknown"
+"""Here `Negation` holds wherever its item does not."""
 
-    items: tuple[Formula, ...]
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """Some item holds. `size` counts the conditions within."""
-
-    items: tuple[Formula, ...]
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Opposite:
-    """The item does not hold."""
-
-    item: Formula
-
-
-Formula: TypeAlias = Fixed | Unknown | Literal | Both | Either | Opposite
-
-ALWAYS: Final = Fixed(True)
-NEVER: Final = Fixed(False)
 UNKNOWN: Final = Unknown()
-
-
-def both(*items: Formula) -> Formula:
-    """All of them hold."""
-    return _junction(Both, items, ALWAYS, NEVER)
-
-
-def either(*items: Formula) -> Formula:
-    """Some of them holds."""
-    return _junction(Either, items, NEVER, ALWAYS)
-
-
-def _junction(kind: type[Both | Either], items: tuple[Formula, ...], idle: Fixed, decisive: Fixed) -> Formula:
-    """Flat, each item once, without those that say nothing; one that decides it alone is all that is left."""
-    flat = [part for item in items for part in (item.items if isinstance(item, kind) else (item,))]
-    kept = tuple(dict.fromkeys(part for part in flat if part != idle))
-    if decisive in kept:
-        return decisive
-    return kind(kept, sum(map(size, kept))) if len(kept) > 1 else kept[0] if kept else idle
 
 
 def size(formula: Formula) -> int:
     """How many conditions a formula has."""
     match formula:
-        case Both(_, count) | Either(_, count):
-            return count
-        case Opposite(item):
+        case And(items) | Or(items):
+            return sum(map(size, items))
+        case Negation(item):
             return size(item)
         case _:
             return 1
@@ -101,19 +51,18 @@ def size(formula: Formula) -> int:
 def implied(formula: Formula, opposite: bool = False) -> tuple[Tree, bool]:
     """A filter that holds wherever the formula (or its opposite) does, and whether it holds nowhere else."""
     match formula:
-        case Fixed(value):
+        case Constant(value):
             return (TRUE if value != opposite else FALSE), True
         case Unknown():
             return TRUE, False
         case Literal():
             return (_opposite_literal(formula) if opposite else _literal(formula)), True
-        case Opposite(item):
+        case Negation(item):
             return implied(item, not opposite)
-        case Both(items) | Either(items):
+        case And(items) | Or(items):
             found = [implied(item, opposite) for item in items]
-            trees, exact = [tree for tree, _ in found], all(exact for _, exact in found)
-            joined = _and(trees) if isinstance(formula, Both) != opposite else _or(trees)
-            return joined, exact
+            join = all_of if isinstance(formula, And) != opposite else any_of
+            return join(tree for tree, _ in found), all(exact for _, exact in found)
 
 
 def _literal(literal: Literal) -> Tree:
@@ -124,18 +73,4 @@ def _opposite_literal(literal: Literal) -> Tree:
     turned = literal.leaf if literal.negated else Negation(literal.leaf)
     if literal.required or isinstance(literal.leaf, Present):
         return turned
-    return _or([turned, *(Negation(Present(name)) for name in attributes_of(literal.leaf))])
-
-
-def _and(trees: list[Tree]) -> Tree:
-    kept = tuple(tree for tree in trees if tree != TRUE)
-    if any(isinstance(tree, Constant) for tree in kept):
-        return FALSE
-    return And(kept) if len(kept) > 1 else kept[0] if kept else TRUE
-
-
-def _or(trees: list[Tree]) -> Tree:
-    kept = tuple(tree for tree in trees if tree != FALSE)
-    if any(isinstance(tree, Constant) for tree in kept):
-        return TRUE
-    return Or(kept) if len(kept) > 1 else kept[0] if kept else FALSE
+    return any_of([turned, *(Negation(Present(name)) for name in attributes_of(literal.leaf))])

@@ -12,11 +12,13 @@ from ipaddress import AddressValueError, IPv4Network, IPv6Address, IPv6Network, 
 from typing import Any
 
 from tamis.dialects.addresses import v4_range, v6_network
-from tamis.dialects.conversion import ConversionError, attribute_of, checked
+from tamis.dialects.conversion import ConversionError, attribute_of, checked, one_of
 from tamis.dialects.eventbridge import numbers, texts
-from tamis.dialects.eventbridge.reading import Every, Field, Node, Some, Test, read
-from tamis.dialects.writing import all_of, any_of, name, negated, number, one_of, string, unwrapped
+from tamis.dialects.eventbridge.reading import Field, Node, Test, read
+from tamis.language import Tree
 from tamis.language.patterns import rlike_matches
+from tamis.language.predicates import Present, RLike, Value
+from tamis.language.tree import And, Negation, Or, all_of, any_of
 from tamis.quoting import shown
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
@@ -35,8 +37,7 @@ def convert(pattern: Mapping[str, Any] | str, schema: Schema, *, null_is_absent:
     >>> convert({"source": [{"prefix": "aws."}]}, schema)
     "source LIKE 'aws.%'"
     """
-    text = _Converter(schema, null_is_absent).node(read(pattern))
-    return checked(unwrapped(text), schema)
+    return checked(_Converter(schema, null_is_absent).node(read(pattern)), schema)
 
 
 class _Converter:
@@ -44,20 +45,20 @@ class _Converter:
         self.schema = schema
         self.null_is_absent = null_is_absent
 
-    def node(self, node: Node) -> str:
+    def node(self, node: Node) -> Tree:
         match node:
-            case Every(parts):
+            case And(parts):
                 return all_of(self.node(part) for part in parts)
-            case Some(parts):
+            case Or(parts):
                 return any_of(self.node(part) for part in parts)
             case Field():
                 return self.field(node)
 
-    def field(self, field: Field) -> str:
+    def field(self, field: Field) -> Tree:
         """One of the tests holds; plain values go into one list."""
         attribute = attribute_of(field.name, self.schema, field.place)
-        equal: list[str] = []
-        conditions: list[str] = []
+        equal: list[Value] = []
+        conditions: list[Tree] = []
         for test in field.tests:
             value = self.plain(attribute, test)
             if value is None:
@@ -66,30 +67,30 @@ class _Converter:
                 equal.append(value)
         return any_of([one_of(attribute.name, equal), *conditions] if equal else conditions)
 
-    def plain(self, attribute: Attribute, test: Test) -> str | None:
-        """The value as it is written in a list of values; None if the test is something else."""
+    def plain(self, attribute: Attribute, test: Test) -> Value | None:
+        """The value that the attribute must equal; None if the test is something else."""
         kind = attribute.domain.kind
         match test.kind, test.value:
             case "equal", bool(value):
                 self.require(attribute, ("boolean",), test)
-                return "TRUE" if value else "FALSE"
+                return value
             case "equal", int() | float():
                 self.require(attribute, ("integer", "float"), test)
-                return number(numbers.finite(test.value, test.place))
+                return numbers.finite(test.value, test.place)
             case "equal" | "exactly", str(value) if kind == "string" and (test.kind == "exactly" or not _is_v6(value)):
-                return string(value)
+                return value
         return None
 
-    def test(self, attribute: Attribute, test: Test) -> str:
-        left = name(attribute.name)
+    def test(self, attribute: Attribute, test: Test) -> Tree:
+        present = Present(attribute.name)
         match test.kind, test.value:
             case "exists", bool(wanted):
-                return f"{left} IS NOT NULL" if wanted else f"{left} IS NULL"
+                return present if wanted else Negation(present)
             case "equal", None:
                 if not self.null_is_absent:
                     reason = "a null is the same as a field that is left out, in Tamis"
                     raise ConversionError(reason, test.place, "convert with null_is_absent where that is what is meant")
-                return f"{left} IS NULL"
+                return Negation(present)
             case "numeric", operand:
                 self.require(attribute, ("integer", "float"), test)
                 return numbers.numeric(attribute, operand, test.place)
@@ -106,33 +107,35 @@ class _Converter:
                 return self.text_test(attribute, test)
         raise ConversionError(f"{test.kind} does not take {shown(test.value)}", test.place)
 
-    def text_test(self, attribute: Attribute, test: Test) -> str:
+    def text_test(self, attribute: Attribute, test: Test) -> Tree:
         patterns = texts.alternatives(test)
         self.require(attribute, ("string", *_LISTED), test)
         excluding = test.kind == "anything-but"
         if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):
-            values = [
-                value
-                for value in attribute.domain.values
-                if any(texts.matches(pattern, value) for pattern in patterns) != excluding
-            ]
-            return one_of(attribute.name, [string(value) for value in values])
+            return one_of(
+                attribute.name,
+                (
+                    value
+                    for value in attribute.domain.values
+                    if any(texts.matches(pattern, value) for pattern in patterns) != excluding
+                ),
+            )
         if not excluding:
             return texts.condition(attribute.name, patterns[0])
         if attribute.multiple:
             return texts.some_other(attribute.name, patterns, test.place)
-        return all_of(negated(texts.condition(attribute.name, pattern)) for pattern in patterns)
+        return all_of(Negation(texts.condition(attribute.name, pattern)) for pattern in patterns)
 
-    def other_number(self, attribute: Attribute, test: Test) -> str:
+    def other_number(self, attribute: Attribute, test: Test) -> Tree:
         self.require(attribute, ("integer", "float"), test)
         excluded = test.value if isinstance(test.value, list) else [test.value]
         for value in excluded:
             numbers.finite(value, test.place)
         if attribute.multiple:
             return numbers.some_other_number(attribute, excluded)
-        return negated(one_of(attribute.name, [number(value) for value in excluded]))
+        return Negation(one_of(attribute.name, excluded))
 
-    def address(self, attribute: Attribute, operand: object, test: Test) -> str:
+    def address(self, attribute: Attribute, operand: object, test: Test) -> Tree:
         """The network that the address is in: bits beyond the length do not count."""
         self.require(attribute, ("string", *_LISTED), test)
         base, _, length = str(operand).partition("/")
@@ -150,11 +153,11 @@ class _Converter:
             remedy = "write an address, / and the number of bits: 10.0.0.0/24, 2001:db8::/32"
             raise ConversionError(f"{shown(operand)} is no network", test.place, remedy) from None
 
-    def networks(self, attribute: Attribute, patterns: list[str]) -> str:
+    def networks(self, attribute: Attribute, patterns: list[str]) -> Tree:
         if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):
-            values = [value for value in attribute.domain.values if any(rlike_matches(p, value) for p in patterns)]
-            return one_of(attribute.name, [string(value) for value in values])
-        return any_of(f"{name(attribute.name)} RLIKE {string(pattern)}" for pattern in patterns)
+            values = (value for value in attribute.domain.values if any(rlike_matches(p, value) for p in patterns))
+            return one_of(attribute.name, values)
+        return any_of(RLike(attribute.name, pattern) for pattern in patterns)
 
     def require(self, attribute: Attribute, kinds: tuple[str, ...], test: Test) -> None:
         """A value of another type than the attribute's could never be met: the rule was written for another field."""

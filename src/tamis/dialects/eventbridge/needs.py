@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tamis.dialects.conversion import ConversionError
 from tamis.dialects.eventbridge.numbers import is_number
 from tamis.dialects.eventbridge.reading import Number, Test, fields, read
-from tamis.dialects.needs import Needs, need
+from tamis.dialects.needs import Needs, Use, collected
 
 _ARRAYS = frozenset(["resources"])
 """What EventBridge's own envelope gives as an array. A pattern does not say which of its fields are arrays."""
@@ -16,21 +15,17 @@ _ARRAYS = frozenset(["resources"])
 
 def needed(rules: Iterable[Mapping[str, Any] | str], *, multiple: Iterable[str] = ()) -> Needs:
     """The attributes of all patterns that can be read; `multiple` names those that come as arrays."""
-    arrays = _ARRAYS | frozenset(multiple)
-    needs: Needs = {}
-    for rule in rules:
-        try:
-            found = list(fields(read(rule)))
-        except ConversionError:
-            continue  # `convert` tells of it
-        for field in found:
-            wanted = need(needs, field.name)
-            wanted.multiple |= field.name in arrays
-            for domain in {domain for test in field.tests if (domain := _domain(test)) is not None}:
-                wanted.ask(domain)
-            for value in (value for test in field.tests for value in _numbers(test)):
-                wanted.name_number(value)
+    needs = collected(rules, _uses)
+    for name in (_ARRAYS | frozenset(multiple)) & needs.keys():
+        needs[name].multiple = True
     return needs
+
+
+def _uses(rule: Mapping[str, Any] | str) -> Iterator[Use]:
+    for field in fields(read(rule)):
+        for test in field.tests:
+            yield Use(field.name, _domain(test))
+            yield from (Use(field.name, number=value) for value in _numbers(test))
 
 
 def _numbers(test: Test) -> Iterator[Number]:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tamis.dialects.conversion import ConversionError
+from tamis.dialects.conversion import ConversionError, between, compared
 from tamis.dialects.eventbridge.reading import Number
-from tamis.dialects.writing import any_of, between, name, number
+from tamis.language import Tree
+from tamis.language.tree import all_of, any_of
 from tamis.schema import Attribute
 
 
@@ -16,27 +17,26 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def numeric(attribute: Attribute, operand: Any, place: str) -> str:
+def numeric(attribute: Attribute, operand: Any, place: str) -> Tree:
     """`numeric`: one comparison, or a lower and an upper end that one value lies within."""
-    left = name(attribute.name)
     match operand:
         case ["=" | "<" | "<=" | ">" | ">=" as operator, value] if is_number(value):
-            return f"{left} {operator} {number(finite(value, place))}"
+            return compared(attribute.name, operator, finite(value, place))
         case [">" | ">=" as above, low, "<" | "<=" as below, high] if is_number(low) and is_number(high):
             finite(low, place), finite(high, place)
             if low >= high:
                 raise ConversionError("the lower end is not below the upper one", place, "turn them round")
             if (above, below) == (">=", "<="):
-                return f"{left} BETWEEN {number(low)} AND {number(high)}"
+                return between(attribute.name, low, high)
             if attribute.multiple:
                 # Two comparisons could be met by two values.
                 return between(attribute.name, *closed(attribute, low, above == ">=", high, below == "<="))
-            return f"{left} {above} {number(low)} AND {left} {below} {number(high)}"
+            return all_of([compared(attribute.name, above, low), compared(attribute.name, below, high)])
     remedy = 'write ["<", 5] or [">", 0, "<=", 5]'
     raise ConversionError("numeric takes an operator and a number, or a lower and an upper end", place, remedy)
 
 
-def some_other_number(attribute: Attribute, excluded: Sequence[Number]) -> str:
+def some_other_number(attribute: Attribute, excluded: Sequence[Number]) -> Tree:
     """Some value is none of these, on an attribute that may have several: one lies in a gap between them."""
     ends = sorted(set(excluded))
     gaps = [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tamis.dialects.conversion import ConversionError
+from tamis.language.tree import And, Or
+from tamis.strict_json import StrictJsonError, read_json
 
 Number: TypeAlias = int | float
 
@@ -35,20 +36,10 @@ class Field:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
-    parts: tuple[Node, ...]
+Node: TypeAlias = "Field | And[Node] | Or[Node]"
 
 
-@dataclass(frozen=True, slots=True)
-class Some:
-    parts: tuple[Node, ...]
-
-
-Node: TypeAlias = Field | Every | Some
-
-
-def read(pattern: Mapping[str, Any] | str) -> Every:
+def read(pattern: Mapping[str, Any] | str) -> And[Node]:
     """The pattern as a tree; `ConversionError` where event-ruler would not take it either."""
     form = _parsed(pattern) if isinstance(pattern, str) else pattern
     if not isinstance(form, Mapping):
@@ -63,28 +54,21 @@ def fields(node: Node) -> Iterator[Field]:
     if isinstance(node, Field):
         yield node
     else:
-        for part in node.parts:
-            yield from fields(part)
+        for item in node.items:
+            yield from fields(item)
 
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unrepeated)
-    except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
-        raise ConversionError(f"the pattern is no JSON: {reason}") from None
+        return read_json(text, deepest=None, exact=True)
+    except StrictJsonError as error:
+        if error.name is None:
+            raise ConversionError(f"the pattern is no JSON: {error.reason}") from None
+        remedy = "join the two lists, or use $or"
+        raise ConversionError("the name is given twice in one object", error.name, remedy) from None
 
 
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ConversionError("the name is given twice in one object", repeated, "join the two lists, or use $or")
-    return members
-
-
-def _object(form: Mapping[str, Any], prefix: str, place: str, in_or: bool, depth: int) -> Every:
+def _object(form: Mapping[str, Any], prefix: str, place: str, in_or: bool, depth: int) -> And[Node]:
     if not form:
         raise ConversionError("an empty object says nothing", place, "leave it out")
     if depth > _DEEPEST:
@@ -96,7 +80,7 @@ def _object(form: Mapping[str, Any], prefix: str, place: str, in_or: bool, depth
             branches = (
                 _object(branch, prefix, f"{here}[{at}]", in_or=True, depth=depth + 1) for at, branch in enumerate(value)
             )
-            parts.append(Some(tuple(branches)))
+            parts.append(Or(tuple(branches)))
         elif key == "$or":
             remedy = "write a list of two or more objects, without the names of operators in them"
             raise ConversionError("this is no alternative of event patterns", here, remedy)
@@ -108,7 +92,7 @@ def _object(form: Mapping[str, Any], prefix: str, place: str, in_or: bool, depth
             parts.append(_field(f"{prefix}{key}", value, here))
         else:
             raise ConversionError("expected a list of values or an object of fields", here, "put it into [ ]")
-    return Every(tuple(parts))
+    return And(tuple(parts))
 
 
 def _is_or(value: Any) -> bool:
@@ -137,16 +121,16 @@ def _test(value: Any, place: str) -> Test:
     return Test(kind, operand, here)
 
 
-def _refuse_repeated(root: Every) -> None:
+def _refuse_repeated(root: And[Node]) -> None:
     """A field that must pass two lists at once: event-ruler takes the last one it meets, EventBridge refuses it."""
 
     def walk(node: Node) -> dict[str, str]:
         if isinstance(node, Field):
             return {node.name: node.place}
         met: dict[str, str] = {}
-        for part in node.parts:
-            found = walk(part)
-            if isinstance(node, Every) and (both := met.keys() & found.keys()):
+        for item in node.items:
+            found = walk(item)
+            if isinstance(node, And) and (both := met.keys() & found.keys()):
                 name = min(both)
                 remedy = "say it once, or in each branch of $or"
                 raise ConversionError(f"{name} is given a second time, beside {met[name]}", found[name], remedy)

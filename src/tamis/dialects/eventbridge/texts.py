@@ -6,11 +6,13 @@ import json
 from collections.abc import Sequence
 
 from tamis.dialects.complement import ANY, Pattern, TooLargeError, others
-from tamis.dialects.conversion import ConversionError
+from tamis.dialects.conversion import ConversionError, compared
 from tamis.dialects.eventbridge.reading import Test
-from tamis.dialects.writing import FALSE, like, name, regex_literal, string
+from tamis.language import Tree
 from tamis.language.limits import DEFAULT_LIMITS
-from tamis.language.patterns import Wildcard, rlike_matches
+from tamis.language.patterns import Wildcard, regex_literal, rlike_matches, write_like
+from tamis.language.predicates import Leaf, Like, RLike, equals
+from tamis.language.tree import FALSE, any_of
 from tamis.quoting import shown
 
 _LONGEST = DEFAULT_LIMITS.pattern
@@ -37,32 +39,31 @@ def pattern_of(kind: str, operand: object, place: str) -> Pattern:
     raise ConversionError(f"{kind} does not take {shown(operand)}", place, remedy)
 
 
-def condition(attribute: str, pattern: Pattern) -> str:
+def condition(attribute: str, pattern: Pattern) -> Leaf:
     """Some value matches the pattern."""
-    left = name(attribute)
     if ANY not in pattern and all(step is not None and len(step) == 1 for step in pattern):
-        return f"{left} = {string(_characters(pattern))}"
+        return equals(attribute, _characters(pattern))
     if all(step is None or len(step) == 1 for step in pattern):
-        return f"{left} LIKE {like(_parts(pattern))}"
+        return Like(attribute, write_like(_parts(pattern)))
     if _same_in_lower_case(pattern):
-        return f"{left} ILIKE {like(_parts(pattern))}"
-    return f"{left} RLIKE {string(_regex(pattern))}"
+        return Like(attribute, write_like(_parts(pattern)), ignore_case=True)
+    return RLike(attribute, _regex(pattern))
 
 
-def some_other(attribute: str, patterns: Sequence[Pattern], place: str) -> str:
+def some_other(attribute: str, patterns: Sequence[Pattern], place: str) -> Tree:
     """Some value matches none of the patterns, on an attribute that may have several."""
     if any(all(step is None for step in pattern) and pattern for pattern in patterns):
         return FALSE
-    left = name(attribute)
     if (
         len(patterns) == 1
         and ANY not in patterns[0]
         and all(step is not None and len(step) == 1 for step in patterns[0])
     ):
-        text = string(_characters(patterns[0]))
-        return f"({left} < {text} OR {left} > {text})"
+        text = _characters(patterns[0])
+        below, above = compared(attribute, "<", text), compared(attribute, ">", text)
+        return any_of([below, above])
     try:
-        return f"{left} RLIKE {string(others(patterns, _LONGEST))}"
+        return RLike(attribute, others(patterns, _LONGEST))
     except TooLargeError:
         reason = (
             f"{attribute} may have several values, and that one of them is other than these takes too long a pattern"

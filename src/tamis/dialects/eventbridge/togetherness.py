@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, takewhile
 from typing import Any
 
-from tamis.dialects.eventbridge.reading import Every, Node, fields, read
+from tamis.dialects.eventbridge.reading import Field, Node, fields, read
+from tamis.language.tree import And
 from tamis.schema import Schema
 
 _ENVELOPE = "detail"
@@ -39,15 +40,14 @@ def loosened(pattern: Mapping[str, Any] | str, schema: Schema) -> list[str]:
 
 def _together(node: Node) -> Iterator[tuple[str, str]]:
     """The pairs of fields that the pattern asks for at once."""
-    if not isinstance(node, Every):
-        for part in getattr(node, "parts", ()):
-            yield from _together(part)
+    if isinstance(node, Field):
         return
-    names = [[field.name for field in fields(part)] for part in node.parts]
-    for left, right in combinations(names, 2):
-        yield from ((first, second) for first in left for second in right)
-    for part in node.parts:
-        yield from _together(part)
+    if isinstance(node, And):
+        names = [[field.name for field in fields(item)] for item in node.items]
+        for left, right in combinations(names, 2):
+            yield from ((first, second) for first in left for second in right)
+    for item in node.items:
+        yield from _together(item)
 
 
 def _parent(first: str, second: str) -> str:

@@ -6,37 +6,13 @@ selects. Each condition is written for the truth value that is wanted of it, so 
 
 from __future__ import annotations
 
-from tamis.dialects.conversion import ConversionError, attribute_of, checked
+from tamis.dialects.conversion import ConversionError, attribute_of, between, checked, compared, one_of
 from tamis.dialects.jms.arithmetic import Line, Number, compares, is_plain, range_of, reduced
-from tamis.dialects.jms.grammar import (
-    And,
-    Comparison,
-    Condition,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Name,
-    Not,
-    Or,
-    Truth,
-    parse,
-)
-from tamis.dialects.writing import (
-    FALSE,
-    TRUE,
-    all_of,
-    any_of,
-    between,
-    like,
-    name,
-    negated,
-    number,
-    one_of,
-    string,
-    unwrapped,
-)
+from tamis.dialects.jms.grammar import Comparison, Condition, In, IsNull, Like, Literal, Name, Truth, parse
+from tamis.language import Tree, predicates
 from tamis.language.patterns import like_matches, read_like, write_like
+from tamis.language.predicates import Present, Versus, equals
+from tamis.language.tree import FALSE, TRUE, And, Negation, Or, all_of, any_of
 from tamis.quoting import shown
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
@@ -54,24 +30,23 @@ def convert(selector: str, schema: Schema) -> str:
     """
     if not isinstance(selector, str):
         raise ConversionError("a selector is a text", shown(selector))
-    text = _Converter(schema).written(parse(selector), True)
-    return checked(unwrapped(text), schema)
+    return checked(_Converter(schema).condition(parse(selector), True), schema)
 
 
 class _Converter:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def written(self, condition: Condition, wanted: bool) -> str:
+    def condition(self, condition: Condition, wanted: bool) -> Tree:
         """When the condition is true, or (`wanted` False) when it is false."""
         match condition:
-            case Not(operand):
-                return self.written(operand, not wanted)
-            case And(parts) | Or(parts):
+            case Negation(operand):
+                return self.condition(operand, not wanted)
+            case And(items) | Or(items):
                 join = all_of if isinstance(condition, And) == wanted else any_of
-                return join(self.written(part, wanted) for part in parts)
+                return join(self.condition(item, wanted) for item in items)
             case IsNull(prop):
-                return f"{name(self.attribute(prop).name)} IS {'NULL' if wanted else 'NOT NULL'}"
+                return _signed(Present(self.attribute(prop).name), not wanted)
             case Truth(Literal(value)):
                 return TRUE if value is wanted else FALSE
             case Truth(Name(prop)):
@@ -86,14 +61,14 @@ class _Converter:
                 return self.like(condition, wanted)
         raise AssertionError(condition)
 
-    def truth(self, prop: str, wanted: bool) -> str:
+    def truth(self, prop: str, wanted: bool) -> Tree:
         attribute = self.attribute(prop)
         if attribute.domain.kind != "boolean":
             reason = f"{prop} is {attribute.domain.kind} in the schema and no condition by itself"
             raise ConversionError(reason, prop, "compare it with a value")
-        return f"{name(prop)} = {'TRUE' if wanted else 'FALSE'}"
+        return equals(attribute.name, wanted)
 
-    def comparison(self, comparison: Comparison, wanted: bool) -> str:
+    def comparison(self, comparison: Comparison, wanted: bool) -> Tree:
         left, operator, right = reduced(comparison.left), comparison.operator, reduced(comparison.right)
         if isinstance(left, Line) and isinstance(right, Line):
             return self.properties(left, operator, right, wanted)
@@ -105,7 +80,7 @@ class _Converter:
         assert not isinstance(right, Line)
         return TRUE if _known(left, operator, right) is wanted else FALSE
 
-    def with_value(self, line: Line, operator: str, value: Number | str | bool, wanted: bool) -> str:
+    def with_value(self, line: Line, operator: str, value: Number | str | bool, wanted: bool) -> Tree:
         attribute = self.attribute(line.name)
         _require_order(operator, value)
         kind = "boolean" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
@@ -114,29 +89,28 @@ class _Converter:
             raise ConversionError(reason, line.name, "compute with numbers")
         if kind != _kind(attribute):
             # Values that are not alike: the comparison is false, whatever the operator, and unknown without a value.
-            return FALSE if wanted else f"{name(attribute.name)} IS NOT NULL"
+            return FALSE if wanted else Present(attribute.name)
         if operator == "<>":
             operator, wanted = "=", not wanted
         if isinstance(value, str):
             return self.listed(attribute, [value] if _admits(attribute, value) else [], wanted)
         if isinstance(value, bool):
-            return f"{name(attribute.name)} = {'TRUE' if value is wanted else 'FALSE'}"
+            return equals(attribute.name, value is wanted)
         return self.numeric(attribute, line, operator, value, wanted)
 
-    def numeric(self, attribute: Attribute, line: Line, operator: str, value: Number, wanted: bool) -> str:
+    def numeric(self, attribute: Attribute, line: Line, operator: str, value: Number, wanted: bool) -> Tree:
         exact = attribute.domain.kind == "float" or isinstance(value, int)
         if is_plain(line) and exact and (isinstance(value, float) or abs(value) <= 1 << 53 or _is_integer(attribute)):
-            condition = f"{name(attribute.name)} {operator} {number(value)}"
-        else:
-            found = range_of(line, operator, value, attribute.domain.kind)
-            if found is None:
-                return FALSE if wanted else f"{name(attribute.name)} IS NOT NULL"
-            condition = _within(attribute, *found)
-            if condition.endswith("IS NOT NULL"):
-                return condition if wanted else FALSE
-        return condition if wanted else negated(condition)
+            return _signed(compared(attribute.name, operator, value), wanted)
+        found = range_of(line, operator, value, attribute.domain.kind)
+        if found is None:
+            return FALSE if wanted else Present(attribute.name)
+        within = _within(attribute, *found)
+        if isinstance(within, Present):
+            return within if wanted else FALSE
+        return _signed(within, wanted)
 
-    def properties(self, left: Line, operator: str, right: Line, wanted: bool) -> str:
+    def properties(self, left: Line, operator: str, right: Line, wanted: bool) -> Tree:
         if not (is_plain(left) and is_plain(right)):
             reason = f"arithmetic with {left.name} compared with {right.name} is no comparison of two properties"
             raise ConversionError(reason, operator, "publish the result as a property of its own")
@@ -146,19 +120,17 @@ class _Converter:
                 if attribute.domain.kind not in _NUMERIC:
                     reason = f"{operator} is for numbers, and {attribute.name} is {attribute.domain.kind} in the schema"
                     raise ConversionError(reason, operator, "strings and booleans are compared by = and <>")
-        names = f"{name(first.name)} IS NOT NULL", f"{name(second.name)} IS NOT NULL"
         if _kind(first) != _kind(second):
-            return FALSE if wanted else all_of(names)
+            return FALSE if wanted else all_of([Present(first.name), Present(second.name)])
         if first.domain != second.domain:
             reason = f"{first.name} is {first.domain.kind} and {second.name} is {second.domain.kind} in the schema"
             remedy = "Java compares an integer and a double as doubles, Tamis exactly: give both the same domain"
             raise ConversionError(reason, operator, remedy)
         if operator == "<>":
             operator, wanted = "=", not wanted
-        condition = f"{name(first.name)} {operator} {name(second.name)}"
-        return condition if wanted else negated(condition)
+        return _signed(Versus(first.name, operator, second.name), wanted)
 
-    def like(self, condition: Like, wanted: bool) -> str:
+    def like(self, condition: Like, wanted: bool) -> Tree:
         attribute = self.attribute(condition.name)
         self.require_text(attribute, "LIKE")
         parts = read_like(condition.pattern, condition.escape or "")
@@ -168,14 +140,12 @@ class _Converter:
             pattern = write_like(parts)
             matching = [value for value in attribute.domain.values if like_matches(pattern, False, value)]
             return self.listed(attribute, matching, wanted)
-        written = f"{name(attribute.name)} LIKE {like(parts)}"
-        return written if wanted else negated(written)
+        return _signed(predicates.Like(attribute.name, write_like(parts)), wanted)
 
-    def listed(self, attribute: Attribute, values: list[str], wanted: bool) -> str:
+    def listed(self, attribute: Attribute, values: list[str], wanted: bool) -> Tree:
         if not values:
-            return FALSE if wanted else f"{name(attribute.name)} IS NOT NULL"
-        condition = one_of(attribute.name, [string(value) for value in values])
-        return condition if wanted else negated(condition)
+            return FALSE if wanted else Present(attribute.name)
+        return _signed(one_of(attribute.name, values), wanted)
 
     def attribute(self, prop: str) -> Attribute:
         attribute = attribute_of(prop, self.schema, prop)
@@ -191,6 +161,10 @@ class _Converter:
         if attribute.domain.kind not in _TEXT:
             reason = f"{operator} is for strings, and {attribute.name} is {attribute.domain.kind} in the schema"
             raise ConversionError(reason, attribute.name, "compare it by = or BETWEEN")
+
+
+def _signed(condition: Tree, wanted: bool) -> Tree:
+    return condition if wanted else Negation(condition)
 
 
 def _known(left: Number | str | bool, operator: str, right: Number | str | bool) -> bool:
@@ -224,7 +198,7 @@ def _admits(attribute: Attribute, value: str) -> bool:
     return not isinstance(domain, EnumeratedDomain | HierarchicalDomain) or domain.position(value) is not None
 
 
-def _within(attribute: Attribute, first: Number, last: Number) -> str:
+def _within(attribute: Attribute, first: Number, last: Number) -> Tree:
     """The range in the attribute's own numbers; an end of the type is no end."""
     if isinstance(first, int) and first == -(1 << 63):
         first = float("-inf")

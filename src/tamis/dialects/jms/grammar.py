@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from tamis.dialects.conversion import ConversionError
 from tamis.dialects.jms.tokens import Token, tokens
+from tamis.language.tree import And, Negation, Or
 
 _COMPARISONS = frozenset(["=", "<>", "<", "<=", ">", ">="])
 _DEEPEST = 100
@@ -65,28 +66,13 @@ class IsNull:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
-    operand: Condition
-
-
-@dataclass(frozen=True, slots=True)
-class And:
-    parts: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    parts: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Truth:
     """A boolean property or literal that is a condition by itself."""
 
     operand: Name | Literal
 
 
-Condition: TypeAlias = Comparison | Like | In | IsNull | Not | And | Or | Truth
+Condition: TypeAlias = "Comparison | Like | In | IsNull | Truth | And[Condition] | Or[Condition] | Negation[Condition]"
 
 
 def parse(text: str) -> Condition:
@@ -140,7 +126,7 @@ class _Parser:
         while self.take("NOT"):
             negations += 1
         found = self.predicate(depth)
-        return Not(found) if negations % 2 else found
+        return Negation(found) if negations % 2 else found
 
     def predicate(self, depth: int) -> Condition:
         if depth > _DEEPEST:
@@ -160,7 +146,7 @@ class _Parser:
             self.expect("AND")
             high = self.operand(self.value(depth))
             between = And((Comparison(found, ">=", low), Comparison(found, "<=", high)))
-            return Not(between) if negated else between
+            return self.negatable(negated, between)
         if self.take("LIKE"):
             return self.negatable(negated, self.like(found))
         if self.take("IN"):
@@ -176,7 +162,7 @@ class _Parser:
         raise self.error("expected a comparison")
 
     def negatable(self, negated: bool, condition: Condition) -> Condition:
-        return Not(condition) if negated else condition
+        return Negation(condition) if negated else condition
 
     def like(self, subject: Operand) -> Like:
         name, pattern, escape = self.identifier(subject, "LIKE"), self.string("LIKE"), None

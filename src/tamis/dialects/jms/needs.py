@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tamis.dialects.conversion import ConversionError
 from tamis.dialects.jms.arithmetic import Number
 from tamis.dialects.jms.grammar import (
-    And,
     Arithmetic,
     Comparison,
     Condition,
@@ -17,13 +15,12 @@ from tamis.dialects.jms.grammar import (
     Literal,
     Name,
     Negative,
-    Not,
     Operand,
-    Or,
     Truth,
     parse,
 )
-from tamis.dialects.needs import Needs, need
+from tamis.dialects.needs import Needs, Use, collected
+from tamis.language.tree import And, Negation, Or
 
 _HEADERS = {
     "JMSPriority": "float",
@@ -40,62 +37,43 @@ _HEADERS = {
 
 def needed(rules: Iterable[str]) -> Needs:
     """The properties of all selectors that can be read, in the type that they are compared in."""
-    needs: Needs = {}
-    for rule in rules:
-        try:
-            condition = parse(rule)
-        except ConversionError:
-            continue  # `convert` tells of it
-        for name, domain in dict.fromkeys(_asked(condition)):
-            wanted = need(needs, name)
-            if (known := _HEADERS.get(name, domain)) is not None:
-                wanted.ask(known)
-        for name, value in _numbers(condition):
-            need(needs, name).name_number(value)
-    return needs
+    return collected(rules, lambda rule: _uses(parse(rule)))
 
 
-def _asked(condition: Condition) -> Iterator[tuple[str, str | None]]:
+def _uses(condition: Condition) -> Iterator[Use]:
     match condition:
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _asked(part)
-        case Not(operand):
-            yield from _asked(operand)
+        case And(items) | Or(items):
+            for item in items:
+                yield from _uses(item)
+        case Negation(item):
+            yield from _uses(item)
         case Truth(Name(name)):
-            yield name, "boolean"
+            yield _use(name, "boolean")
         case Like(name) | In(name):
-            yield name, "string"
+            yield _use(name, "string")
         case IsNull(name):
-            yield name, None
+            yield _use(name, None)
         case Comparison(left, operator, right):
             ordered = "float" if operator not in ("=", "<>") else None
-            yield from _compared(left, ordered or _domain(right))
-            yield from _compared(right, ordered or _domain(left))
+            found = [*_compared(left, ordered or _domain(right)), *_compared(right, ordered or _domain(left))]
+            yield from found
+            for value in (*_constants(left), *_constants(right)):
+                yield from (Use(name, number=value) for name in {use.name: None for use in found})
 
 
-def _compared(operand: Operand, domain: str | None) -> Iterator[tuple[str, str | None]]:
+def _use(name: str, domain: str | None) -> Use:
+    return Use(name, _HEADERS.get(name, domain))
+
+
+def _compared(operand: Operand, domain: str | None) -> Iterator[Use]:
     match operand:
         case Name(name):
-            yield name, domain
+            yield _use(name, domain)
         case Negative(inner):
             yield from _compared(inner, "float")
         case Arithmetic(left, _, right):
             yield from _compared(left, "float")
             yield from _compared(right, "float")
-
-
-def _numbers(condition: Condition) -> Iterator[tuple[str, Number]]:
-    """The properties of comparisons, each with the numbers that stand in the same comparison."""
-    match condition:
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _numbers(part)
-        case Not(operand):
-            yield from _numbers(operand)
-        case Comparison(left, _, right):
-            names = {name for side in (left, right) for name, _ in _compared(side, None)}
-            yield from ((name, value) for side in (left, right) for value in _constants(side) for name in names)
 
 
 def _constants(operand: Operand) -> Iterator[Number]:

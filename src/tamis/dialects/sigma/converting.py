@@ -8,9 +8,9 @@ from typing import Any
 from tamis.dialects.conversion import checked
 from tamis.dialects.sigma.leaves import Condition, leaves
 from tamis.dialects.sigma.reading import read
-from tamis.dialects.sigma.tests import Asked, Every, No, Node, Some
-from tamis.dialects.sigma.writing import write
-from tamis.dialects.writing import unwrapped
+from tamis.dialects.sigma.tests import Asked, Node
+from tamis.dialects.sigma.writing import filter_of
+from tamis.language.tree import And, Negation, Or
 from tamis.schema import Schema
 
 
@@ -23,20 +23,19 @@ def convert(
     rule's log source, too: `log_source="logsource."` asks for `logsource.category`, `.product` and `.service`.
     """
     asked = read(rule, keywords, log_source)
-    text = write(_resolved(asked, schema), _mandatory(schema))
-    return checked(unwrapped(text), schema)
+    return checked(filter_of(_resolved(asked, schema), _mandatory(schema)), schema)
 
 
 def _resolved(node: Node[Asked], schema: Schema) -> Node[Condition]:
     match node:
         case Asked():
             return leaves(node, schema)
-        case No(part):
-            return No(_resolved(part, schema))
-        case Every(parts):
-            return Every(tuple(_resolved(part, schema) for part in parts))
-        case Some(parts):
-            return Some(tuple(_resolved(part, schema) for part in parts))
+        case Negation(item):
+            return Negation(_resolved(item, schema))
+        case And(items):
+            return And(tuple(_resolved(item, schema) for item in items))
+        case Or(items):
+            return Or(tuple(_resolved(item, schema) for item in items))
     raise AssertionError(node)
 
 

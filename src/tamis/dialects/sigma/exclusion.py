@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tamis.dialects.sigma.leaves import Leaf, Presence
-from tamis.dialects.sigma.tests import Every, Node, Some
+from tamis.dialects.sigma.tests import Node
 from tamis.language.patterns import Wildcard
+from tamis.language.tree import And, Or
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ def regrouped(parts: tuple[Node[Literal], ...]) -> tuple[Node[Literal], ...]:
         attribute, members = group
         chosen = [_keyed(left[at], attribute) for at in members]
         exclusions = [exclusion for exclusion in chosen if exclusion is not None]
-        none: Node[Literal] = Every(tuple(Unless(key) for exclusion in exclusions for key in exclusion.keys))
-        cases: list[Node[Literal]] = [Every((_any(one.keys), one.rest)) for one in exclusions]
-        groups.append(Some((none, *cases)))
+        none: Node[Literal] = And(tuple(Unless(key) for exclusion in exclusions for key in exclusion.keys))
+        cases: list[Node[Literal]] = [And((_any(one.keys), one.rest)) for one in exclusions]
+        groups.append(Or((none, *cases)))
         left = [part for at, part in enumerate(left) if at not in members]
     return (*left, *groups)
 
@@ -65,19 +66,19 @@ def _largest(parts: list[Node[Literal]]) -> tuple[str, list[int]] | None:
 
 
 def _attributes(part: Node[Literal]) -> list[str]:
-    if not isinstance(part, Some):
+    if not isinstance(part, Or):
         return []
-    return [leaf.attributes[0] for inner in part.parts for leaf in _negated(inner)]
+    return [leaf.attributes[0] for inner in part.items for leaf in _negated(inner)]
 
 
 def _keyed(part: Node[Literal], attribute: str) -> _Exclusion | None:
     """An exclusion by patterns of this attribute; None if the part is no such thing."""
-    if not isinstance(part, Some):
+    if not isinstance(part, Or):
         return None
-    for at, inner in enumerate(part.parts):
+    for at, inner in enumerate(part.items):
         keys = _negated(inner)
         if keys and all(key.attributes == (attribute,) and key.pattern is not None for key in keys):
-            return _Exclusion(keys, Some(part.parts[:at] + part.parts[at + 1 :]))
+            return _Exclusion(keys, Or(part.items[:at] + part.items[at + 1 :]))
     return None
 
 
@@ -85,13 +86,13 @@ def _negated(node: Node[Literal]) -> tuple[Leaf, ...]:
     """The leaves of which none must hold; empty if the node is something else."""
     if isinstance(node, Unless):
         return (node.leaf,)
-    if isinstance(node, Every) and all(isinstance(part, Unless) for part in node.parts):
-        return tuple(part.leaf for part in node.parts if isinstance(part, Unless))
+    if isinstance(node, And) and all(isinstance(part, Unless) for part in node.items):
+        return tuple(part.leaf for part in node.items if isinstance(part, Unless))
     return ()
 
 
 def _any(keys: tuple[Leaf, ...]) -> Node[Literal]:
-    return keys[0] if len(keys) == 1 else Some(keys)
+    return keys[0] if len(keys) == 1 else Or(keys)
 
 
 def _apart(one: Leaf, other: Leaf) -> bool:

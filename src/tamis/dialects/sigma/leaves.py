@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tamis.dialects.conversion import ConversionError, attribute_of
-from tamis.dialects.sigma.tests import Asked, Compare, Equal, Given, Match, Network, Node, Regex, SameAs, Some, Test
-from tamis.dialects.writing import FALSE, like, name, number, one_of, regex_literal, string
-from tamis.language.patterns import Wildcard, like_matches, rlike_matches, write_like
+from tamis.dialects.conversion import ConversionError, attribute_of, compared, one_of
+from tamis.dialects.sigma.tests import Asked, Compare, Equal, Given, Match, Network, Node, Regex, SameAs, Test
+from tamis.language import Tree
+from tamis.language.patterns import Wildcard, like_matches, regex_literal, rlike_matches, write_like
+from tamis.language.predicates import Like, RLike, Versus, equals
+from tamis.language.tree import Or
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 _NUMERIC = ("integer", "float")
@@ -22,15 +24,14 @@ _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,2})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One condition, which holds only where all its attributes have values.
+    """One condition, which holds only where all its attributes have values; FALSE where no value of them meets it.
 
-    `value` is set where it is an equality with that value, `regex` where the same can be said by that regular
-    expression, case ignored; `pattern` where it is a match of one value by that pattern, case ignored.
+    `regex` is set where the same can be said by that regular expression, case ignored; `pattern` where it is a match of
+    one value by that pattern, case ignored.
     """
 
     attributes: tuple[str, ...]
-    text: str
-    value: str | None = None
+    condition: Tree
     regex: str | None = None
     pattern: tuple[str | Wildcard, ...] | None = None
 
@@ -57,18 +58,16 @@ def leaves(asked: Asked, schema: Schema) -> Node[Condition]:
         case Compare(operator, value):
             if attribute.domain.kind not in _NUMERIC:
                 raise _unfit(attribute, "a number")
-            return _leaf(attribute, f"{name(attribute.name)} {operator} {number(value)}")
+            return _leaf(attribute, compared(attribute.name, operator, value))
     if isinstance(attribute.domain, EnumeratedDomain | HierarchicalDomain):
         holds = _tried(asked.test)
-        values = [string(value) for value in attribute.domain.values if holds(value)]
-        return _leaf(attribute, one_of(attribute.name, values))
+        return _leaf(attribute, one_of(attribute.name, (value for value in attribute.domain.values if holds(value))))
     if attribute.domain.kind == "string":
         return _on_text(attribute, asked.test)
     return _on_value(attribute, asked.test)
 
 
 def _on_text(attribute: Attribute, test: Test) -> Node[Condition]:
-    left = name(attribute.name)
     match test:
         case Equal():
             return _on_text(attribute, Match((test.text,), False))
@@ -78,32 +77,32 @@ def _on_text(attribute: Attribute, test: Test) -> Node[Condition]:
                 None if attribute.multiple else tuple(part.lower() if isinstance(part, str) else part for part in parts)
             )
             if literal is not None and (cased or literal.lower() == literal.upper()):
-                return Leaf((attribute.name,), f"{left} = {string(literal)}", string(literal), None, one)
-            text = f"{left} {'LIKE' if cased else 'ILIKE'} {like(parts)}"
-            return Leaf((attribute.name,), text, None, None if cased else _regex(parts), one)
+                return Leaf((attribute.name,), equals(attribute.name, literal), None, one)
+            like = Like(attribute.name, _like_pattern(parts), ignore_case=not cased)
+            return Leaf((attribute.name,), like, None if cased else _regex(parts), one)
         case Regex(pattern):
-            return _leaf(attribute, f"{left} RLIKE {string(pattern)}")
+            return _leaf(attribute, RLike(attribute.name, pattern))
         case Network(patterns):
-            found = tuple(_leaf(attribute, f"{left} RLIKE {string(pattern)}") for pattern in patterns)
-            return found[0] if len(found) == 1 else Some(found)
+            found = tuple(_leaf(attribute, RLike(attribute.name, pattern)) for pattern in patterns)
+            return found[0] if len(found) == 1 else Or(found)
     raise AssertionError(test)
 
 
 def _on_value(attribute: Attribute, test: Test) -> Node[Condition]:
     """Numbers and booleans, which a rule may write as texts."""
-    kind, left = attribute.domain.kind, name(attribute.name)
+    kind = attribute.domain.kind
     match test:
         case Equal(bool(value)) if kind == "boolean":
-            return _leaf(attribute, f"{left} = {'TRUE' if value else 'FALSE'}")
+            return _leaf(attribute, equals(attribute.name, value))
         case Equal(int() | float() as value) if kind in _NUMERIC and not isinstance(value, bool):
-            return _leaf(attribute, f"{left} = {number(value)}", number(value))
+            return _leaf(attribute, equals(attribute.name, value))
         case Match(parts) if parts and all(part is Wildcard.ANY for part in parts):
             return Presence(attribute.name, True)
         case Match() if (literal := test.literal) is not None:
             if kind == "boolean" and literal.lower() in ("true", "false"):
-                return _leaf(attribute, f"{left} = {literal.upper()}")
+                return _leaf(attribute, equals(attribute.name, literal.lower() == "true"))
             if kind in _NUMERIC and (read := _number(literal)) is not None:
-                return _leaf(attribute, f"{left} = {number(read)}", number(read))
+                return _leaf(attribute, equals(attribute.name, read))
     raise _unfit(attribute, "a text")
 
 
@@ -112,7 +111,7 @@ def _same(attribute: Attribute, other: Attribute, asked: Asked) -> Leaf:
     if attribute.domain != other.domain and not numeric:
         reason = f"{attribute.name} is {attribute.domain.kind} and {other.name} is {other.domain.kind} in the schema"
         raise ConversionError(reason, asked.field, "give both the same domain")
-    return Leaf((attribute.name, other.name), f"{name(attribute.name)} = {name(other.name)}")
+    return Leaf((attribute.name, other.name), Versus(attribute.name, "=", other.name))
 
 
 def _tried(test: Test) -> Callable[[str], bool]:
@@ -122,13 +121,17 @@ def _tried(test: Test) -> Callable[[str], bool]:
             spelled = test.text.lower()
             return lambda text: text.lower() == spelled
         case Match(parts, cased):
-            pattern = write_like([piece for part in parts for piece in (part if isinstance(part, str) else [part])])
+            pattern = _like_pattern(parts)
             return lambda text: like_matches(pattern, not cased, text)
         case Regex(pattern):
             return lambda text: rlike_matches(pattern, text)
         case Network(patterns):
             return lambda text: any(rlike_matches(pattern, text) for pattern in patterns)
     raise AssertionError(test)
+
+
+def _like_pattern(parts: tuple[str | Wildcard, ...]) -> str:
+    return write_like([piece for part in parts for piece in ([part] if isinstance(part, Wildcard) else part)])
 
 
 def _regex(parts: tuple[str | Wildcard, ...]) -> str | None:
@@ -147,8 +150,8 @@ def _regex(parts: tuple[str | Wildcard, ...]) -> str | None:
     return f"{'^' if starts else ''}{body}{'$' if ends else ''}"
 
 
-def _leaf(attribute: Attribute, text: str, value: str | None = None) -> Leaf:
-    return Leaf((attribute.name,), FALSE if text == FALSE else text, value)
+def _leaf(attribute: Attribute, condition: Tree) -> Leaf:
+    return Leaf((attribute.name,), condition)
 
 
 def _number(text: str) -> int | float | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tamis.dialects.conversion import ConversionError
-from tamis.dialects.needs import Needs, need
+from tamis.dialects.needs import Needs, Use, collected
 from tamis.dialects.sigma.reading import asked, read
 from tamis.dialects.sigma.tests import Compare, Equal, Given, SameAs, Test
 
@@ -18,34 +17,26 @@ def needed(
 
     Sigma compares numbers with texts as they are written, so a field is `float` only where no rule asks for a text.
     """
-    needs: Needs = {}
-    for rule in rules:
-        try:
-            found = list(asked(read(rule, keywords, log_source)))
-        except ConversionError:
-            continue  # `convert` tells of it
-        for field, domain in dict.fromkeys(pair for item in found for pair in _asked(item.field, item.test)):
-            wanted = need(needs, field)
-            if domain is not None:
-                wanted.ask(domain)
-        for item in found:
-            match item.test:
-                case Equal(value) | Compare(_, value) if not isinstance(value, bool):
-                    need(needs, item.field).name_number(value)
+
+    def uses(rule: Mapping[str, Any] | str) -> Iterator[Use]:
+        for item in asked(read(rule, keywords, log_source)):
+            yield from _uses(item.field, item.test)
+
+    needs = collected(rules, uses)
     for wanted in needs.values():
         if "string" in wanted.asked:
             wanted.asked = {"string": sum(wanted.asked.values())}
     return needs
 
 
-def _asked(field: str, test: Test) -> Iterable[tuple[str, str | None]]:
+def _uses(field: str, test: Test) -> list[Use]:
     match test:
         case Given():
-            return [(field, None)]
+            return [Use(field)]
         case SameAs(other):
-            return [(field, None), (other, None)]
+            return [Use(field), Use(other)]
         case Equal(bool()):
-            return [(field, "boolean")]
-        case Equal() | Compare():
-            return [(field, "float")]
-    return [(field, "string")]
+            return [Use(field, "boolean")]
+        case Equal(value) | Compare(_, value):
+            return [Use(field, "float", value)]
+    return [Use(field, "string")]

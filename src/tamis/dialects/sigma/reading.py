@@ -14,18 +14,16 @@ from tamis.dialects.sigma.tests import (
     Asked,
     Compare,
     Equal,
-    Every,
     Given,
     Match,
     Network,
-    No,
     Node,
     Regex,
     SameAs,
-    Some,
     Test,
 )
 from tamis.language.patterns import Wildcard
+from tamis.language.tree import And, Negation, Or
 
 _LONG = 1 << 63
 _LOG_SOURCE = ("category", "product", "service")
@@ -46,7 +44,7 @@ def read(rule: Mapping[str, Any] | str, keywords: str | None, log_source: str | 
         parts += [
             Asked(f"{log_source}{key}", Match((str(source[key]),), False)) for key in _LOG_SOURCE if key in source
         ]
-    return Every((*parts, _Reader(keywords).detection(form["detection"])))
+    return And((*parts, _Reader(keywords).detection(form["detection"])))
 
 
 def asked(node: Node[Asked]) -> Iterator[Asked]:
@@ -54,11 +52,11 @@ def asked(node: Node[Asked]) -> Iterator[Asked]:
     match node:
         case Asked():
             yield node
-        case No(part):
-            yield from asked(part)
-        case Every(parts) | Some(parts):
-            for part in parts:
-                yield from asked(part)
+        case Negation(item):
+            yield from asked(item)
+        case And(items) | Or(items):
+            for item in items:
+                yield from asked(item)
 
 
 class _Reader:
@@ -90,16 +88,16 @@ class _Reader:
         nodes = tuple(self.node(condition) for condition in parsed if condition is not None)
         if not nodes:
             raise ConversionError("the condition asks for nothing", "detection.condition")
-        return nodes[0] if len(nodes) == 1 else Some(nodes)
+        return nodes[0] if len(nodes) == 1 else Or(nodes)
 
     def node(self, condition: Any) -> Node[Asked]:
         kinds = self.conditions
         if isinstance(condition, kinds.ConditionAND):
-            return Every(tuple(self.node(part) for part in condition.args))
+            return And(tuple(self.node(part) for part in condition.args))
         if isinstance(condition, kinds.ConditionOR):
-            return Some(tuple(self.node(part) for part in condition.args))
+            return Or(tuple(self.node(part) for part in condition.args))
         if isinstance(condition, kinds.ConditionNOT):
-            return No(self.node(condition.args[0]))
+            return Negation(self.node(condition.args[0]))
         if isinstance(condition, kinds.ConditionFieldEqualsValueExpression):
             return self.value(condition.field, condition.value)
         if isinstance(condition, kinds.ConditionValueExpression):
@@ -115,9 +113,9 @@ class _Reader:
             )
         types = self.types
         if isinstance(value, types.SigmaExpansion):
-            return Some(tuple(self.keyword(member) for member in value.values))
+            return Or(tuple(self.keyword(member) for member in value.values))
         if isinstance(value, types.SigmaCompareExpression) and value.op is types.CompareOperators.NEQ:
-            return No(self.keyword(value.number))
+            return Negation(self.keyword(value.number))
         match self.test(self.keywords, value):
             case Match(parts, cased):
                 return Asked(self.keywords, Match((Wildcard.ANY, *parts, Wildcard.ANY), cased))
@@ -131,9 +129,9 @@ class _Reader:
     def value(self, field: str, value: Any) -> Node[Asked]:
         types = self.types
         if isinstance(value, types.SigmaExpansion):
-            return Some(tuple(self.value(field, member) for member in value.values))
+            return Or(tuple(self.value(field, member) for member in value.values))
         if isinstance(value, types.SigmaCompareExpression) and value.op is types.CompareOperators.NEQ:
-            return No(Asked(field, Equal(self.number(field, value.number))))
+            return Negation(Asked(field, Equal(self.number(field, value.number))))
         return Asked(field, self.test(field, value))
 
     def test(self, field: str, value: Any) -> Test:

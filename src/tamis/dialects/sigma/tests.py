@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from tamis.language.patterns import Wildcard
+from tamis.language.tree import And, Negation, Or
 
 L = TypeVar("L")
 
@@ -82,19 +83,4 @@ class Asked:
     test: Test
 
 
-@dataclass(frozen=True, slots=True)
-class Every(Generic[L]):
-    parts: tuple[Node[L], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Some(Generic[L]):
-    parts: tuple[Node[L], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class No(Generic[L]):
-    part: Node[L]
-
-
-Node: TypeAlias = Every[L] | Some[L] | No[L] | L
+Node: TypeAlias = "And[Node[L]] | Or[Node[L]] | Negation[Node[L]] | L"

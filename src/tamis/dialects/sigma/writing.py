@@ -1,4 +1,4 @@
-"""A tree of conditions as a filter, with Sigma's negation.
+"""A tree of conditions as a filter's tree, with Sigma's negation.
 
 Sigma has two truth values: `not field: x` holds where the field is absent, too. Tamis's `NOT x = 1` does not, so it is
 written `(x IS NULL OR NOT x = 1)`, except where the rest of the rule makes sure that the attribute is there.
@@ -11,16 +11,18 @@ from collections.abc import Iterable
 
 from tamis.dialects.sigma.exclusion import Literal, Unless, regrouped
 from tamis.dialects.sigma.leaves import Condition, Leaf, Presence
-from tamis.dialects.sigma.tests import Every, No, Node, Some
-from tamis.dialects.writing import FALSE, TRUE, all_of, any_of, name, negated, one_of, string
+from tamis.dialects.sigma.tests import Node
+from tamis.language import Tree
 from tamis.language.limits import DEFAULT_LIMITS
+from tamis.language.predicates import Between, Present, RLike, Value, among
+from tamis.language.tree import FALSE, TRUE, And, Negation, Or, all_of, any_of
 
 _LONGEST = DEFAULT_LIMITS.pattern - len("(?is)")
 _FEW = 100
 """Alternatives up to which patterns are left as they are, which the index likes best."""
 
 
-def write(tree: Node[Condition], always: frozenset[str]) -> str:
+def filter_of(tree: Node[Condition], always: frozenset[str]) -> Tree:
     """The filter. `always` are the attributes that no event lacks."""
     pushed = _pushed(tree, True)
     if _alternatives(pushed) <= _FEW:
@@ -31,21 +33,21 @@ def write(tree: Node[Condition], always: frozenset[str]) -> str:
 def _apart(node: Node[Literal]) -> Node[Literal]:
     """The same, with the exclusions of each conjunction regrouped."""
     match node:
-        case Every(parts):
-            return Every(regrouped(tuple(_apart(part) for part in _flat(parts, Every))))
-        case Some(parts):
-            return Some(tuple(_apart(part) for part in _flat(parts, Some)))
+        case And(parts):
+            return And(regrouped(tuple(_apart(part) for part in _flat(parts, And))))
+        case Or(parts):
+            return Or(tuple(_apart(part) for part in _flat(parts, Or)))
     return node
 
 
 def _pushed(node: Node[Condition], wanted: bool) -> Node[Literal]:
     """Negation at the leaves only."""
     match node:
-        case No(part):
+        case Negation(part):
             return _pushed(part, not wanted)
-        case Every(parts) | Some(parts):
+        case And(parts) | Or(parts):
             pushed = tuple(_pushed(part, wanted) for part in parts)
-            return Every(pushed) if isinstance(node, Every) == wanted else Some(pushed)
+            return And(pushed) if isinstance(node, And) == wanted else Or(pushed)
         case Presence(attribute, there):
             return Presence(attribute, there == wanted)
         case Leaf():
@@ -56,9 +58,9 @@ def _pushed(node: Node[Condition], wanted: bool) -> Node[Literal]:
 def _alternatives(node: Node[Literal]) -> float:
     """How many alternatives the filter comes to, at most."""
     match node:
-        case Every(parts):
+        case And(parts):
             return math.prod(_alternatives(part) for part in parts)
-        case Some(parts):
+        case Or(parts):
             return sum(_alternatives(part) for part in parts)
         case Unless(leaf):
             return 1 + len(leaf.attributes)
@@ -72,9 +74,9 @@ def _implied(node: Node[Literal]) -> frozenset[str]:
             return frozenset(attributes)
         case Presence(attribute, True):
             return frozenset([attribute])
-        case Every(parts):
+        case And(parts):
             return frozenset().union(*(_implied(part) for part in parts))
-        case Some(parts):
+        case Or(parts):
             implied = [_implied(part) for part in parts]
             return frozenset.intersection(*implied) if implied else frozenset()
     return frozenset()
@@ -86,30 +88,30 @@ class _Writer:
     def __init__(self, merging: bool) -> None:
         self.merging = merging
 
-    def written(self, node: Node[Literal], there: frozenset[str]) -> str:
-        """The node's text, given the attributes that are known to be there."""
+    def written(self, node: Node[Literal], there: frozenset[str]) -> Tree:
+        """The node, given the attributes that are known to be there."""
         match node:
-            case Every(parts):
+            case And(parts):
                 return self.every(parts, there)
-            case Some(parts):
+            case Or(parts):
                 return self.some(parts, there)
             case Presence(attribute, wanted):
                 if wanted:
-                    return f"{name(attribute)} IS NOT NULL"
-                return FALSE if attribute in there else f"{name(attribute)} IS NULL"
-            case Leaf(_, text):
-                return text
+                    return Present(attribute)
+                return FALSE if attribute in there else _absent(attribute)
+            case Leaf(_, condition):
+                return condition
             case Unless(leaf):
                 return self.unless(leaf.attributes, [leaf], there)
         raise AssertionError(node)
 
-    def every(self, parts: tuple[Node[Literal], ...], there: frozenset[str]) -> str:
-        """What one part implies, all may count on: it only makes their texts stronger, and where it is not so the whole
-        does not hold anyway. Negations of one attribute share their `IS NULL`."""
-        there = there.union(*(_implied(part) for part in _flat(parts, Every)))
-        written: list[str] = []
+    def every(self, parts: tuple[Node[Literal], ...], there: frozenset[str]) -> Tree:
+        """What one part implies, all may count on: it only makes them stronger, and where it is not so the whole does
+        not hold anyway. Negations of one attribute share their `IS NULL`."""
+        there = there.union(*(_implied(part) for part in _flat(parts, And)))
+        written: list[Tree] = []
         missing: dict[tuple[str, ...], list[Leaf]] = {}
-        for part in _flat(parts, Every):
+        for part in _flat(parts, And):
             if isinstance(part, Unless):
                 missing.setdefault(part.leaf.attributes, []).append(part.leaf)
             else:
@@ -117,28 +119,27 @@ class _Writer:
         written += [self.unless(attributes, leaves, there) for attributes, leaves in missing.items()]
         return all_of(written)
 
-    def unless(self, attributes: tuple[str, ...], leaves: list[Leaf], there: frozenset[str]) -> str:
+    def unless(self, attributes: tuple[str, ...], leaves: list[Leaf], there: frozenset[str]) -> Tree:
         """None of the leaves holds."""
-        if any(leaf.text == FALSE for leaf in leaves):
-            leaves = [leaf for leaf in leaves if leaf.text != FALSE]
+        leaves = [leaf for leaf in leaves if leaf.condition != FALSE]
         if not leaves:
             return TRUE
-        fails = all_of(negated(text) for text in _equalities(leaves))
-        return any_of([*(f"{name(a)} IS NULL" for a in attributes if a not in there), fails])
+        fails = all_of(map(Negation, _equalities(leaves)))
+        return any_of([*(_absent(a) for a in attributes if a not in there), fails])
 
-    def some(self, parts: tuple[Node[Literal], ...], there: frozenset[str]) -> str:
-        flat = list(_flat(parts, Some))
+    def some(self, parts: tuple[Node[Literal], ...], there: frozenset[str]) -> Tree:
+        flat = list(_flat(parts, Or))
         leaves = [part for part in flat if isinstance(part, Leaf)]
         written = _equalities(self.merged(leaves))
-        missing: dict[str, None] = {}
+        missing: dict[Tree, None] = {}
         for part in flat:
             if isinstance(part, Leaf):
                 continue
             if isinstance(part, Unless):
-                if part.leaf.text == FALSE:
+                if part.leaf.condition == FALSE:
                     return TRUE
-                missing |= {f"{name(a)} IS NULL": None for a in part.leaf.attributes if a not in there}
-                written.append(negated(part.leaf.text))
+                missing |= {_absent(a): None for a in part.leaf.attributes if a not in there}
+                written.append(Negation(part.leaf.condition))
             else:
                 written.append(self.written(part, there))
         return any_of([*written, *missing])
@@ -157,29 +158,32 @@ class _Writer:
                 chunks.append([])
             chunks[-1].append(leaf.regex)
         for attribute, chunks in groups.items():
-            for chunk in chunks:
-                text = f"{name(attribute)} RLIKE {string('(?is)' + '|'.join(chunk))}"
-                kept.append(Leaf((attribute,), text))
+            kept += [Leaf((attribute,), RLike(attribute, "(?is)" + "|".join(chunk))) for chunk in chunks]
         return kept
 
 
-def _equalities(leaves: Iterable[Leaf]) -> list[str]:
-    """The leaves' texts, with the equalities of one attribute in one list."""
-    values: dict[str, list[str]] = {}
-    texts: dict[str, None] = {}
+def _absent(attribute: str) -> Tree:
+    return Negation(Present(attribute))
+
+
+def _equalities(leaves: Iterable[Leaf]) -> list[Tree]:
+    """The leaves' conditions, with the equalities of one attribute in one list."""
+    values: dict[str, list[Value]] = {}
+    others: dict[Tree, None] = {}
     for leaf in leaves:
-        if leaf.value is None:
-            texts[leaf.text] = None
-        else:
-            values.setdefault(leaf.attributes[0], []).append(leaf.value)
-    return [*(one_of(attribute, listed) for attribute, listed in values.items()), *texts]
+        match leaf.condition:
+            case Between(attribute, int() | float() | str() as value) as equality if equality.is_equality:
+                values.setdefault(attribute, []).append(value)
+            case condition:
+                others[condition] = None
+    return [*(among(attribute, listed) for attribute, listed in values.items()), *others]
 
 
 def _flat(
-    parts: tuple[Node[Literal], ...], kind: type[Every[Literal]] | type[Some[Literal]]
+    parts: tuple[Node[Literal], ...], kind: type[And[Node[Literal]]] | type[Or[Node[Literal]]]
 ) -> Iterable[Node[Literal]]:
     for part in parts:
         if isinstance(part, kind):
-            yield from _flat(part.parts, kind)
+            yield from _flat(part.items, kind)
         else:
             yield part

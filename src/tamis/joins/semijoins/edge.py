@@ -28,4 +28,4 @@ class SemijoinEdge(EdgeState):
             self._one_sided[side] -= int(ranges.one_sided(self._shape, self._group(side)).sum())
 
     def side(self, side: int) -> tuple[Any, ...]:
-        return SemijoinSide(*super().side(side), self._group(side), self._one_sided[side])
+        return SemijoinSide._make((*super().side(side), self._group(side), self._one_sided[side]))

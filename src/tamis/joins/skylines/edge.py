@@ -44,4 +44,4 @@ class MergingEdge(SemijoinEdge):
         super().grow(missing)
 
     def side(self, side: int) -> tuple[Any, ...]:
-        return MergingSide(*super().side(side), self._gaps[side].arrays)
+        return MergingSide._make((*super().side(side), self._gaps[side].arrays))

@@ -156,7 +156,7 @@ def reaching(st: Any, points: Any, count: int, base: float, other: float, found:
             total = _from_low(st, cluster, nearest, base, other, found, total)
         if nearest != anchor and above < count and st.clusters[cluster].highest >= points[above]:
             total = _from_high(st, cluster, points[above], nearest, base, other, found, total)
-    return total
+    return int(total)
 
 
 @inlined_kernel

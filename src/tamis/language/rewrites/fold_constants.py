@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from tamis.language.pushed import All, Pushed, Some
+from tamis.language.pushed import Pushed
+from tamis.language.tree import And, Or
 
 
 def fold_constants(pushed: Pushed) -> Pushed:
-    """The same filter, TRUE or FALSE, or without them: All and Some alternate and have two or more different items."""
-    if not isinstance(pushed, All | Some):
+    """The same filter, TRUE or FALSE, or without them: And and Or alternate and have two or more different items."""
+    if not isinstance(pushed, And | Or):
         return pushed
-    kind, other = (All, Some) if isinstance(pushed, All) else (Some, All)
+    kind, other = (And, Or) if isinstance(pushed, And) else (Or, And)
     items: dict[Pushed, None] = {}
     for item in map(fold_constants, pushed.items):
         if item == other():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tamis.language.calls import Call, Constraint
 from tamis.language.predicates import Not
-from tamis.language.pushed import All, Pushed, Some
+from tamis.language.pushed import Pushed
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 
 
@@ -17,12 +17,12 @@ def push_negation(tree: Tree, negated: bool = False) -> Pushed:
     """
     match tree:
         case Constant(value):
-            return All() if value != negated else Some()
+            return And() if value != negated else Or()
         case Negation(item):
             return push_negation(item, not negated)
         case And(items) | Or(items):
             pushed = tuple(push_negation(item, negated) for item in items)
-            return All(pushed) if isinstance(tree, And) != negated else Some(pushed)
+            return And(pushed) if isinstance(tree, And) != negated else Or(pushed)
         case Call() | Constraint():
             return replace(tree, negated=negated)
     return Not(tree) if negated else tree

@@ -10,9 +10,10 @@ from tamis.errors import FilterTooComplex
 from tamis.language.calls import Call, Called, Constraint, called_key
 from tamis.language.implications import Implications, Summary
 from tamis.language.limits import Limits
-from tamis.language.pushed import All, Conjunct, Pushed, Some
+from tamis.language.pushed import Conjunct, Pushed
 from tamis.language.rewrites.fold_constants import fold_constants
 from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
+from tamis.language.tree import And, Or
 from tamis.schema import Schema
 
 Calls: TypeAlias = frozenset[Called]
@@ -31,7 +32,7 @@ class Case:
 
 def has_calls(pushed: Pushed) -> bool:
     """Whether a filter calls operators anywhere."""
-    if isinstance(pushed, All | Some):
+    if isinstance(pushed, And | Or):
         return any(map(has_calls, pushed.items))
     return isinstance(pushed, Call | Constraint)
 
@@ -67,28 +68,28 @@ class _Separation:
         if not has_calls(pushed):
             return {frozenset(): pushed}
         match pushed:
-            case Some(items):
+            case Or(items):
                 return self.united(pair for item in items for pair in self.alternatives(item).items())
-            case All(items):
-                product: dict[Calls, Pushed] = {frozenset(): All()}
+            case And(items):
+                product: dict[Calls, Pushed] = {frozenset(): And()}
                 for item in sorted(items, key=has_calls):  # what is plain is one factor whatever it is
                     factor = self.alternatives(item)
                     self.check(len(product) * len(factor), 3)
                     product = self.united(
-                        (left | right, fold_constants(All((plain, more))))
+                        (left | right, fold_constants(And((plain, more))))
                         for left, plain in product.items()
                         for right, more in factor.items()
                     )
                 return product
             case Call() | Constraint():
-                return {frozenset({pushed}): All()}
+                return {frozenset({pushed}): And()}
         raise TypeError(f"{pushed} has no calls")
 
     def united(self, pairs: Iterable[tuple[Calls, Pushed]]) -> dict[Calls, Pushed]:
         together: dict[Calls, list[Pushed]] = {}
         for called, plain in pairs:
             together.setdefault(called, []).append(plain)
-        return {called: fold_constants(Some(tuple(plains))) for called, plains in together.items()}
+        return {called: fold_constants(Or(tuple(plains))) for called, plains in together.items()}
 
     def absorbed(self, guards: dict[Calls, tuple[Conjunct, ...]]) -> dict[Calls, tuple[Conjunct, ...]]:
         """Without conjuncts that imply one of a case that calls less."""

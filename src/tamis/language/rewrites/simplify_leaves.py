@@ -9,8 +9,9 @@ from tamis.language.extents import NOTHING, everything
 from tamis.language.literals import alternatives_of, known_extent, leaf_of, literals_of, negatives_of
 from tamis.language.patterns import Wildcard, read_like, write_like
 from tamis.language.predicates import Between, Leaf, Like, Literal, Never, Not, Present, RLike, Slot, Versus, equals
-from tamis.language.pushed import All, Pushed, Some
+from tamis.language.pushed import Pushed
 from tamis.language.rewrites.fold_constants import fold_constants
+from tamis.language.tree import And, Or
 from tamis.schema import Attribute, Schema
 
 
@@ -21,10 +22,10 @@ def simplify_leaves(pushed: Pushed, schema: Schema) -> Pushed:
 
 def _simplified(pushed: Pushed, schema: Schema) -> Pushed:
     match pushed:
-        case All(items):
-            return All(tuple(_simplified(item, schema) for item in items))
-        case Some(items):
-            return Some(tuple(_simplified(item, schema) for item in items))
+        case And(items):
+            return And(tuple(_simplified(item, schema) for item in items))
+        case Or(items):
+            return Or(tuple(_simplified(item, schema) for item in items))
         case Not(leaf):
             return _literal(_leaf(leaf, schema), True, schema)
         case Call():
@@ -84,10 +85,10 @@ def _literal(leaf: Leaf, negated: bool, schema: Schema) -> Pushed:
     if extent is None:
         return _flipped(leaf) if negated else leaf
     if extent == NOTHING:
-        return Some()
+        return Or()
     if leaf_of(extent, attribute) is None and not negated:
-        return Some(tuple(alternatives_of(extent, attribute)))
-    return All(tuple(literals_of(extent, attribute)))
+        return Or(tuple(alternatives_of(extent, attribute)))
+    return And(tuple(literals_of(extent, attribute)))
 
 
 def _of_many(leaf: Leaf, negated: bool, attribute: Attribute) -> Pushed:
@@ -95,10 +96,10 @@ def _of_many(leaf: Leaf, negated: bool, attribute: Attribute) -> Pushed:
     if extent is None:
         return Not(leaf) if negated else leaf
     if not negated:
-        return Some() if extent == NOTHING else Some(tuple(alternatives_of(extent, attribute)))
+        return Or() if extent == NOTHING else Or(tuple(alternatives_of(extent, attribute)))
     if extent == everything(attribute):
-        return Some()
-    return Present(attribute.name) if extent == NOTHING else All(tuple(negatives_of(extent, attribute)))
+        return Or()
+    return Present(attribute.name) if extent == NOTHING else And(tuple(negatives_of(extent, attribute)))
 
 
 def _flipped(leaf: Leaf) -> Literal:

@@ -8,7 +8,7 @@ from tamis.errors import FilterTooComplex
 from tamis.language.calls import Call, Constraint
 from tamis.language.limits import Limits
 from tamis.language.predicates import Literal, Not, OneOf, attributes_of, sort_key
-from tamis.language.pushed import All, Conjunct, Pushed, Some, in_order
+from tamis.language.pushed import Conjunct, Pushed, in_order
 from tamis.language.rewrites.absorb import absorb
 from tamis.language.rewrites.drop_implied import drop_implied
 from tamis.language.rewrites.find_contradictions import find_contradictions
@@ -17,6 +17,7 @@ from tamis.language.rewrites.join_alternatives import join_alternatives
 from tamis.language.rewrites.join_versus import join_versus
 from tamis.language.rewrites.merge_intervals import merge_intervals
 from tamis.language.rewrites.merge_versus import merge_versus
+from tamis.language.tree import And, Or
 from tamis.schema import Schema
 
 
@@ -38,16 +39,16 @@ class _Distribution:
 
     def conjuncts(self, pushed: Pushed) -> list[Conjunct]:
         match pushed:
-            case All(items):
+            case And(items):
                 return self.product(items)
-            case Some(items):
+            case Or(items):
                 return self.simplified(in_order(conjunct for item in items for conjunct in self.conjuncts(item)))
         return self.simplified([(_literal(pushed),)])
 
     def product(self, items: Sequence[Pushed]) -> list[Conjunct]:
-        literals = {_literal(item) for item in items if not isinstance(item, All | Some)}
+        literals = {_literal(item) for item in items if not isinstance(item, And | Or)}
         product = self.simplified([tuple(sorted(literals, key=sort_key))])
-        factors = [self.conjuncts(item) for item in items if isinstance(item, All | Some)]
+        factors = [self.conjuncts(item) for item in items if isinstance(item, And | Or)]
         # Small factors first: contradictions among them keep the product small for longer.
         for factor in sorted(factors, key=len):
             self.check(len(product) * len(factor), 3)
@@ -120,7 +121,7 @@ class _Distribution:
 
 
 def _literal(pushed: Pushed) -> Literal:
-    if isinstance(pushed, All | Some | Call | Constraint):
+    if isinstance(pushed, And | Or | Call | Constraint):
         raise TypeError(f"{pushed} is no plain literal; separate_calls takes the others away first")
     return pushed
 

@@ -1,11 +1,10 @@
-"""JSON bodies as every reader downstream will take them: no NaN, no half characters, no nesting without end."""
+"""Routes whose JSON bodies are read strictly, so that every reader downstream takes them and reads the same."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import Any, Final
 
-import orjson
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
@@ -13,8 +12,8 @@ from fastapi.routing import APIRoute
 from tamis.service.api.access import admit
 from tamis.service.api.body_limit import declared_length
 from tamis.service.api.content_encoding import require_plain
-from tamis.service.api.nesting import DEEPEST, deepest
 from tamis.service.api.problems import Problem
+from tamis.strict_json import DEEPEST, StrictJsonError, read_json
 
 _LARGEST_FORM: Final = 4 << 20
 _DEEPEST_FORM: Final = DEEPEST + 20
@@ -24,10 +23,10 @@ class StrictRequest(Request):
     """A request whose body is read by the strict parser; Python's own would let through what cannot be answered."""
 
     async def json(self) -> Any:
-        body = await self.body()
-        if deepest(body) > _DEEPEST_FORM:
-            raise Problem(400, "json", f"the body is nested more than {_DEEPEST_FORM} deep")
-        return orjson.loads(body)
+        try:
+            return read_json(await self.body(), deepest=_DEEPEST_FORM)
+        except StrictJsonError as error:
+            raise Problem(400, "json", f"the body is no JSON: {error.reason}") from None
 
 
 class FormRequest(StrictRequest):

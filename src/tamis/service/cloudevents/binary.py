@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from tamis.service.cloudevents.attributes import CloudEventError, checked_attributes
 from tamis.service.cloudevents.body import Read, to_body
-from tamis.service.cloudevents.structured import read_json, read_structured
+from tamis.service.cloudevents.structured import read_strictly, read_structured
 
 _PREFIX: Final = "ce-"
 _PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -75,7 +75,7 @@ def _data(content_type: str, body: bytes) -> dict[str, Any]:
     except ValueError:
         kind, charset = "", ""
     if kind == "application/json" or kind.endswith("+json"):
-        return {"data": read_json(body, "data")}
+        return {"data": read_strictly(body, "data")}
     if kind.startswith("text/") and charset in _CHARSETS:
         try:
             return {"data": body.decode(charset)}
@@ -87,7 +87,7 @@ def _data(content_type: str, body: bytes) -> dict[str, Any]:
 
 def _untyped(body: bytes) -> dict[str, Any]:
     try:
-        return {"data": read_json(body, "data")}
+        return {"data": read_strictly(body, "data")}
     except CloudEventError as error:
         remedy = "it has no Content-Type and is read as JSON then; name its type, such as application/octet-stream"
         raise CloudEventError(f"{error.message}; {remedy}", error.place) from None

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import binascii
-import json
 from base64 import b64decode
 from collections.abc import Collection, Iterable
-from typing import Any
-
-import orjson
+from typing import Any, Final
 
 from tamis.service.cloudevents.attributes import CloudEventError, checked_attributes
 from tamis.service.cloudevents.body import Read, to_body
+from tamis.strict_json import DEEPEST, StrictJsonError, read_json
+
+_DEEPEST: Final = DEEPEST + 20  # the event's own bound is held at the door
 
 
 def read_structured(body: bytes, event_types: Collection[str] = ()) -> list[Read]:
     """The one event of a body."""
-    return [_event(read_json(body), event_types)]
+    return [_event(read_strictly(body), event_types)]
 
 
 def read_batch(texts: Iterable[str], event_types: Collection[str] = ()) -> list[Read | CloudEventError]:
@@ -30,31 +30,13 @@ def read_batch(texts: Iterable[str], event_types: Collection[str] = ()) -> list[
     return events
 
 
-def read_json(body: bytes, place: str = "") -> Any:
-    """A JSON text as every parser reads it: in UTF-8, without NaN, and with no name twice in an object."""
+def read_strictly(body: bytes, place: str = "") -> Any:
+    """A JSON text that every parser reads alike; `CloudEventError` if it is none."""
     try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise CloudEventError(f"this is no JSON: {error.msg}, character {error.pos + 1}", place) from None
-    try:
-        json.loads(body, object_pairs_hook=_unique)
-    except _RepeatedError as error:
-        raise CloudEventError(f"the name {error.args[0]!r:.100} is there twice in one object", place) from None
-    except (ValueError, RecursionError):
-        raise CloudEventError("this is no JSON: its numbers or its nesting go too far", place) from None
-    return value
-
-
-class _RepeatedError(Exception):
-    """A name that one object has twice."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> None:
-    seen: set[str] = set()
-    for name, _ in pairs:
-        if name in seen:
-            raise _RepeatedError(name)
-        seen.add(name)
+        return read_json(body, deepest=_DEEPEST)
+    except StrictJsonError as error:
+        reason = f"this is no JSON: {error.reason}" if error.name is None else f"{error.reason} in one object"
+        raise CloudEventError(reason, place) from None
 
 
 def _event(event: object, event_types: Collection[str]) -> Read:

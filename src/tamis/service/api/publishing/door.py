@@ -14,15 +14,14 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.schema import EVENT_TYPE, Schema
-from tamis.schema.json_lines import MalformedJsonError, parse_json
+from tamis.schema.json_lines import parse_json
 from tamis.schema.reading import check_view, read_event
-from tamis.service.api.nesting import DEEPEST, deepest
 from tamis.service.event_body import parted_body
+from tamis.strict_json import DEEPEST, StrictJsonError, depth_of, read_json
 
 NO_FAULTS: Final[Mapping[int, str]] = MappingProxyType({})
 _ENVELOPE: Final = "ce"
@@ -86,7 +85,7 @@ def _all_unusual(schema: Schema, texts: pa.Array) -> bool:
     for text in texts.slice(0, _SAMPLED).to_pylist():
         try:
             reading = read_event(schema, parse_json(text), 0)
-        except MalformedJsonError:
+        except StrictJsonError:
             return False
         if reading.given.keys() <= schema.attributes.keys():
             return False
@@ -107,13 +106,13 @@ def _fault(
 ) -> str | None:
     if len(text) > event_bytes or len(text.encode()) > event_bytes:
         return _too_large(event_bytes)
-    if deepest(text.encode()) > DEEPEST:
+    if depth_of(text.encode()) > DEEPEST:
         return _TOO_DEEP
     if _ODD_TEXT.search(text) is not None and (reason := _unreadable(text)) is not None:
         return reason
     try:
         event = parse_json(text)
-    except MalformedJsonError as error:
+    except StrictJsonError as error:
         return str(error)
     reading = read_event(schema, event, row)
     if reading.malformed or not isinstance(event, Mapping):
@@ -143,7 +142,7 @@ def _together(schema: Schema, texts: pa.Array, ignore_unknown: bool, event_bytes
     reasons = verdicts.reasons
     reasons |= dict.fromkeys(_where(pc.greater(pc.binary_length(texts), event_bytes)), _too_large(event_bytes))
     brackets = pc.add(pc.count_substring(texts, "{"), pc.count_substring(texts, "["))
-    deep = [row for row in _where(pc.greater(brackets, DEEPEST)) if deepest(texts[row].as_py().encode()) > DEEPEST]
+    deep = [row for row in _where(pc.greater(brackets, DEEPEST)) if depth_of(texts[row].as_py().encode()) > DEEPEST]
     reasons |= dict.fromkeys(deep, _TOO_DEEP)
     for row in _where(pc.match_substring_regex(texts, _ODD)):
         if row not in reasons and (reason := _unreadable(texts[row].as_py())) is not None:
@@ -173,7 +172,7 @@ def _too_large(event_bytes: int) -> str:
 
 def _unreadable(text: str) -> str | None:
     try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        return f"malformed JSON: {error.msg}, character {error.pos + 1}"
+        read_json(text)
+    except StrictJsonError as error:
+        return str(error)
     return None

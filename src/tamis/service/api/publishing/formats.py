@@ -17,10 +17,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.service.api.nesting import depths, in_strings
 from tamis.service.api.problems import Problem
 from tamis.service.api.publishing.arrow_rows import read_arrow
 from tamis.service.cloudevents import CloudEventError, read_batch, read_binary, read_structured
+from tamis.strict_json import StrictJsonError, depths, in_strings, read_json
 
 JSON: Final = "application/json"
 LINES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -122,14 +122,20 @@ def read_document(body: bytes) -> pa.Array:
     if trimmed.startswith(b"["):
         return _elements(trimmed)
     if trimmed.startswith(b"{"):
-        try:
-            orjson.loads(trimmed)
-        except orjson.JSONDecodeError as error:
-            raise malformed(f"malformed JSON: {error.msg}, character {error.pos + 1}") from None
+        _require_json(trimmed)
         if b"\n" in trimmed:
             return _elements(b"[" + trimmed + b"]")
         return pa.array([trimmed], pa.large_binary()).view(pa.large_string())
     raise malformed("the body must be one JSON object, or an array of objects; many lines are application/x-ndjson")
+
+
+def _require_json(document: bytes) -> None:
+    """Refuses a document that is not JSON as a whole; what an event may not hold is found out with the check."""
+    try:
+        read_json(document, deepest=None)
+    except StrictJsonError as error:
+        if error.name is None:
+            raise malformed(str(error)) from None
 
 
 def read_array(body: bytes) -> pa.Array:
