@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.engine import Index, Operators
+from tamis.engine import Index, Operators, compiled
 from tamis.errors import FilterError, TamisError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Bound, Signatures, bind
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matchers import MATCHERS
 from tamis.matching.statistics import Statistics
-from tamis.operators.calling_part import CallingPart
-from tamis.operators.splitting import plain_part
+from tamis.matching.taking_in import BoundSubscriptions
+from tamis.operators.calling_part import calling_part as new_calling_part
+from tamis.operators.part import CallingPart
 from tamis.pipeline.bound import joined_bounds, only_rows
 from tamis.pipeline.frames import mapped
 from tamis.pipeline.subscriptions import require_columns, sifted
@@ -59,7 +60,7 @@ def calling_part(
     """What is to take those that call operators; None where there are none to call."""
     if operators is None:
         return None
-    return CallingPart.of(operators, schema, DEFAULT_LIMITS, schedule, "columnar", statistics)
+    return new_calling_part(operators, schema, DEFAULT_LIMITS, schedule, statistics=statistics)
 
 
 def bind_frame(
@@ -88,12 +89,8 @@ def build(
 ) -> Index:
     """An index of bound subscriptions; `calling`, which is empty yet, takes those that call operators."""
     ids, filters = (rows[name].combine_chunks() for name in ("id", "filter"))
-    every = Subscriptions(ids, filters, bound)
-    index = Index(schema, MATCHERS["columnar"].build(plain_part(every), schema, statistics), calling=calling)
-    if calling is not None:
-        calling.add(every)
-    index.errors = [(ids[row].as_py(), error) for row, error in bound.errors]
-    return index
+    new = BoundSubscriptions(Subscriptions(ids, filters, bound))
+    return compiled(new, schema, MATCHERS["columnar"].build(new.plain, schema, statistics), calling=calling)
 
 
 def error_table(session: SparkSession, errors: Sequence[tuple[str, TamisError]]) -> DataFrame:
