@@ -16,27 +16,25 @@ import pyarrow as pa
 from tamis.durable import flush
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, Violation
 from tamis.joins.client import ContentChange
-from tamis.joins.explanation import JoinExplanation, explain_join
+from tamis.joins.explanation import JoinExplanation
+from tamis.joins.join_part import JoinPart
 from tamis.joins.result_changes import ResultChanges
-from tamis.joins.saved import open_joins, save_joins
 from tamis.joins.server import JoinServer
-from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits
-from tamis.language.joins import are_joins
-from tamis.matching.explanation import Explanation, explain
+from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures
+from tamis.matching.explanation import Explanation
+from tamis.matching.index_part import FilterPart, IndexPart
 from tamis.matching.matcher import Matcher
 from tamis.matching.matchers import MATCHERS, Choice
 from tamis.matching.matches import Matches
 from tamis.matching.statistics import Statistics
-from tamis.matching.taking_in import Texts, bound, ids_of, refused_of, texts_of
+from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_subscriptions
 from tamis.operators import Operator
-from tamis.operators.calling_part import CallingPart
-from tamis.operators.splitting import plain_part
+from tamis.operators.calling_part import calling_part, open_calling_part
+from tamis.operators.part import CallingPart
 from tamis.operators.statistics import OperatorTable
 from tamis.schema import Schema
 
-FORMAT = 1
-CALLING_FORMAT = 2  # with operators, which those that write the first know nothing of
-JOINS_FORMAT = 3  # with tables, and the joins over them
+FORMATS = (FilterPart.FORMAT, CallingPart.FORMAT, JoinPart.FORMAT)  # those that write the first know no operators
 _ABOUT = "index.json"
 
 Operators: TypeAlias = Iterable[Operator | str]
@@ -61,11 +59,11 @@ class JoinChanges:
 
 
 class Index:
-    """Subscriptions compiled for matching under one schema.
+    """Subscriptions compiled for matching under one schema, in parts: filters, filters with calls, joins.
 
-    Any number of threads may match at once; changes (`add`, `remove`) are made by one thread at a time and are seen by
-    every match that begins after them. `errors` lists the subscriptions refused so far, by id; `version` counts the
-    changes.
+    A subscription is in one part. Any number of threads may match at once; changes (`add`, `remove`) are made by one
+    thread at a time and are seen by every match that begins after them. `errors` lists the subscriptions refused so
+    far, by id; `version` counts the changes.
     """
 
     def __init__(
@@ -74,71 +72,79 @@ class Index:
         matcher: Matcher,
         limits: Limits = DEFAULT_LIMITS,
         calling: CallingPart | None = None,
-        joins: JoinServer | None = None,
+        joins: JoinPart | None = None,
     ) -> None:
         self.schema = schema
+        self.limits = limits
         self.errors: list[tuple[str, FilterError]] = []
-        self._matcher = matcher
-        self._limits = limits
-        self._calling = calling  # those subscriptions that call operators; None where there are no operators to call
-        self._operators = NO_OPERATORS if calling is None else calling.signatures
-        self._joins = JoinServer(schema, limits=limits) if joins is None else joins
         self.version = 0
+        self._filters = FilterPart(matcher, schema, limits)
+        self._calling = calling  # None where there are no operators to call
+        self._joins = joins  # None where the schema has no tables, until somebody asks
+        if joins is None and schema.tables:
+            self._joins = JoinPart(schema, limits=limits)
+        every: tuple[IndexPart | None, ...] = (self._filters, self._calling, self._joins)
+        self._parts = tuple(part for part in every if part is not None)
 
     @property
     def joins(self) -> JoinServer:
         """The tables, and those subscriptions that join them."""
+        if self._joins is None:
+            self._joins = JoinPart(self.schema, limits=self.limits)
         return self._joins
 
     @property
     def matcher(self) -> Matcher:
         """The algorithm at work."""
-        return self._matcher
+        return self._filters.matcher
 
     @property
     def calling(self) -> CallingPart | None:
         """The part of the subscriptions that calls operators; None where there are no operators to call."""
         return self._calling
 
+    @property
+    def signatures(self) -> Signatures:
+        """The operators that filters may call, as the language has to know them."""
+        return NO_OPERATORS if self._calling is None else self._calling.signatures
+
     def match(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Matches:
         """Which subscriptions each event satisfies. `EventError` if a value is of no domain; R1–R3 are not checked."""
         batch = self.schema.to_arrow(events)
-        found = self._matcher.match(batch)
+        found = self._filters.match(batch)
         return found.and_also(*self._calling.match(batch)) if self._calling else found
 
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> JoinChanges:
         """Makes the changes of tables that events ask for, and says how the content of joins changed."""
-        applied = self._joins.apply(events)
-        return JoinChanges(self._joins.results(applied), applied.refused)
+        applied = self.joins.apply(events)
+        return JoinChanges(self.joins.results(applied), applied.refused)
 
-    def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
-        """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added."""
-        ids = ids_of(subscriptions)
-        for id in ids.to_pylist():
+    def add(self, subscriptions: Texts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
+        """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added.
+
+        They may have been read before, by `bound_subscriptions` under this schema, these limits and `signatures`.
+        """
+        new = subscriptions
+        if not isinstance(new, BoundSubscriptions):
+            new = bound_subscriptions(new, self.schema, self.limits, self.signatures)
+        for id in new.ids:
             if id in self:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
-        subscriptions, joins = _separated(ids, subscriptions, self.schema)
-        new = bound(ids_of(subscriptions), subscriptions, self.schema, self._limits, self._operators)
-        self._matcher.add(plain_part(new))
-        if self._calling is not None:
-            self._calling.add(new)
-        refused = [*refused_of(new), *self._joins.add(joins)]
+        for part in self._parts:
+            part.add(new)
         self.version += 1
+        refused = new.refused
         self.errors += refused
         return refused
 
     def remove(self, ids: Iterable[str]) -> None:
         """Removes subscriptions; all of them must be there, else none is removed."""
-        given = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
-        for id in given:
-            if id not in self:
-                raise SubscriptionError(f"there is no subscription {id!r}")
-        if joined := [id for id in given if id in self._joins]:
-            self._joins.remove(joined)
-            given = [id for id in given if id not in joined]
-        if self._calling:
-            self._calling.remove([id for id in given if id in self._calling])
-        self._matcher.remove([id for id in given if id in self._matcher] if self._calling is not None else given)
+        leaving: dict[IndexPart, list[str]] = {part: [] for part in self._parts}
+        for id in [ids] if isinstance(ids, str) else dict.fromkeys(ids):
+            leaving[self._part(id)].append(id)
+        for part, some in leaving.items():
+            if some:
+                part.remove(some)
         self.version += 1
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation | JoinExplanation:
@@ -147,12 +153,7 @@ class Index:
         Of a subscription that calls operators also what was evaluated, in which order, and what that decided. Of a join
         the conditions on the event's table, and what the event would be joined with as the tables are now.
         """
-        text = self.text(id)
-        if id in self._joins:
-            return explain_join(self._joins, id, event)
-        if self._calling and id in self._calling:
-            return self._calling.explain(self.schema.to_arrow([event]), id)
-        return explain(text, event, self.schema, self._limits)
+        return self._part(id).explain(event, id)
 
     @property
     def operators(self) -> OperatorTable:
@@ -161,30 +162,33 @@ class Index:
 
     def text(self, id: str) -> str:
         """A subscription's filter as it was written."""
-        if id not in self:
-            raise SubscriptionError(f"there is no subscription {id!r}")
-        if id in self._joins:
-            return self._joins.text(id)
-        return self._calling.text(id) if self._calling and id in self._calling else self._matcher.text(id)
+        return self._part(id).text(id)
 
     def ids(self) -> pa.Array:
         """The ids of all subscriptions, in no particular order."""
-        plain = self._matcher.ids()
-        others = [*(self._calling.ids() if self._calling else ()), *self._joins.ids()]
-        return pa.concat_arrays([plain, pa.array(others, plain.type)]) if others else plain
+        plain, *others = (part.ids() for part in self._parts)
+        more = [id for some in others for id in some]
+        return pa.concat_arrays([plain, pa.array(more, plain.type)]) if more else plain
 
     def calling_ids(self) -> list[str]:
         """The ids of those subscriptions that call operators."""
-        return self._calling.ids() if self._calling else []
+        return [] if self._calling is None else self._calling.ids()
+
+    def _part(self, id: str) -> IndexPart:
+        """The part that has a subscription."""
+        for part in self._parts:
+            if id in part:
+                return part
+        raise SubscriptionError(f"there is no subscription {id!r}")
 
     def __len__(self) -> int:
-        return len(self._matcher) + (len(self._calling) if self._calling else 0) + len(self._joins)
+        return sum(map(len, self._parts))
 
     def __contains__(self, id: object) -> bool:
-        return id in self._matcher or (self._calling is not None and id in self._calling) or id in self._joins
+        return any(id in part for part in self._parts)
 
     def __repr__(self) -> str:
-        return f"<Index of {len(self)} subscriptions, {self._matcher.name}>"
+        return f"<Index of {len(self)} subscriptions, {self.matcher.name}>"
 
     def save(self, path: str | Path) -> None:
         """Writes the index as a folder that did not exist before; a crash leaves no folder of that name."""
@@ -195,13 +199,10 @@ class Index:
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
-            self._matcher.save(temporary)
-            about = {"format": FORMAT, "matcher": self._matcher.name, "schema": self.schema.to_dict()}
-            about |= {"limits": asdict(self._limits)}
-            if self._calling is not None:
-                about |= {"format": CALLING_FORMAT, "operators": self._calling.save(temporary)}
-            if self.schema.tables:
-                about |= {"format": JOINS_FORMAT, "joins": save_joins(self._joins, temporary)}
+            about: dict[str, Any] = {"format": max(part.FORMAT for part in self._parts)}
+            about |= {"schema": self.schema.to_dict(), "limits": asdict(self.limits)}
+            for part in self._parts:
+                about |= part.save(temporary)
             text = json.dumps(about | {"checksum": _checksum(about)})
             (temporary / _ABOUT).write_text(text, encoding="utf-8")
             flush(temporary / _ABOUT)
@@ -223,11 +224,9 @@ class Index:
         about = _about(folder)
         schema, limits = Schema.from_dict(about["schema"]), _limits(folder, about["limits"])
         matcher = MATCHERS[about["matcher"]].open(folder, schema, verify)
-        calling = CallingPart.open(folder, about.get("operators"), operators, schema, limits)
-        index = cls(schema, matcher, limits, calling)
-        if "joins" in about:
-            open_joins(index.joins, folder, about["joins"], verify)
-        return index
+        calling = open_calling_part(folder, about.get("operators"), operators, schema, limits)
+        joins = JoinPart.open(folder, about, schema, limits, verify) if schema.tables else None
+        return cls(schema, matcher, limits, calling, joins)
 
 
 def compile(
@@ -252,31 +251,26 @@ def compile(
     choice = Choice.of(matcher, options)
     calling = None
     if operators is not None:
-        calling = CallingPart.of(operators, schema, limits, schedule, choice.matcher, statistics)
-    signatures = NO_OPERATORS if calling is None else calling.signatures
-    subscriptions, joins = _separated(ids_of(subscriptions), subscriptions, schema)
-    new = bound(ids_of(subscriptions), subscriptions, schema, limits, signatures)
-    index = Index(schema, choice.build(plain_part(new), schema, statistics), limits, calling)
+        calling = calling_part(operators, schema, limits, schedule, choice.matcher, statistics)
+    new = bound_subscriptions(subscriptions, schema, limits, NO_OPERATORS if calling is None else calling.signatures)
+    return compiled(new, schema, choice.build(new.plain, schema, statistics), limits, calling)
+
+
+def compiled(
+    new: BoundSubscriptions,
+    schema: Schema,
+    matcher: Matcher,
+    limits: Limits = DEFAULT_LIMITS,
+    calling: CallingPart | None = None,
+) -> Index:
+    """An index of subscriptions that the language has read, of which the matcher has the plain filters already."""
+    index = Index(schema, matcher, limits, calling)
     if calling is not None:
         calling.add(new)
-    index.errors = [*refused_of(new), *index.joins.add(joins)]
+    if new.joins is not None:
+        index.joins.add(new)
+    index.errors = new.refused
     return index
-
-
-def _separated(ids: pa.Array, subscriptions: Texts, schema: Schema) -> tuple[Texts, Mapping[str, str] | pa.Table]:
-    """The filters, and the joins, of which there are none where there are no tables."""
-    if not schema.tables:
-        return subscriptions, {}
-    texts, _ = texts_of(subscriptions)
-    found = are_joins(texts)
-    if not found.any():
-        return subscriptions, {}
-    mask = pa.array(found)
-    joins = pa.table({"id": ids, "filter": texts}).filter(mask)
-    if isinstance(subscriptions, Mapping):
-        pairs = zip(subscriptions.items(), found.tolist(), strict=True)
-        return {id: text for (id, text), is_join in pairs if not is_join}, joins
-    return pa.table({"id": ids, "filter": texts}).filter(pa.array(~found)), joins
 
 
 def _about(folder: Path) -> dict[str, Any]:
@@ -284,7 +278,7 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
-        newer = version > JOINS_FORMAT or name not in MATCHERS
+        newer = version > max(FORMATS) or name not in MATCHERS
     except OSError as error:
         raise IndexFileError(f"{folder} is no saved index: cannot read {_ABOUT} in it: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -124,7 +124,7 @@ def test_an_operator_that_keeps_hanging_is_left_alone_for_a_while() -> None:
     hanging = Hanging()
     index = tamis.compile({"s": "seen()", "p": "lat < 50"}, SCHEMA, operators=[hanging.operator])
     clock = [0.0]
-    index._calling._matcher.health.clock = lambda: clock[0]  # type: ignore[union-attr]
+    index.calling.health.clock = lambda: clock[0]  # type: ignore[union-attr]
     try:
         assert index.match([shot(40.0, "hang")] * 6).to_lists() == [["p"]] * 6
         about = index.operators["seen"]

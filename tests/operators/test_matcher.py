@@ -130,7 +130,7 @@ def test_many_changes_leave_nothing_behind() -> None:
         index.remove([f"{turn}-{k}" for k in range(400)])
         assert len(index) == 0
         assert matched(index, shot(40.0, "p" * 10, capacity=9)) == []
-    roster = index._calling._matcher._enrolled.roster  # type: ignore[union-attr]
+    roster = index.calling._enrolled.roster  # type: ignore[union-attr]
     assert roster.given <= 1_400
 
 
@@ -143,7 +143,7 @@ def test_a_saved_index_remembers_what_it_learned(tmp_path: Path) -> None:
     assert len(opened) == len(index) == 6
     assert opened.operators["loc_in"].cost == pytest.approx(index.operators["loc_in"].cost, rel=1e-3)
     assert opened.operators["seen"].selectivity == pytest.approx(index.operators["seen"].selectivity, rel=1e-3)
-    assert opened._calling._matcher.schedule == "sub-order"  # type: ignore[union-attr]
+    assert opened.calling.schedule == "sub-order"  # type: ignore[union-attr]
     assert matched(opened, shot(40.85, "ppppp", capacity=4)) == ["full", "mob"]
 
 

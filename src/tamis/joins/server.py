@@ -31,9 +31,8 @@ from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.joins.showing import Showing, Shown
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons
-from tamis.language.joins import bind_joins
 from tamis.language.joins.parsing import JoinTree, check_join
-from tamis.matching.taking_in import Texts, ids_of, texts_of
+from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_joins
 from tamis.schema import OPERATION, Schema
 from tamis.schema.checking import Checked
 
@@ -89,24 +88,28 @@ class JoinServer:
         """The name of the scheme at work."""
         return self._kind.name
 
-    def add(self, subscriptions: Texts) -> list[tuple[str, FilterError]]:
-        """Adds joins, `{id: text}` or a table of `id` and `filter`; gives those that are refused, with the reasons."""
-        ids = ids_of(subscriptions)
-        for id in ids.to_pylist():
+    def add(self, subscriptions: Texts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
+        """Adds joins, `{id: text}`, a table of `id` and `filter`, or what the language has read.
+
+        Returns those that are refused, with the reasons.
+        """
+        if isinstance(subscriptions, BoundSubscriptions):
+            new = subscriptions.joins
+        else:
+            new = bound_joins(subscriptions, self.schema, self.limits)
+        if new is None or not len(new.ids):
+            return []
+        for id in new.ids.to_pylist():
             if id in self._roster.numbers:
                 raise SubscriptionError(f"there is a subscription {id!r} already; remove it first")
-        if not len(ids):
-            return []
-        texts, read = texts_of(subscriptions)
-        bound = bind_joins(read, self.schema, self.limits)
-        groups = lower(ids, bound, self.schema, self._coding).groups
+        groups = lower(new.ids, new.bound, self.schema, self._coding).groups
         laid = self._laid_out
         if laid is None or not laid.layout.fits(groups):
             laid = self._lay_out([*self._roster.groups(), *groups])
         for group in groups:
             numbers = laid.scheme.subscribe(laid.layout.ranges(group))
-            self._roster.enter(Part(group, ids, texts, numbers, self._residuals.enter(group)))
-        refused = [(ids[row].as_py(), error) for row, error in bound.errors]
+            self._roster.enter(Part(group, new.ids, new.texts, numbers, self._residuals.enter(group)))
+        refused = [(new.ids[row].as_py(), error) for row, error in new.bound.errors]
         self.errors += refused
         return refused
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.language.shapes import Bound
+from tamis.language.shapes import Block, Bound, CalledBlock
 from tamis.matching.matches import Matches
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
@@ -17,6 +19,8 @@ from tamis.schema import Schema
 if TYPE_CHECKING:
     from tamis.matching.levels.holders import Holders
     from tamis.matching.patterns import PatternSet
+
+B = TypeVar("B", Block, CalledBlock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,25 @@ class Subscriptions:
     ids: pa.Array
     texts: pa.Array
     bound: Bound
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> Subscriptions:
+        """Those that a mask keeps, which has all rows of a block or none; the other rows' errors are left out, too."""
+        place = np.cumsum(rows) - 1
+        bound = self.bound
+        kept = Bound(
+            int(rows.sum()),
+            _moved(bound.blocks, rows, place),
+            _moved(bound.terms, rows, place),
+            _moved(bound.called, rows, place),
+            [(int(place[row]), error) for row, error in bound.errors if rows[row]],
+            bound.limits,
+        )
+        mask = pa.array(rows)
+        return Subscriptions(self.ids.filter(mask), self.texts.filter(mask), kept)
+
+
+def _moved(blocks: Sequence[B], rows: npt.NDArray[np.bool_], place: npt.NDArray[np.int64]) -> list[B]:
+    return [replace(block, rows=place[block.rows]) for block in blocks if rows[block.rows].all()]
 
 
 class Matcher(Protocol):

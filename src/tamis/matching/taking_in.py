@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import FilterError, SubscriptionError
-from tamis.language import Limits, Signatures, bind
+from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Bound, Limits, Signatures, bind
 from tamis.language.cutting import is_proper
+from tamis.language.joins import BoundJoins, are_joins, bind_joins
 from tamis.matching.matcher import Subscriptions
 from tamis.schema import Schema
 
@@ -55,15 +59,103 @@ def texts_of(subscriptions: Texts) -> tuple[pa.Array, pa.Array | list[object]]:
     return _strings(text if is_proper(text) else None for text in given), given
 
 
-def bound(ids: pa.Array, subscriptions: Texts, schema: Schema, limits: Limits, operators: Signatures) -> Subscriptions:
-    """The subscriptions with what the language makes of them."""
+@dataclass(frozen=True, slots=True)
+class JoinSubscriptions:
+    """Joins that the language has read: row i has id `ids[i]` and text `texts[i]`; those refused are in no block."""
+
+    ids: pa.Array
+    texts: pa.Array
+    bound: BoundJoins
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSubscriptions:
+    """Subscriptions with what the language made of their texts; `joins` is None where there are none.
+
+    No id stands twice, neither among the filters and joins nor between the two.
+    """
+
+    filters: Subscriptions
+    joins: JoinSubscriptions | None = None
+
+    @property
+    def plain(self) -> Subscriptions:
+        """The filters without those that call operators; the same object where none does."""
+        called = self.filters.bound.called
+        if not called:
+            return self.filters
+        plain = np.ones(self.filters.bound.count, np.bool_)
+        for block in called:
+            plain[block.rows] = False
+        return self.filters.only(plain)
+
+    def __len__(self) -> int:
+        return sum(len(some.ids) for some in self._kinds)
+
+    @property
+    def ids(self) -> list[str]:
+        """All ids, those of refused texts among them."""
+        return [id for some in self._kinds for id in some.ids.to_pylist()]
+
+    @property
+    def refused(self) -> list[tuple[str, FilterError]]:
+        """What the language refused, by id."""
+        return [(some.ids[row].as_py(), error) for some in self._kinds for row, error in some.bound.errors]
+
+    def accepted(self) -> BoundSubscriptions:
+        """What the language did not refuse; the same object where that is all."""
+        if not any(some.bound.errors for some in self._kinds):
+            return self
+        joins = self.joins
+        if joins is not None and joins.bound.errors:
+            rows = _sound(joins.bound)
+            mask, place = pa.array(rows), np.cumsum(rows) - 1
+            blocks = [replace(block, rows=place[block.rows]) for block in joins.bound.blocks]
+            bound = BoundJoins(int(rows.sum()), blocks)
+            joins = JoinSubscriptions(joins.ids.filter(mask), joins.texts.filter(mask), bound)
+        filters = self.filters
+        return BoundSubscriptions(filters.only(_sound(filters.bound)) if filters.bound.errors else filters, joins)
+
+    def texts(self) -> pa.Table:
+        """The columns `id` and `filter`."""
+        return pa.concat_tables(pa.table({"id": some.ids, "filter": some.texts}) for some in self._kinds)
+
+    @property
+    def _kinds(self) -> tuple[Subscriptions | JoinSubscriptions, ...]:
+        return (self.filters,) if self.joins is None else (self.filters, self.joins)
+
+
+def bound_subscriptions(
+    subscriptions: Texts, schema: Schema, limits: Limits = DEFAULT_LIMITS, operators: Signatures = NO_OPERATORS
+) -> BoundSubscriptions:
+    """Reads ids and texts once; a text that begins with SELECT is a join where the schema has tables."""
+    ids = ids_of(subscriptions)
     texts, read = texts_of(subscriptions)
-    return Subscriptions(ids, texts, bind(read, schema, limits, operators))
+    joined = are_joins(texts) if schema.tables else np.zeros(0, np.bool_)
+    if not joined.any():
+        return BoundSubscriptions(Subscriptions(ids, texts, bind(read, schema, limits, operators)))
+    mask, rest = pa.array(joined), pa.array(~joined)
+    if isinstance(read, list):
+        read = [text for text, is_join in zip(read, joined.tolist(), strict=True) if not is_join]
+    else:
+        read = read.filter(rest)
+    filters = Subscriptions(ids.filter(rest), texts.filter(rest), bind(read, schema, limits, operators))
+    texts = texts.filter(mask)
+    return BoundSubscriptions(filters, JoinSubscriptions(ids.filter(mask), texts, bind_joins(texts, schema, limits)))
 
 
-def refused_of(subscriptions: Subscriptions) -> list[tuple[str, FilterError]]:
-    """Those that the language refused, by id."""
-    return [(subscriptions.ids[row].as_py(), error) for row, error in subscriptions.bound.errors]
+def bound_joins(subscriptions: Texts, schema: Schema, limits: Limits) -> JoinSubscriptions:
+    """Reads texts all of which are to be joins."""
+    ids = ids_of(subscriptions)
+    texts, read = texts_of(subscriptions)
+    return JoinSubscriptions(ids, texts, bind_joins(read, schema, limits))
+
+
+def _sound(bound: Bound | BoundJoins) -> npt.NDArray[np.bool_]:
+    """The rows that are no errors."""
+    sound = np.ones(bound.count, np.bool_)
+    sound[[row for row, _ in bound.errors]] = False
+    return sound
 
 
 def _text_or_bytes(text: pa.Scalar) -> str | bytes | None:

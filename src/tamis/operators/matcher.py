@@ -6,16 +6,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.language import Bound, Limits, Signatures, bind
+from tamis.language import Bound, Limits, bind
 from tamis.matching.event_values import event_values
-from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer, Binding, Part
 from tamis.matching.statistics import Statistics
+from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.caller import Caller
 from tamis.operators.cases import Entry
 from tamis.operators.enrolled import Enrolled, Matched
@@ -25,6 +25,7 @@ from tamis.operators.health import Health, Tally
 from tamis.operators.learning import Learned
 from tamis.operators.lessons import Lessons, Seen
 from tamis.operators.nodes import NONE, Nodes
+from tamis.operators.part import CallingPart
 from tamis.operators.resolution import Resolved
 from tamis.operators.schedules import Evidence
 from tamis.operators.statistics import OperatorStatistics, OperatorTable
@@ -41,7 +42,7 @@ LEARNED_ENOUGH = 1_000
 """Events after which a schedule that learns by itself is no longer replaced by one of what others learned."""
 
 
-class OperatorMatcher:
+class OperatorMatcher(CallingPart):
     """The subscriptions of an index that call operators.
 
     Any number of threads may match at once; a change waits until none does. The schedule is built when it is first
@@ -49,7 +50,6 @@ class OperatorMatcher:
     thread matches.
     """
 
-    is_oracle: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class OperatorMatcher:
         limits: Limits,
         statistics: Statistics | None = None,
     ) -> None:
-        self.operators = operators
+        super().__init__(operators)
         self.schedule = schedule
         self.health = Health()
         self._schema = schema
@@ -74,12 +74,8 @@ class OperatorMatcher:
         self._empty()
 
     def _empty(self) -> None:
-        self._enrolled = Enrolled(self._schema, self.operators, self._limits, self._statistics)
+        self._enrolled = Enrolled(self._schema, self.resolved, self._limits, self._statistics)
         self._nodes: Nodes | None = None
-
-    @property
-    def signatures(self) -> Signatures:
-        return Signatures(resolved.signature for resolved in self.operators.values())
 
     def __len__(self) -> int:
         return len(self._enrolled.roster)
@@ -94,12 +90,13 @@ class OperatorMatcher:
     def text(self, id: str) -> str:
         return self._enrolled.roster.text(id)
 
-    def add(self, subscriptions: Subscriptions) -> None:
+    def add(self, subscriptions: BoundSubscriptions) -> None:
         """Takes in those that call operators; none of their ids is there yet."""
-        if not subscriptions.bound.called:
+        filters = subscriptions.filters
+        if not filters.bound.called:
             return
         with self._changing():
-            self._add(subscriptions.bound, subscriptions.ids, subscriptions.texts)
+            self._add(filters.bound, filters.ids, filters.texts)
 
     def _add(self, bound: Bound, ids: pa.Array, texts: pa.Array) -> None:
         new = self._enrolled.add(bound, ids, texts)
@@ -259,9 +256,9 @@ class OperatorMatcher:
     def statistics(self) -> OperatorTable:
         """How the operators fare."""
         with self._gate:
-            tallies = self.health.of(resolved.operator for resolved in self.operators.values())
+            tallies = self.health.of(resolved.operator for resolved in self.resolved.values())
             self._learned.grow(len(self._enrolled.cases.predicates))
-            return OperatorTable([self._about(resolved, tallies[name]) for name, resolved in self.operators.items()])
+            return OperatorTable([self._about(resolved, tallies[name]) for name, resolved in self.resolved.items()])
 
     def _about(self, resolved: Resolved, tally: Tally) -> OperatorStatistics:
         operator = resolved.operator
@@ -292,8 +289,9 @@ class OperatorMatcher:
         with self._changing():
             self._learned.read(learned, self._enrolled.cases.predicates)
 
-    def explain(self, batch: pa.RecordBatch, id: str) -> CourseExplanation:
-        """The course that the one event of a batch takes, and what it comes to under one subscription."""
+    def explain(self, event: Mapping[str, object], id: str) -> CourseExplanation:
+        """The course that one event takes, and what it comes to under one subscription."""
+        batch = self._schema.to_arrow([event])
         with self._reading() as nodes:
             _, guarded = self._enrolled.guards.candidates(batch)
             evaluation = Evaluation(batch, self._schema, self._enrolled.cases, nodes, self._caller, self._stepping)

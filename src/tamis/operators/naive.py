@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.language import Limits, Signatures, bind, parse
+from tamis.language import Limits, parse
 from tamis.language.calls import Arithmetic, Call, Constraint, Expression, Field, Moment, Variable, fields_of
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.event_values import Values, event_values
 from tamis.matching.explanation import Explanation
-from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer as Matched
 from tamis.matching.matches import Binding, Part
 from tamis.matching.naive import holds
+from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
 from tamis.operators.answers import Answer, read_batch, read_scalar
 from tamis.operators.asking import columns_of, failure_of
 from tamis.operators.awaiting import is_async, patience, result_of
@@ -27,6 +27,7 @@ from tamis.operators.health import Health
 from tamis.operators.inputs import Inputs
 from tamis.operators.lessons import Lessons, Seen
 from tamis.operators.matcher import OperatorMatcher
+from tamis.operators.part import CallingPart
 from tamis.operators.predicates import Predicate, Predicates
 from tamis.operators.resolution import Resolved
 from tamis.operators.schedules.truth import FALSE, TRUE, UNKNOWN
@@ -156,24 +157,20 @@ def _computed(operator: str, a: Any, b: Any) -> int | float | None:
     return found if found == found else None
 
 
-class NaiveOperators:
+class NaiveOperators(CallingPart):
     """Subscriptions that call operators, in a dict, id → (text, tree). Each call of each tree is made for each event.
 
     A predicate is asked about once an event here too, so that operators that count their calls can be compared.
     """
 
-    is_oracle: ClassVar[bool] = True
+    oracle = True
     schedule = "naive"
 
     def __init__(self, schema: Schema, operators: Mapping[str, Resolved], limits: Limits) -> None:
-        self.operators = operators
+        super().__init__(operators)
         self._schema = schema
         self._limits = limits
         self._filters: dict[str, tuple[str, Tree]] = {}
-
-    @property
-    def signatures(self) -> Signatures:
-        return Signatures(resolved.signature for resolved in self.operators.values())
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -187,13 +184,13 @@ class NaiveOperators:
     def text(self, id: str) -> str:
         return self._filters[id][0]
 
-    def add(self, subscriptions: Subscriptions) -> None:
-        rows = sorted(row for block in subscriptions.bound.called for row in block.rows.tolist())
+    def add(self, subscriptions: BoundSubscriptions) -> None:
+        filters = subscriptions.filters
+        rows = sorted(row for block in filters.bound.called for row in block.rows.tolist())
         more = {}
         for row in rows:
-            text = subscriptions.texts[row].as_py()
-            tree = parse(text, self._schema, self._limits, self.signatures)
-            more[subscriptions.ids[row].as_py()] = (text, tree)
+            text = filters.texts[row].as_py()
+            more[filters.ids[row].as_py()] = (text, parse(text, self._schema, self._limits, self.signatures))
         self._filters = {**self._filters, **more}
 
     def remove(self, ids: Iterable[str]) -> None:
@@ -202,7 +199,7 @@ class NaiveOperators:
 
     def match(self, batch: pa.RecordBatch) -> tuple[Matched, Callable[[], list[Binding]]]:
         filters = list(self._filters.items())
-        inputs, predicates = Inputs(batch, self._schema), Predicates(self.operators)
+        inputs, predicates = Inputs(batch, self._schema), Predicates(self.resolved)
         numbers: list[list[int]] = []
         bindings: list[Binding] = []
         for row, values in enumerate(event_values(batch, self._schema)):
@@ -221,40 +218,33 @@ class NaiveOperators:
         part = Part(0, offsets, np.array([number for some in numbers for number in some], np.int32))
         return Matched(pa.array([id for id, _ in filters], pa.string()), [part]), lambda: bindings
 
-    def explain(self, batch: pa.RecordBatch, id: str) -> Explanation:
+    def explain(self, event: Mapping[str, object], id: str) -> Explanation:
         """As any matcher would, with this subscription alone."""
-        text = pa.array([self.text(id)], pa.large_string())
-        alone = OperatorMatcher(self._schema, self.operators, "naive", self._limits)
-        bound = bind(text, self._schema, self._limits, self.signatures)
-        alone.add(Subscriptions(pa.array([id], pa.large_string()), text, bound))
-        return alone.explain(batch, id)
+        alone = OperatorMatcher(self._schema, self.resolved, "naive", self._limits)
+        alone.add(bound_subscriptions({id: self.text(id)}, self._schema, self._limits, self.signatures))
+        return alone.explain(event, id)
 
     def statistics(self) -> OperatorTable:
         """Nothing is counted here."""
-        return OperatorMatcher(self._schema, self.operators, "naive", self._limits).statistics()
+        return OperatorMatcher(self._schema, self.resolved, "naive", self._limits).statistics()
 
     def saved(self) -> dict[str, Any]:
         return {"texts": {id: text for id, (text, _) in self._filters.items()}, "learned": {}}
 
-    # Nothing is learned or counted here, so there is nothing to tell other processes, nor to hear of them.
-
     def lessons(self) -> Lessons:
+        """Nothing is learned here."""
         return Lessons()
 
-    def known(self) -> Mapping[str, Seen]:
+    def known(self) -> dict[str, Seen]:
         return {}
 
-    def take(self, lessons: Lessons) -> None:
-        pass
+    def take(self, lessons: Lessons) -> None: ...
 
-    def start_from(self, seen: Mapping[str, Seen]) -> None:
-        pass
+    def start_from(self, seen: Mapping[str, Seen]) -> None: ...
 
-    def adopt(self, health: Health) -> None:
-        pass
+    def adopt(self, health: Health) -> None: ...
 
-    def learn_again(self, learned: Mapping[str, Any]) -> None:
-        pass
+    def learn_again(self, learned: Mapping[str, Any]) -> None: ...
 
 
 def _returned(operator: Operator, by_position: Sequence[Any], by_name: Mapping[str, Any]) -> Any:

@@ -14,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.engine import Index, Operators
+from tamis.engine import Index, Operators, compiled
 from tamis.errors import FilterError, TamisError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Block, Bound, CalledBlock, Filter, Signatures, bind
 from tamis.language.columns import Column
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matchers import COLUMNAR, Choice
 from tamis.matching.statistics import Statistics
-from tamis.operators.calling_part import CallingPart
-from tamis.operators.splitting import plain_part
+from tamis.matching.taking_in import BoundSubscriptions
+from tamis.operators.calling_part import calling_part as new_calling_part
+from tamis.operators.part import CallingPart
 from tamis.pipeline.frames import mapped
 from tamis.pipeline.table.subscriptions import require_columns, sifted
 from tamis.schema import Schema
@@ -78,7 +79,7 @@ def calling_part(
     """What is to take those that call operators; None where there are none to call."""
     if operators is None:
         return None
-    return CallingPart.of(operators, schema, DEFAULT_LIMITS, schedule, choice.matcher, statistics)
+    return new_calling_part(operators, schema, DEFAULT_LIMITS, schedule, choice.matcher, statistics)
 
 
 def bind_frame(
@@ -112,12 +113,8 @@ def build(
 ) -> Index:
     """An index of bound subscriptions; `calling`, which is empty yet, takes those that call operators."""
     ids, filters = (rows[name].combine_chunks() for name in ("id", "filter"))
-    every = Subscriptions(ids, filters, bound)
-    index = Index(schema, choice.build(plain_part(every), schema, statistics), calling=calling)
-    if calling is not None:
-        calling.add(every)
-    index.errors = [(ids[row].as_py(), error) for row, error in bound.errors]
-    return index
+    new = BoundSubscriptions(Subscriptions(ids, filters, bound))
+    return compiled(new, schema, choice.build(new.plain, schema, statistics), calling=calling)
 
 
 def error_table(session: SparkSession, errors: Sequence[tuple[str, TamisError]]) -> DataFrame:

@@ -1,0 +1,119 @@
+"""The part of an index for filters that call operators: what any matcher of these offers."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from tamis.language import Signatures
+from tamis.matching.explanation import Explanation
+from tamis.matching.matches import Answer, Binding
+from tamis.matching.taking_in import BoundSubscriptions
+from tamis.operators.definition import Operator
+from tamis.operators.health import Health
+from tamis.operators.lessons import Lessons, Seen
+from tamis.operators.resolution import Resolved
+from tamis.operators.statistics import OperatorTable
+
+CALLS_FILE = "operators.json"
+
+
+class CallingPart(ABC):
+    """Those subscriptions of an index that call operators; false as long as there are none.
+
+    What is learned of operators travels between processes by `lessons`, `known`, `take` and `start_from`.
+    """
+
+    FORMAT: ClassVar[int] = 2
+    oracle: ClassVar[bool] = False
+    schedule: str
+    """The order in which operators are called."""
+
+    def __init__(self, operators: Mapping[str, Resolved]) -> None:
+        self.resolved = operators
+
+    @property
+    def operators(self) -> list[Operator]:
+        """Those that filters may call."""
+        return [resolved.operator for resolved in self.resolved.values()]
+
+    @property
+    def signatures(self) -> Signatures:
+        """What the language has to know to check calls."""
+        return Signatures(resolved.signature for resolved in self.resolved.values())
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __contains__(self, id: object) -> bool: ...
+
+    @abstractmethod
+    def ids(self) -> list[str]:
+        """The ids in this part, in no particular order."""
+
+    @abstractmethod
+    def text(self, id: str) -> str:
+        """A subscription as it was written."""
+
+    @abstractmethod
+    def add(self, subscriptions: BoundSubscriptions) -> None:
+        """Adds the filters that call operators; none of their ids is there yet."""
+
+    @abstractmethod
+    def remove(self, ids: Iterable[str]) -> None:
+        """Removes subscriptions; all of them are there."""
+
+    @abstractmethod
+    def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]:
+        """What the events of a canonical batch match, and their bindings, made when asked for."""
+
+    @abstractmethod
+    def explain(self, event: Mapping[str, object], id: str) -> Explanation:
+        """Every condition of a subscription on one event, and what was evaluated in which order."""
+
+    @abstractmethod
+    def statistics(self) -> OperatorTable:
+        """How the operators fare."""
+
+    @abstractmethod
+    def saved(self) -> dict[str, Any]:
+        """Everything that makes up the part but its operators: `texts` by id, and what was `learned`."""
+
+    @abstractmethod
+    def lessons(self) -> Lessons:
+        """What was learned in this process since this was last asked, for other processes."""
+
+    @abstractmethod
+    def known(self) -> Mapping[str, Seen]:
+        """All that was learned of the predicates, by operator."""
+
+    @abstractmethod
+    def take(self, lessons: Lessons) -> None:
+        """Adds what was learned in another process from other events of the same stream."""
+
+    @abstractmethod
+    def start_from(self, seen: Mapping[str, Seen]) -> None:
+        """Believes what was learned in all processes, in place of what it has learned so far."""
+
+    @abstractmethod
+    def adopt(self, health: Health) -> None:
+        """Counts, and suspends operators, together with other indexes of this process; before the first match."""
+
+    @abstractmethod
+    def learn_again(self, learned: Mapping[str, Any]) -> None:
+        """Takes over what was learned before, and saved."""
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Writes the subscriptions into the folder of an index; returns what its description says of them."""
+        content = json.dumps(self.saved()).encode()
+        (folder / CALLS_FILE).write_bytes(content)
+        versions = {name: resolved.operator.version for name, resolved in self.resolved.items()}
+        about = {"versions": versions, "schedule": self.schedule, "checksum": zlib.crc32(content)}
+        return {"operators": about | {"oracle": self.oracle}}
