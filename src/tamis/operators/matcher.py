@@ -50,7 +50,6 @@ class OperatorMatcher(CallingPart):
     thread matches.
     """
 
-
     def __init__(
         self,
         schema: Schema,

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tamis
 from tamis.errors import IndexFileError, SubscriptionError
+from tamis.language import bind
+from tamis.matching import taking_in
 from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.table import subscription_table
 from tamis.pipeline.table.versions import Versions
@@ -129,6 +132,62 @@ def test_a_replayed_batch_gets_the_version_it_had_first(table: SubscriptionTable
     assert SubscriptionTable(table.path).note("query", 0) == 1
     assert table.note("another", 0) == 2
     assert table.note("query", 1) == 2
+
+
+def test_what_is_changed_and_noted_together_is_there_at_once_or_not_at_all(
+    table: SubscriptionTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with table.together():
+        table.change(add={"any": "price > 0"})
+        table.change(remove=["low"])
+        table.annotate({"revision": 5})
+        assert len(table) == 1
+        assert table.note("query", 7) == 3
+        assert SubscriptionTable(table.path).version == 1
+    current = json.loads((table.path / "current.json").read_text())
+    assert (current["version"], current["note"], current["batches"]) == (3, {"revision": 5}, {"query": {"7": 3}})
+
+    def change_and_crash() -> None:
+        with table.together():
+            table.change(add={"lost": "price > 0"})
+            table.note("query", 8)
+            monkeypatch.setattr(Versions, "publish", crash)
+
+    publish = Versions.publish
+    with pytest.raises(KeyboardInterrupt):
+        change_and_crash()
+    monkeypatch.setattr(Versions, "publish", publish)
+    assert json.loads((table.path / "current.json").read_text()) == current
+    assert (len(table), table.note("query", 7)) == (1, 3)
+    assert matched(table) == ["any"]
+
+
+def test_a_filter_is_read_once_on_its_way_into_a_table(
+    table: SubscriptionTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counted(texts: Any, *more: Any) -> Any:
+        read.append(len(texts))
+        return bind(texts, *more)
+
+    monkeypatch.setattr(taking_in, "bind", counted)
+    table.change(add={"any": "price > 0", "bad": "price >"})
+    assert read == [2]
+
+
+def test_notes_that_stand_in_files_of_their_own_still_hold(table: SubscriptionTable) -> None:
+    current = json.loads((table.path / "current.json").read_text())
+    del current["batches"], current["note"]
+    (table.path / "current.json").write_text(json.dumps(current | {"format": 1}))
+    (table.path / "notes" / "query").mkdir(parents=True)
+    (table.path / "notes" / "query" / "7").write_text("1")
+    table.change(add={"any": "price > 0"})
+    assert table.streams() == ["query"]
+    assert [table.note("query", batch) for batch in (7, 8)] == [1, 2]
 
 
 def test_a_version_is_kept_while_a_batch_may_need_it_and_swept_after(table: SubscriptionTable) -> None:

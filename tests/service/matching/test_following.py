@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -106,19 +107,65 @@ def test_a_batch_that_is_run_again_has_the_version_it_had_first(house: AuctionHo
     assert Followed(house).matched_against(8) == house.subscribed
 
 
+def as_0_1_left_it(folder: Path, applied: bytes) -> None:
+    """Writes the notes of a table as Tamis 0.1 has them: each in a file of its own."""
+    current = json.loads((folder / "current.json").read_bytes()) | {"format": 1}
+    for stream, notes in current.pop("batches").items():
+        for batch, version in notes.items():
+            (folder / "notes" / stream).mkdir(parents=True, exist_ok=True)
+            (folder / "notes" / stream / batch).write_text(str(version))
+    (folder / "notes").mkdir(exist_ok=True)
+    del current["note"]
+    (folder / "current.json").write_text(json.dumps(current))
+    (folder / "applied.json").write_bytes(applied)
+
+
+def test_a_table_that_0_1_left_is_gone_on_with(house: AuctionHouse) -> None:
+    followed = Followed(house)
+    house.subscribe("price < 10")
+    before = followed.matched_against(7)
+    (folder,) = followed.tables
+    as_0_1_left_it(folder, json.dumps(json.loads((folder / "current.json").read_bytes())["note"]).encode())
+    house.subscribe("price < 20")
+    again = Followed(house)
+    assert again.tables == [folder]
+    assert again.matched_against(7) == before
+    assert again.matched_against(8) == house.subscribed
+    assert json.loads((folder / "current.json").read_bytes())["format"] == 2
+
+
+def test_a_changed_subscription_is_noted_with_its_revision_and_its_batch_at_once(
+    house: AuctionHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = Followed(house)
+    followed.matched_against(7)
+    house.subscribe("price < 10")
+    flushed: list[int] = []
+    flush = os.fsync
+
+    def counted(file: int) -> None:
+        flushed.append(file)
+        flush(file)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    followed.table.for_batch("stream", 8)
+    assert len(flushed) == 4  # a change file, `current.json`, and the folder of each
+    assert followed.table.applied == house.store.subscriptions.revision
+
+
 def test_a_crash_between_the_change_and_its_note_is_harmless(house: AuctionHouse) -> None:
     followed = Followed(house)
     kept, gone = house.subscribe("price < 10"), house.subscribe("price < 20")
     followed.table.catch_up()
     (folder,) = followed.tables
-    noted = (folder / "applied.json").read_bytes()
+    noted = json.dumps(json.loads((folder / "current.json").read_bytes())["note"]).encode()
     house.cancel(gone)
     house.store.subscriptions.replace(kept.id, text="price < 11", filter="price < 11")
     house.subscribed[kept.number] = "price < 11"
     followed.table.catch_up()
     for lost in (noted, b"", b"{"):
         (folder,) = followed.tables
-        (folder / "applied.json").write_bytes(lost)
+        as_0_1_left_it(folder, lost)
         again = Followed(house)
         assert again.matched_against(0) == house.subscribed
         assert again.refused == []
@@ -134,8 +181,9 @@ def test_a_table_that_is_damaged_or_of_another_store_is_built_anew(house: Auctio
     (folder / "current.json").write_text("{")
     assert Followed(house).matched_against(0) == house.subscribed
     (folder,) = followed.tables
-    (folder / "applied.json").write_text('{"revision": 1000}')
-    SubscriptionTable(folder).change(add={"999": "price < 30"})
+    table = SubscriptionTable(folder)
+    table.annotate({"revision": 1000})
+    table.change(add={"999": "price < 30"})
     assert Followed(house).matched_against(0) == house.subscribed
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.table.locks import locked
-from tamis.pipeline.table.notes import Notes
 from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.table.versions import Versions
 from tamis.schema import Schema
 
 LOCK = "lock"
-NOTES = "notes"
 
 
 def version_for(folder: Path, stream: str, batch: int) -> int:
@@ -21,8 +19,13 @@ def version_for(folder: Path, stream: str, batch: int) -> int:
 
     It is on disk when this returns, and its files are kept at least until the stream takes its next batch.
     """
+    versions = Versions(folder)
     with locked(folder / LOCK):
-        return Notes(folder / NOTES).note(stream, batch, Versions(folder).newest().version)
+        newest = versions.newest()
+        noted = newest.noted(stream, batch)
+        if noted is None:
+            versions.publish(newest.with_batch(stream, batch))
+        return newest.version if noted is None else noted
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from tamis.engine import Index
 from tamis.errors import IndexFileError
 
 # A row without a filter removes its id; removals come before additions, so a replaced subscription has one row of each.
-_COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("filter", pa.string())])
+_COLUMNS = pa.schema([pa.field("id", pa.large_string(), nullable=False), pa.field("filter", pa.large_string())])
 
 
 def write_change(path: Path, removed: Iterable[str], added: pa.Table) -> int:
     """Writes a change file and tells how many rows it has. `added` has the string columns id and filter."""
-    gone = pa.array(removed, pa.string())
+    gone = pa.array(removed, pa.large_string())
     rows = pa.concat_tables(
         [
-            pa.Table.from_arrays([gone, pa.nulls(len(gone), pa.string())], schema=_COLUMNS),
+            pa.Table.from_arrays([gone, pa.nulls(len(gone), pa.large_string())], schema=_COLUMNS),
             added.select(["id", "filter"]).cast(_COLUMNS),
         ]
     )

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.engine import Index, Operators
 from tamis.errors import SubscriptionError, TamisError
-from tamis.language import NO_OPERATORS, Bound, bind
-from tamis.language.joins import BoundJoins, are_joins, bind_joins
+from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
 from tamis.operators.statistics import OperatorTable
 from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.calling.learned_file import LEARNED
 from tamis.pipeline.calling.ledger import Ledger
-from tamis.pipeline.table.batch_versions import LOCK, NOTES, version_for
+from tamis.pipeline.table.batch_versions import LOCK
 from tamis.pipeline.table.changes import apply_change, write_change
 from tamis.pipeline.table.locks import locked
-from tamis.pipeline.table.notes import Notes
 from tamis.pipeline.table.snapshot import Snapshot
 from tamis.pipeline.table.subscriptions import listed
 from tamis.pipeline.table.versions import CURRENT, Newest, Versions
@@ -57,21 +54,22 @@ class SubscriptionTable:
         """Opens a table. Operators that its filters call are handed over, or installed packages offer them."""
         self.path = Path(path)
         self._versions = Versions(self.path)
-        self._notes = Notes(self.path / NOTES)
+        self._entered = threading.RLock()
+        self._pending: Newest | None = None  # of a `together` that is not at its end
         self._at = self._versions.newest().base
         index = Index.open(self._versions.base(self._at), operators=operators)
         self.schema = index.schema
+        self._limits, self._signatures = index.limits, index.signatures
         self._operators = None if index.calling is None else index.calling.operators
-        self._signatures = NO_OPERATORS if index.calling is None else index.calling.signatures
         self._ledger = None if index.calling is None else Ledger.at(self.path.resolve() / LEARNED)
         self._index: Index | None = self._followed(index)
 
     @classmethod
-    def create(cls, path: str | Path, index: Index) -> SubscriptionTable:
-        """A new table, whose version 1 is what the index holds now."""
+    def create(cls, path: str | Path, index: Index, note: Any = None) -> SubscriptionTable:
+        """A new table, whose version 1 is what the index holds now. `note`: see `annotate`."""
         versions = Versions(Path(path))
         index.save(versions.create())
-        versions.publish(Newest(version=1, base=1, rows=0))
+        versions.publish(Newest(version=1, base=1, rows=0, note=note))
         return cls(path, None if index.calling is None else index.calling.operators)
 
     @property
@@ -84,8 +82,8 @@ class SubscriptionTable:
     @property
     def operators(self) -> OperatorTable:
         """How the operators fared in all workers that this process has started."""
-        with self._locked():
-            return self._current(self._versions.newest()).operators
+        with self._locked() as newest:
+            return self._current(newest).operators
 
     @property
     def version(self) -> int:
@@ -93,12 +91,12 @@ class SubscriptionTable:
         return self._versions.newest().version
 
     def __len__(self) -> int:
-        with self._locked():
-            return len(self._current(self._versions.newest()))
+        with self._locked() as newest:
+            return len(self._current(newest))
 
     def __contains__(self, id: object) -> bool:
-        with self._locked():
-            return id in self._current(self._versions.newest())
+        with self._locked() as newest:
+            return id in self._current(newest)
 
     @staticmethod
     def is_table(path: str | Path) -> bool:
@@ -124,19 +122,45 @@ class SubscriptionTable:
         filter. What cannot be done (a filter that is refused, an id to remove that is not there) is reported by id and
         does not stop the rest. A change that comes to nothing makes no version.
         """
-        added, errors = self._acceptable({} if add is None else add)
-        with self._locked():
-            newest = self._versions.newest()
+        given = listed({} if add is None else add)
+        # Read before the lock is taken, and once: a bad filter replaces no good one.
+        bound = bound_subscriptions(given.rows, self.schema, self._limits, self._signatures)
+        errors, added = [*given.refused, *bound.refused], bound.accepted()
+        with self.together() as newest:
             index = self._current(newest)
-            removed = dict.fromkeys(id for id in added["id"].to_pylist() if id in index)
+            removed = dict.fromkeys(id for id in added.ids if id in index)
             for id in [remove] if isinstance(remove, str) else remove:
                 if id in index:
                     removed[id] = None
                 else:
                     errors.append((id, SubscriptionError(f"there is no subscription {id!r} to remove")))
-            if removed or added.num_rows:
-                newest = self._append(newest, index, list(removed), added)
+            if removed or len(added):
+                newest = self._pending = self._append(newest, index, list(removed), added)
         return Change(newest.version, errors)
+
+    @contextmanager
+    def together(self) -> Iterator[Newest]:
+        """Changes and notes made within become durable, and are seen by others, all at once at the end.
+
+        If it ends with an exception, nothing of it has been.
+        """
+        with self._locked() as newest:
+            if self._pending is not None:
+                yield newest
+                return
+            self._pending = newest
+            try:
+                yield newest
+                before, newest = newest, self._pending
+                if newest is not before:
+                    self._versions.publish(newest)
+            except BaseException:
+                self._index = None  # it may be ahead of what is on disk: it is opened anew
+                raise
+            finally:
+                self._pending = None
+            if newest.version > before.version and self._has_grown(newest):
+                self._fold(newest, self._current(newest))
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """What a worker needs to open a version: the newest, unless said otherwise."""
@@ -145,23 +169,34 @@ class SubscriptionTable:
     def note(self, stream: str, batch: int) -> int:
         """The version that this micro-batch is to use: the newest, or on a replay the one it used first.
 
-        It is on disk when this returns, and its files are kept at least until the stream notes its next batch.
+        It is on disk when this returns, or when the `together` around it ends; its files are kept at least until the
+        stream notes its next batch.
         """
-        return version_for(self.path, stream, batch)
+        with self.together() as newest:
+            noted = newest.noted(stream, batch)
+            if noted is None:
+                self._pending = newest.with_batch(stream, batch)
+            return newest.version if noted is None else noted
+
+    def annotate(self, note: Any) -> None:
+        """Keeps with the newest version whatever its owner wants to know of it, in the form of JSON."""
+        with self.together() as newest:
+            self._pending = replace(newest, note=note)
 
     def streams(self) -> list[str]:
         """The streams, by query id, that hold on to the version of their last batch."""
-        return self._notes.streams()
+        return sorted(self._versions.newest().batches)
 
     def forget(self, stream: str) -> None:
         """Lets go of the version that a stream holds on to: for one that will never be resumed."""
-        with self._locked():
-            self._notes.forget(stream)
+        with self.together() as newest:
+            if stream in newest.batches:
+                left = {name: notes for name, notes in newest.batches.items() if name != stream}
+                self._pending = replace(newest, batches=left)
 
     def fold(self) -> None:
         """Makes the newest version a base of its own, so that workers open it without applying changes."""
-        with self._locked():
-            newest = self._versions.newest()
+        with self._locked() as newest:
             self._fold(newest, self._current(newest))
 
     def sweep(self, after: timedelta = timedelta(hours=1)) -> None:
@@ -170,60 +205,41 @@ class SubscriptionTable:
         A batch query takes no note, and may still run on a version that was newest a moment ago: what was overtaken
         less than `after` ago stays.
         """
-        with self._locked():
-            self._versions.sweep({self.version} | self._notes.versions(), after)
+        with self._locked() as newest:
+            self._versions.sweep(newest.needed, after)
 
-    def _locked(self) -> AbstractContextManager[None]:
-        return locked(self.path / LOCK)
+    @contextmanager
+    def _locked(self) -> Iterator[Newest]:
+        """Keeps other threads and processes out; gives the newest version, which may not be on disk yet."""
+        with self._entered:
+            if self._pending is not None:
+                yield self._pending
+            else:
+                with locked(self.path / LOCK):
+                    yield self._versions.newest()
 
-    def _acceptable(
-        self, add: Mapping[str, str] | pa.Table | DataFrame
-    ) -> tuple[pa.Table, list[tuple[str, TamisError]]]:
-        """What can be added, and why the rest cannot: known beforehand, so that a bad filter replaces no good one."""
-        given = listed(add)
-        ids, texts = given.rows["id"], given.rows["filter"]
-        refused: dict[int, TamisError] = {}
-        for rows, bound in self._bound(texts):
-            refused |= {int(rows[row]): error for row, error in bound.errors}
-        errors = [*given.refused, *((ids[row].as_py(), error) for row, error in refused.items())]
-        if not refused:
-            return given.rows, errors
-        return given.rows.take(pa.array([row for row in range(len(ids)) if row not in refused], pa.int64())), errors
-
-    def _bound(self, texts: pa.ChunkedArray) -> Iterator[tuple[npt.NDArray[np.int64], Bound | BoundJoins]]:
-        """Filters, and joins where there are tables: which of the texts they are, and what they come to."""
-        joins = are_joins(texts) if self.schema.tables else np.zeros(len(texts), np.bool_)
-        for rows, binding in ((np.flatnonzero(~joins), self._filters), (np.flatnonzero(joins), self._joins)):
-            if len(rows):
-                yield rows, binding(texts if len(rows) == len(texts) else texts.take(pa.array(rows)))
-
-    def _filters(self, texts: pa.ChunkedArray) -> Bound:
-        return bind(texts, self.schema, operators=self._signatures)
-
-    def _joins(self, texts: pa.ChunkedArray) -> BoundJoins:
-        return bind_joins(texts, self.schema)
-
-    def _append(self, newest: Newest, index: Index, removed: list[str], added: pa.Table) -> Newest:
-        """Makes the next version, on disk first."""
+    def _append(self, newest: Newest, index: Index, removed: list[str], added: BoundSubscriptions) -> Newest:
+        """Makes the next version: its change file is on disk when this returns."""
         self._index = None  # neither version while it changes: after a failure it is opened anew
         version = newest.version + 1
-        rows = write_change(self._versions.change(version), removed, added)
-        newest = Newest(version, newest.base, newest.rows + rows)
-        self._versions.publish(newest)
+        rows = write_change(self._versions.change(version), removed, added.texts())
         index.remove(removed)
         index.add(added)
         self._index, self._at = index, version
-        enough = newest.version - newest.base > FOLD_VERSIONS or newest.rows > max(FOLD_ROWS, FOLD_SHARE * len(index))
-        return self._fold(newest, index) if enough else newest
+        return replace(newest, version=version, rows=newest.rows + rows)
 
-    def _fold(self, newest: Newest, index: Index) -> Newest:
+    def _has_grown(self, newest: Newest) -> bool:
+        """Whether so much has changed since the base that workers should not have to apply it."""
+        if newest.version - newest.base > FOLD_VERSIONS:
+            return True
+        return newest.rows > FOLD_ROWS and newest.rows > FOLD_SHARE * len(self._current(newest))
+
+    def _fold(self, newest: Newest, index: Index) -> None:
         if newest.base == newest.version:
-            return newest
+            return
         index.save(self._versions.base(newest.version))
-        folded = Newest(newest.version, newest.version, 0)
-        self._versions.publish(folded)
-        self._versions.sweep({folded.version} | self._notes.versions(), timedelta(hours=1))
-        return folded
+        self._versions.publish(replace(newest, base=newest.version, rows=0))
+        self._versions.sweep(newest.needed, timedelta(hours=1))
 
     def _followed(self, index: Index) -> Index:
         """The index, which is told from now on what workers learn."""

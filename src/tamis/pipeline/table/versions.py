@@ -5,27 +5,50 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from tamis.durable import flush, replace_durably
 from tamis.errors import IndexFileError
 from tamis.pipeline.table.snapshot import Part
 
-FORMAT = 1
+FORMAT = 2  # the first had the notes of batches in files of their own, under `notes/<stream>/<batch>`
 CURRENT = "current.json"
+_NOTES = "notes"
 
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest version, the base it stands on, and how many rows the changes between the two have."""
+    """The newest version, the base it stands on, and how many rows the changes between the two have.
+
+    `batches` has the version that a stream's batch used first, by stream and number; Spark runs a batch only after the
+    one before it is committed, so a note ends those of earlier batches. `note` is the owner's: what of elsewhere the
+    version has in it.
+    """
 
     version: int
     base: int
     rows: int
+    batches: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    note: Any = None
+
+    def noted(self, stream: str, batch: int) -> int | None:
+        """The version noted for a batch; None if there is no note."""
+        return self.batches.get(stream, {}).get(str(batch))
+
+    def with_batch(self, stream: str, batch: int) -> Newest:
+        """Notes this version for a batch, for which none is noted yet."""
+        later = {one: version for one, version in self.batches.get(stream, {}).items() if int(one) > batch}
+        return replace(self, batches={**self.batches, stream: {str(batch): self.version, **later}})
+
+    @property
+    def needed(self) -> set[int]:
+        """The versions that somebody may ask for: this one, and those of batches that may be run again."""
+        return {self.version} | {version for notes in self.batches.values() for version in notes.values()}
 
 
 class Versions:
@@ -43,8 +66,9 @@ class Versions:
         """Makes the folders, and says where the first base goes."""
         if (self.folder / CURRENT).exists():
             raise IndexFileError(f"{self.folder} holds a table of subscriptions already; open it, or take a new folder")
-        for name in ("bases", "changes", "notes"):
+        for name in ("bases", "changes"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
+        flush(self.folder)
         shutil.rmtree(self.base(1), ignore_errors=True)
         return self.base(1)
 
@@ -53,6 +77,8 @@ class Versions:
         try:
             current = json.loads((self.folder / CURRENT).read_text(encoding="utf-8"))
             written = current.pop("format")
+            if written == 1:
+                current["batches"] = self._old_notes()
             newest = Newest(**current) if written <= FORMAT else None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise IndexFileError(f"{self.folder} holds no table of subscriptions, or a damaged one: {error}") from error
@@ -62,7 +88,6 @@ class Versions:
 
     def publish(self, newest: Newest) -> None:
         """From here on this is the newest version; all its files are on disk."""
-        flush(self.folder)
         content = {"format": FORMAT, **asdict(newest)}
         replace_durably(self.folder / CURRENT, json.dumps(content).encode())
 
@@ -93,6 +118,14 @@ class Versions:
         for path in (self.folder / "changes").glob("[0-9]*.arrow"):
             if int(path.stem) <= oldest:
                 path.unlink()
+
+    def _old_notes(self) -> dict[str, dict[str, int]]:
+        """The notes of batches as the first format has them."""
+        return {
+            stream.name: {path.name: int(path.read_bytes()) for path in stream.iterdir() if path.name.isdecimal()}
+            for stream in (self.folder / _NOTES).iterdir()
+            if stream.is_dir()
+        }
 
     def _base_of(self, version: int) -> int | None:
         return max((base for base in self._bases() if base <= version), default=None)

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from tamis.durable import replace_durably
 from tamis.errors import IndexFileError, OperatorError, TamisError
 from tamis.operators.health import Tally
 from tamis.operators.lessons import Seen
 from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.calling.learned_file import LEARNED, read_learned
 from tamis.pipeline.table.snapshot import Snapshot
+from tamis.pipeline.table.versions import Versions
 from tamis.schema import Schema
 from tamis.service.algorithms import USUAL, Algorithms
 from tamis.service.followed_schema import FollowedSchema
@@ -45,10 +45,9 @@ class FollowingTable:
     They are in a `SubscriptionTable` in `<folder>/<version of the schema>.<revision>`, built from the store as it was
     at that revision and kept up since. A new one is built when the schema grows, when very much changes at once, or
     when the store has removed what this one may still hold, because another service followed it meanwhile. All changes
-    up to the revision `applied` are in it. That is noted on disk after the changes are: what a crash leaves unnoted is
-    applied again, which changes nothing. Filters may call what is in the `offering`, and are matched by the
-    `algorithms`; where these are others than the table was built with, a new one is built. Any thread may call; one at
-    a time is let in.
+    up to the revision `applied` are in it. That is the table's annotation, which becomes durable together with them and
+    with the note of the batch. Filters may call what is in the `offering`, and are matched by the `algorithms`; where
+    these are others than the table was built with, a new one is built. Any thread may call; one at a time is let in.
     """
 
     def __init__(
@@ -97,8 +96,8 @@ class FollowingTable:
         A batch that is run again gets the version it had first, unless a new table was built since.
         """
         with self._entered:
-            self._bring_up_to_date()
-            return self._table.snapshot(self._table.note(stream, batch))
+            version = self._bring_up_to_date((stream, batch))
+            return self._table.snapshot(version)
 
     def keep_up(self) -> None:
         """Applies all that has changed while there is no micro-batch, so that the first one has nothing to wait for."""
@@ -116,26 +115,32 @@ class FollowingTable:
         self._followed.refresh()
         return self._version == self._followed.version
 
-    def _bring_up_to_date(self) -> None:
+    def _bring_up_to_date(self, batch: tuple[str, int] | None = None) -> int | None:
         # First the schema: a filter that came with it is refused under the one before.
         if not self._is_newest():
             self._renew()
-        self._follow()
+        version = self._follow(batch)
         self._clear()
+        return version
 
-    def _follow(self) -> None:
+    def _follow(self, batch: tuple[str, int] | None = None) -> int | None:
+        """Applies what has changed; the version that a batch is to use, where one is given."""
         self._store.subscriptions.expire(datetime.now(UTC))
         behind = self._store.subscriptions.revision - self._applied
         if behind > _MANY and behind > _MANY_SHARE * len(self._table):
             self._renew()
-        before = self._applied
-        for revision, changed in self._pages(before):
-            self._apply(changed)
-            self._note(self._table.path, revision)
-            self._applied = revision
+        before = revision = self._applied
+        with self._table.together():
+            for revision, changed in self._pages(before):
+                self._apply(changed)
+                self._table.annotate(self._annotation(revision))
+            version = None if batch is None else self._table.note(*batch)
+        self._applied = revision
         # Asked afterwards: what is removed while changes are read is seen here too.
         if self._store.subscriptions.purged > before:
             self._renew()
+            version = None if batch is None else self._table.note(*batch)
+        return version
 
     def _pages(self, after: int) -> Iterator[tuple[int, dict[str, str | None]]]:
         """The changes after a revision: the revision reached, and filters by id; None for what is no longer matched."""
@@ -161,13 +166,13 @@ class FollowingTable:
         version, schema = self._followed.serving
         folders = self._folder.glob(f"{version}.*")
         for folder in sorted(folders, key=lambda path: int(path.suffix[1:]), reverse=True):
-            applied, built_for = _read(folder / _APPLIED)
-            # Another store, or an older copy of it, may have been put in place.
-            if applied is None or applied > self._store.subscriptions.revision:
-                continue
-            if built_for != self._built_for():
-                continue
             with suppress(IndexFileError, OperatorError):
+                applied, built_for = _read(folder)
+                # Another store, or an older copy of it, may have been put in place.
+                if applied is None or applied > self._store.subscriptions.revision:
+                    continue
+                if built_for != self._built_for():
+                    continue
                 table = SubscriptionTable(folder, self._offering.operators)
                 if table.schema.to_dict() == schema.to_dict():
                     return table, applied
@@ -191,9 +196,7 @@ class FollowingTable:
             index.calling.start_from(self._learned())
         folder = self._folder / f"{version}.{revision}"
         shutil.rmtree(folder, ignore_errors=True)
-        table = SubscriptionTable.create(folder, index)
-        self._note(folder, revision)
-        return table, revision
+        return SubscriptionTable.create(folder, index, self._annotation(revision)), revision
 
     def _renew(self) -> None:
         """Goes on with a new table."""
@@ -207,9 +210,8 @@ class FollowingTable:
         files = sorted(self._folder.glob(f"*/{LEARNED}"), key=lambda path: path.stat().st_mtime_ns)
         return read_learned(files[-1]) if files else {}
 
-    def _note(self, folder: Path, revision: int) -> None:
-        noted = {"revision": revision, **self._built_for()}
-        replace_durably(folder / _APPLIED, json.dumps(noted).encode())
+    def _annotation(self, revision: int) -> dict[str, Any]:
+        return {"revision": revision, **self._built_for()}
 
     def _built_for(self) -> dict[str, Any]:
         """What a table depends on besides the store.
@@ -235,11 +237,12 @@ def _rows(filters: dict[str, str]) -> pa.Table:
     )
 
 
-def _read(path: Path) -> tuple[int | None, dict[str, Any]]:
-    """The revision noted, and what the table was built for; None if there is no note, because the process died before
-    the table was complete. A note that does not say so is of a table for the usual algorithms."""
+def _read(folder: Path) -> tuple[int | None, dict[str, Any]]:
+    """The revision that a table is at, and what it was built for; None if there is no note of it, because the process
+    died before the table was complete. A note that does not say so is of a table for the usual algorithms."""
     try:
-        noted = json.loads(path.read_bytes())
+        # Tamis 0.1 has the note in a file of its own.
+        noted = dict(Versions(folder).newest().note or json.loads((folder / _APPLIED).read_bytes()))
         revision = int(noted.pop("revision"))
         return revision, {"operators": {}, "algorithms": USUAL.noted()} | noted
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
