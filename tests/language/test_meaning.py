@@ -9,8 +9,11 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tamis.language import Filter, bind, normalise, parse, print_filter
+from tamis.language import DEFAULT_LIMITS, Filter, Limits, bind, normal_form_of, normalise, parse, print_filter
 from tamis.language.predicates import Between, Like, Literal, Not, OneOf, Order, RLike, Slot
+from tamis.language.rewrites.push_negation import push_negation
+from tamis.language.rewrites.simplify_leaves import simplify_leaves
+from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
 from tamis.language.shapes import Block, Bound
 from tests.generated import cases
 from tests.language.evaluation import filter_holds, tree_holds
@@ -36,6 +39,26 @@ def test_a_template_with_its_columns_means_what_the_tree_means(text: str) -> Non
             filter = filled(block, len(block.rows) - 1)
             for event in EVENTS:
                 assert filter_holds(filter, event, SCHEMA) == tree_holds(tree, event, SCHEMA)
+
+
+@given(any_text | st.lists(comparisons(), min_size=1, max_size=4).map(" AND ".join))
+@example("i1 NOT IN (3, 1) AND f1 >= 1")
+@example("i1 BETWEEN 5 AND 1 AND s1 LIKE 'ab'")
+def test_a_text_that_is_read_by_its_shape_has_the_normal_form_of_its_tree(text: str) -> None:
+    tree = parse(text, SCHEMA)
+    filter = normalise(tree, SCHEMA)
+    assert normal_form_of(text, SCHEMA) == filter
+    simple = simplify_leaves(push_negation(tree), SCHEMA)
+    assert tuple(to_disjunctive_form(simple, SCHEMA, DEFAULT_LIMITS)) == filter.conjuncts
+
+
+@given(any_text)
+def test_a_canonical_text_that_limits_admit_is_within_them(text: str) -> None:
+    filter = normalise(parse(text, SCHEMA), SCHEMA)
+    printed = print_filter(filter, SCHEMA)
+    limits = Limits(text=120, depth=8, terms=60, pattern=60, wildcards=60, wildcards_in_all=60)
+    if limits.admit(printed):
+        assert normalise(parse(printed, SCHEMA, limits), SCHEMA, limits) == filter
 
 
 @given(any_text)

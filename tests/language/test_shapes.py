@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.language import bind, kernels, normalise, parse
+from tamis.language import bind, kernels, normal_form_of, normalise, parse, shapes
 from tamis.language.few import cut_one
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter
@@ -112,6 +112,13 @@ def test_templates_keep_slots_apart_but_list_them(text: str, template: tuple[obj
 def test_what_a_template_cannot_hold_is_parsed_by_itself(text: str) -> None:
     bound = bound_twice([text])
     assert rows_of(bound)[0] == normalise(parse(text, SCHEMA), SCHEMA)
+
+
+def test_of_texts_that_differ_in_literals_only_one_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    normal_form_of("bids > 4711 AND title LIKE 'a%'", SCHEMA)
+    monkeypatch.delattr(shapes, "parse")
+    text = "bids > 815 AND title LIKE 'oak%'"
+    assert normal_form_of(text, SCHEMA) == normalise(parse(text, SCHEMA), SCHEMA)
 
 
 def test_a_row_that_does_not_fit_leaves_its_block() -> None:

@@ -5,7 +5,7 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter, normalise
 from tamis.language.parsing import parse
 from tamis.language.printing import print_filter
-from tamis.language.shapes import Block, Bound, CalledBlock, bind
+from tamis.language.shapes import Block, Bound, CalledBlock, bind, normal_form_of
 from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.tree import Tree
 
@@ -22,6 +22,7 @@ __all__ = [
     "Tree",
     "bind",
     "normal_form",
+    "normal_form_of",
     "normalise",
     "parse",
     "print_filter",

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from tamis.errors import FilterTooComplex, FilterTypeError
 from tamis.language.calls import Call, Called, Constraint, inner_parts, sides_of, variables_of
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.normal_form import Filter
+from tamis.language.normal_form import Filter, plain_form
 from tamis.language.pushed import Pushed
 from tamis.language.rewrites.name_variables import name_variables
 from tamis.language.rewrites.push_negation import push_negation
 from tamis.language.rewrites.separate_calls import Case, has_calls, separate_calls
 from tamis.language.rewrites.simplify_leaves import simplify_leaves
-from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
 from tamis.language.syntax import place_of_variable
 from tamis.language.tree import And, Negation, Or, Tree
 from tamis.schema import Schema
@@ -37,10 +36,10 @@ def normal_form(tree: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS, tex
     It has none if it is larger than the limits, and if in some case a constraint has a variable that no call binds, or
     a negated call shares a variable with anything else: there would be nothing to compare, or nothing to bind it.
     """
-    pushed = simplify_leaves(push_negation(tree), schema)
+    pushed = push_negation(tree)
     if not has_calls(pushed):
-        return Filter(tuple(to_disjunctive_form(pushed, schema, limits, text)))
-    return called_form(pushed, schema, limits, text)
+        return plain_form(pushed, schema, limits, text)
+    return called_form(simplify_leaves(pushed, schema), schema, limits, text)
 
 
 def bound_form(tree: Tree, schema: Schema, limits: Limits, text: str) -> Filter | CalledFilter:

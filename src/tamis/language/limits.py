@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_DEEPEST = 8  # more than is within each other in any canonical text without calls
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -38,6 +40,14 @@ class Limits:
     all the literals there are, and only patterns with wildcards inside are looked at by themselves."""
     pattern_memory: int = 1 << 20
     """Bytes that RE2 may use for one RLIKE pattern."""
+
+    def admit(self, canonical: str) -> bool:
+        """Whether the canonical text of an admitted filter, which calls nothing, is so short that it is admitted too.
+
+        False says nothing: a longer text has to be read.
+        """
+        shortest = min(self.text, self.terms, self.pattern, self.wildcards, self.wildcards_in_all)
+        return len(canonical) <= shortest and self.depth >= _DEEPEST
 
 
 DEFAULT_LIMITS = Limits()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
+from tamis.language.calls import Call, Constraint
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.predicates import Literal
+from tamis.language.predicates import Literal, Never, Not, OneOf, Versus, sort_key
+from tamis.language.pushed import Conjunct, Pushed
 from tamis.language.rewrites.push_negation import push_negation
 from tamis.language.rewrites.simplify_leaves import simplify_leaves
 from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
-from tamis.language.tree import Tree
+from tamis.language.tree import And, Or, Tree
 from tamis.schema import Schema
 
 
@@ -29,5 +32,30 @@ def normalise(tree: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS, text:
 
     For trees that may have calls there is `called_form.normal_form`.
     """
-    pushed = simplify_leaves(push_negation(tree), schema)
-    return Filter(tuple(to_disjunctive_form(pushed, schema, limits, text)))
+    return plain_form(push_negation(tree), schema, limits, text)
+
+
+def plain_form(pushed: Pushed, schema: Schema, limits: Limits, text: str) -> Filter:
+    """The normal form of what calls nothing and has negations at its leaves only."""
+    simple = simplify_leaves(pushed, schema)
+    conjunct = settled(simple, limits)
+    return Filter(tuple(to_disjunctive_form(simple, schema, limits, text)) if conjunct is None else (conjunct,))
+
+
+def settled(pushed: Pushed, limits: Limits) -> Conjunct | None:
+    """The only conjunct of a filter that has one, if no rewrite would find anything to do in it; else None.
+
+    That is so where its leaves, each in its simplest form, are on different attributes: most filters are of this kind.
+    """
+    items = pushed.items if isinstance(pushed, And) else (pushed,)
+    names: set[str] = set()
+    size = len(items)
+    for item in items:
+        leaf = item.leaf if isinstance(item, Not) else item
+        if isinstance(leaf, And | Or | Call | Constraint | Versus | Never) or leaf.attribute in names:
+            return None
+        names.add(leaf.attribute)
+        size += len(leaf.values) if isinstance(leaf, OneOf) else 1
+    if size > limits.steps or len(items) > limits.literals or not limits.conjuncts:
+        return None  # the long way says what is too large
+    return tuple(sorted((cast(Literal, item) for item in items), key=sort_key))

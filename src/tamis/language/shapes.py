@@ -12,17 +12,20 @@ import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language.batches import chunks, kept
-from tamis.language.called_form import CalledFilter, bound_form
+from tamis.language.called_form import CalledFilter, bound_form, normal_form
 from tamis.language.columns import Column
 from tamis.language.cutting import Cutting, is_proper
 from tamis.language.few import cut_one, read_value
+from tamis.language.filling import fill_conjunct
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.normal_form import Filter
+from tamis.language.normal_form import Filter, plain_form, settled
 from tamis.language.parsing import parse
+from tamis.language.pushed import Conjunct
 from tamis.language.shape_binding import Rows, ShapeBinding
 from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.templates import TEMPLATES, Template
 from tamis.language.terms import terms_of
+from tamis.language.tree import And
 from tamis.schema import Schema
 
 _NO_TEXT = "a filter is a text, and this is {}; write TRUE for a filter that every event passes"
@@ -87,6 +90,36 @@ def bind(
         first += len(chunk)
     bound.errors.sort(key=lambda error: error[0])
     return bound
+
+
+def normal_form_of(
+    text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS, operators: Signatures = NO_OPERATORS
+) -> Filter | CalledFilter:
+    """The normal form of one text; `FilterError` if it has none.
+
+    A text is not parsed if another of its shape was, and is a conjunction over different attributes: then its literals
+    are put into the template.
+    """
+    conjunct = _filled(text, schema, limits, operators)
+    if conjunct is not None:
+        return plain_form(And(conjunct), schema, limits, text)
+    return normal_form(parse(text, schema, limits, operators), schema, limits, text)
+
+
+def _filled(text: str, schema: Schema, limits: Limits, operators: Signatures) -> Conjunct | None:
+    """The conjunct that a text is, its literals filled in; None if the text has to be parsed."""
+    # Wildcards are limited over all patterns of a text, which a shape does not know.
+    found = cut_one(text) if len(text) <= min(limits.text, limits.wildcards_in_all) and is_proper(text) else None
+    if found is None:
+        return None
+    template = TEMPLATES.template(found.shape, text, found.spans, schema, limits, operators)
+    if template is None or isinstance(template.filter, CalledFilter) or len(template.filter.conjuncts) != 1:
+        return None
+    (conjunct,) = template.filter.conjuncts
+    if settled(And(conjunct), limits) is None:
+        return None
+    values = [read_value(*read, limits) for read in zip(template.readings, found.literals, strict=True)]
+    return None if None in values else fill_conjunct(conjunct, values)
 
 
 class _Binding(ShapeBinding[Template]):

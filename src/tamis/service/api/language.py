@@ -9,7 +9,16 @@ from typing import Final
 import pyarrow as pa
 
 from tamis.errors import FilterError, FilterTooComplex
-from tamis.language import NO_OPERATORS, CalledFilter, Filter, Limits, Signatures, normal_form, parse, print_filter
+from tamis.language import (
+    NO_OPERATORS,
+    CalledFilter,
+    Filter,
+    Limits,
+    Signatures,
+    normal_form_of,
+    parse,
+    print_filter,
+)
 from tamis.language.joins import are_joins, parse_join, print_join
 from tamis.schema import Schema
 from tamis.service.api.examiners.bench import Reads
@@ -76,9 +85,10 @@ def _read(text: str, schema: Schema, limits: Limits, operators: Signatures, fiel
     if _QUERY.match(text) is not None:
         raise _refused(_NO_JOIN if schema.tables else _NO_TABLES, text, field)
     try:
-        form = normal_form(parse(text, schema, limits, operators), schema, limits, text)
+        form = normal_form_of(text, schema, limits, operators)
         written = print_filter(form, schema)
-        if len(written) > len(text) and not _is_readable(written, schema, limits, operators):
+        sure = len(written) <= len(text) or (isinstance(form, Filter) and limits.admit(written))
+        if not sure and not _is_readable(written, schema, limits, operators):
             written = text
     except FilterError as error:
         raise of_filter(error, field) from None
