@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Protocol
 
-from tamis.language.called_form import CalledFilter
 from tamis.language.calls import Argument, Arithmetic, Call, Called, Expression, Field, Moment, Variable
 from tamis.language.dialect import WORDS
+from tamis.language.forms import CalledFilter
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import (
     Between,
@@ -25,7 +25,7 @@ from tamis.language.predicates import (
     Slot,
     Versus,
 )
-from tamis.language.rewrites.separate_calls import Case
+from tamis.language.rewrites.calls import Case
 from tamis.language.timestamps import EARLIEST, LATEST, write_timestamp
 from tamis.schema import Attribute
 
