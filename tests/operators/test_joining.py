@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.calls import Arithmetic, Call, Constraint, Variable
-from tamis.language.rewrites.separate_calls import Case
+from tamis.language.rewrites.calls import Case
 from tamis.operators import joining
 from tamis.operators.joining import Substitutions, TooLargeError, plan
 from tamis.operators.naive import constraint_holds

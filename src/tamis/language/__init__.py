@@ -1,6 +1,6 @@
 """The filter language: text, checked syntax tree, normal form, canonical text, and many texts bound at once."""
 
-from tamis.language.called_form import CalledFilter, normal_form
+from tamis.language.forms import CalledFilter, normal_form
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter, normalise
 from tamis.language.parsing import parse

@@ -9,9 +9,9 @@ from tamis.language.calls import Call, Constraint
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.predicates import Literal, Never, Not, OneOf, Versus, sort_key
 from tamis.language.pushed import Conjunct, Pushed
+from tamis.language.rewrites.boolean import to_disjunctive_form
 from tamis.language.rewrites.push_negation import push_negation
 from tamis.language.rewrites.simplify_leaves import simplify_leaves
-from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
 from tamis.language.tree import And, Or, Tree
 from tamis.schema import Schema
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from tamis.language.called_form import CalledFilter
 from tamis.language.calls import Argument, Arithmetic, Call, Called, Constraint, Expression, Field, Moment, Variable
 from tamis.language.dialect import WORDS
+from tamis.language.forms import CalledFilter
 from tamis.language.normal_form import Filter
 from tamis.language.predicates import (
     Between,
@@ -26,7 +26,7 @@ from tamis.language.predicates import (
     Slot,
     Versus,
 )
-from tamis.language.rewrites.separate_calls import Case
+from tamis.language.rewrites.calls import Case
 from tamis.language.timestamps import EARLIEST, LATEST, write_timestamp
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.schema import Attribute

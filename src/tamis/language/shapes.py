@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language.batches import chunks, kept
-from tamis.language.called_form import CalledFilter, bound_form, normal_form
 from tamis.language.columns import Column
 from tamis.language.cutting import Cutting, is_proper
 from tamis.language.few import cut_one, read_value
 from tamis.language.filling import fill_conjunct
+from tamis.language.forms import CalledFilter, bound_form, normal_form
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter, plain_form, settled
 from tamis.language.parsing import parse

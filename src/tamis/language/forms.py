@@ -10,9 +10,9 @@ from tamis.language.calls import Call, Called, Constraint, inner_parts, sides_of
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.normal_form import Filter, plain_form
 from tamis.language.pushed import Pushed
+from tamis.language.rewrites.calls import Case, has_calls, separate_calls
 from tamis.language.rewrites.name_variables import name_variables
 from tamis.language.rewrites.push_negation import push_negation
-from tamis.language.rewrites.separate_calls import Case, has_calls, separate_calls
 from tamis.language.rewrites.simplify_leaves import simplify_leaves
 from tamis.language.syntax import place_of_variable
 from tamis.language.tree import And, Negation, Or, Tree

@@ -11,8 +11,8 @@ from tamis.language.calls import Call, Called, Constraint, called_key
 from tamis.language.implications import Implications, Summary
 from tamis.language.limits import Limits
 from tamis.language.pushed import Conjunct, Pushed
+from tamis.language.rewrites.boolean import to_disjunctive_form
 from tamis.language.rewrites.fold_constants import fold_constants
-from tamis.language.rewrites.to_disjunctive_form import to_disjunctive_form
 from tamis.language.tree import And, Or
 from tamis.schema import Schema
 

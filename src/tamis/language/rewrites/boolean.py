@@ -10,12 +10,12 @@ from tamis.language.limits import Limits
 from tamis.language.predicates import Literal, Not, OneOf, attributes_of, sort_key
 from tamis.language.pushed import Conjunct, Pushed, in_order
 from tamis.language.rewrites.absorb import absorb
+from tamis.language.rewrites.conjunct import merge_intervals
+from tamis.language.rewrites.disjunction import join_alternatives
 from tamis.language.rewrites.drop_implied import drop_implied
 from tamis.language.rewrites.find_contradictions import find_contradictions
 from tamis.language.rewrites.find_tautologies import find_tautologies
-from tamis.language.rewrites.join_alternatives import join_alternatives
 from tamis.language.rewrites.join_versus import join_versus
-from tamis.language.rewrites.merge_intervals import merge_intervals
 from tamis.language.rewrites.merge_versus import merge_versus
 from tamis.language.tree import And, Or
 from tamis.schema import Schema
