@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from tamis.language.dialect import WORDS
 from tamis.language.patterns import Wildcard, write_like
+from tamis.language.syntax import WORDS
 
 TRUE, FALSE = "TRUE", "FALSE"
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from tamis.language.calls import Argument, Arithmetic, Call, Called, Expression, Field, Moment, Variable
-from tamis.language.dialect import WORDS
-from tamis.language.forms import CalledFilter
-from tamis.language.normal_form import Filter
+from tamis.language.forms import CalledFilter, Filter
+from tamis.language.numbers import EARLIEST, LATEST, write_timestamp
 from tamis.language.predicates import (
     Between,
     Leaf,
@@ -26,7 +25,7 @@ from tamis.language.predicates import (
     Versus,
 )
 from tamis.language.rewrites.calls import Case
-from tamis.language.timestamps import EARLIEST, LATEST, write_timestamp
+from tamis.language.syntax import WORDS
 from tamis.schema import Attribute
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language import Block, Bound, Limits, print_filter
-from tamis.language.columns import Column
+from tamis.language.cutting import Column
 from tamis.matching.columnar.index import ColumnarMatcher
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.statistics import Statistics

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language import Block, Bound, CalledBlock, Filter
-from tamis.language.columns import Column
+from tamis.language.cutting import Column
 
 AnyBlock = TypeVar("AnyBlock", Block, CalledBlock)
 Form: TypeAlias = tuple[Filter, tuple[Any, ...]]
