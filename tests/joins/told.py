@@ -8,7 +8,7 @@ from typing import TypeAlias
 from tamis.joins.client import Cut, Forgotten, Kept, Note, Snapshot, Whole
 from tamis.joins.naive import Change, NaiveJoins
 from tamis.joins.rows import Identity, Result, Values
-from tamis.language.joins.signature import Signature
+from tamis.language.joins.join import Signature
 from tamis.matching.naive import holds
 
 Rows: TypeAlias = dict[str, dict[Identity, Values]]

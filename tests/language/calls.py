@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.language import Signatures
-from tamis.language.signatures import Parameter, Signature
+from tamis.language.calls import Parameter, Signature
 
 OPERATORS = Signatures(
     [

@@ -12,22 +12,12 @@ from tamis.language.calls import Call, Constraint
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.predicates import Never, sort_key
 from tamis.language.printing import print_called, print_literal
-from tamis.language.pushed import Conjunct, Pushed
 from tamis.language.rewrites.absorb import absorb
-from tamis.language.rewrites.boolean import to_disjunctive_form
-from tamis.language.rewrites.calls import Case, separate_calls
-from tamis.language.rewrites.conjunct import merge_intervals
-from tamis.language.rewrites.disjunction import join_alternatives
-from tamis.language.rewrites.drop_implied import drop_implied
-from tamis.language.rewrites.find_contradictions import find_contradictions
-from tamis.language.rewrites.find_tautologies import find_tautologies
-from tamis.language.rewrites.fold_constants import fold_constants
-from tamis.language.rewrites.join_versus import join_versus
-from tamis.language.rewrites.merge_versus import merge_versus
-from tamis.language.rewrites.name_variables import name_variables
-from tamis.language.rewrites.push_negation import push_negation
-from tamis.language.rewrites.simplify_leaves import simplify_leaves
-from tamis.language.tree import And, Or
+from tamis.language.rewrites.boolean import fold_constants, push_negation, simplify_leaves, to_disjunctive_form
+from tamis.language.rewrites.calls import Case, name_variables, separate_calls
+from tamis.language.rewrites.conjunct import drop_implied, find_contradictions, merge_intervals, merge_versus
+from tamis.language.rewrites.disjunction import find_tautologies, join_alternatives, join_versus
+from tamis.language.tree import And, Conjunct, Or, Pushed
 from tests.language.auction import SCHEMA
 from tests.language.calls import OPERATORS
 

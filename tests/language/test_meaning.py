@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from tamis.language import DEFAULT_LIMITS, Filter, Limits, bind, normal_form_of, normalise, parse, print_filter
 from tamis.language.predicates import Between, Like, Literal, Not, OneOf, Order, RLike, Slot
-from tamis.language.rewrites.boolean import to_disjunctive_form
-from tamis.language.rewrites.push_negation import push_negation
-from tamis.language.rewrites.simplify_leaves import simplify_leaves
+from tamis.language.rewrites.boolean import push_negation, simplify_leaves, to_disjunctive_form
 from tamis.language.shapes import Block, Bound
 from tests.generated import cases
 from tests.language.evaluation import filter_holds, tree_holds

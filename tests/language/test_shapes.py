@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from tamis.language import bind, kernels, normal_form_of, normalise, parse, shapes
-from tamis.language.few import cut_one
+from tamis.language.cutting import cut_one
+from tamis.language.forms import Filter
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.normal_form import Filter
 from tamis.language.predicates import Between, Like, Not, OneOf, Order, Present, Slot, equals
 from tamis.language.shapes import Bound
 from tamis.language.templates import TEMPLATES, Template, TemplateCache, make_template

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokens import Tokenizer
 
 import tamis
-from tamis.language.dialect import WORDS
+from tamis.language.syntax import WORDS
 from tamis.operators import joining
 from tests.operators.places import SCHEMA
 

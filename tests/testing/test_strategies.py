@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import FilterTooComplex
 from tamis.language import parse
-from tamis.language.normal_form import normalise
+from tamis.language.forms import normalise
 from tamis.matching.naive import event_values, holds
 from tamis.schema import Schema
 from tamis.testing import events, filters, reference_matches, schemas, workloads, written_filters

@@ -6,8 +6,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.language.extents import END, Cut, Extent, everything, is_stepped, united, without
-from tamis.language.literals import alternatives_of, literals_of, negatives_of
+from tamis.language.extents import (
+    END,
+    Cut,
+    Extent,
+    alternatives_of,
+    everything,
+    is_stepped,
+    literals_of,
+    negatives_of,
+    united,
+    without,
+)
 from tamis.language.predicates import Like, Literal, Not, Present, Versus
 from tamis.language.printing import print_literal
 from tamis.matching.columnar.encoding.columns import Encoder

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tamis.joins.rows import Identity, Result, Values
-from tamis.language.joins.signature import Signature
+from tamis.language.joins.join import Signature
 
 JoinKey: TypeAlias = tuple[Hashable, ...]
 

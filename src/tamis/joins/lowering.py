@@ -11,8 +11,8 @@ import pyarrow as pa
 from tamis.joins.coding import EXACT, Coding
 from tamis.joins.model import ABSENT, HIGHEST, LOWEST, Column, Floats, Interval, JoinGroup, Joins, Residuals
 from tamis.language import Filter, print_filter
-from tamis.language.columns import Column as SlotColumn
-from tamis.language.filling import fill_conjunct, literals_of
+from tamis.language.cutting import Column as SlotColumn
+from tamis.language.cutting import fill_conjunct, literals_of
 from tamis.language.joins import BoundJoins, JoinBlock
 from tamis.language.predicates import Between, Literal, Not, OneOf, Operand, Order, Present, Slot, attributes_of
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema

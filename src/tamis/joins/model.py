@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language.joins import Edge, Signature
-from tamis.language.joins.signature import Column
+from tamis.language.joins.join import Column
 
 __all__ = ["ABSENT", "HIGHEST", "LOWEST", "Column", "Edge", "Interval", "JoinGroup", "Joins", "Residuals", "Signature"]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tamis.joins.model import JoinGroup
 from tamis.joins.ranges import Integers, Mask
-from tamis.language.joins.signature import Column, Signature
+from tamis.language.joins.join import Column, Signature
 
 Small = npt.NDArray[np.int32]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from tamis.joins.rows import Values
-from tamis.language.joins.signature import Column, Signature
+from tamis.language.joins.join import Column, Signature
 from tamis.schema import Schema
 from tamis.schema.timestamps import to_datetime
 

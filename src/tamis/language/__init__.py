@@ -1,12 +1,11 @@
 """The filter language: text, checked syntax tree, normal form, canonical text, and many texts bound at once."""
 
-from tamis.language.forms import CalledFilter, normal_form
+from tamis.language.calls import NO_OPERATORS, Signatures
+from tamis.language.forms import CalledFilter, Filter, normal_form, normalise
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.normal_form import Filter, normalise
 from tamis.language.parsing import parse
 from tamis.language.printing import print_filter
 from tamis.language.shapes import Block, Bound, CalledBlock, bind, normal_form_of
-from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.tree import Tree
 
 __all__ = [

@@ -17,13 +17,14 @@ from tamis.language.calls import (
     Field,
     Given,
     Moment,
+    Parameter,
+    Signature,
+    Signatures,
     Variable,
     oriented,
 )
-from tamis.language.comparisons import Comparisons
-from tamis.language.constants import Known, evaluate, is_constant
+from tamis.language.comparisons import Comparisons, Known, evaluate, is_constant
 from tamis.language.predicates import Slot
-from tamis.language.signatures import Parameter, Signature, Signatures
 from tamis.language.syntax import span
 from tamis.language.tree import And, Tree
 from tamis.schema import Attribute, EnumeratedDomain, Schema

@@ -1,11 +1,18 @@
-"""Exact comparisons of an attribute with a number that its type may not have."""
+"""Numbers and moments in filters: comparisons with a number that a type may not have, and ISO 8601 texts.
+
+Comparisons are exact; moments are microseconds since the epoch.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
+
+from tamis.schema.timestamps import parse_timestamp
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -78,3 +85,38 @@ def _float_low(value: int | float, closed: bool) -> tuple[float, bool]:
         return nearest, closed
     above = nearest if nearest > value else math.nextafter(nearest, math.inf)
     return (sys.float_info.max, False) if above == math.inf else (above, True)
+
+
+_FORM = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII)
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+EARLIEST = (datetime.min - _EPOCH) // _MICROSECOND
+LATEST = (datetime.max - _EPOCH) // _MICROSECOND
+
+
+def read_timestamp(text: str) -> int | None:
+    """Microseconds since the epoch, UTC where the text names no zone; None if the text is no timestamp.
+
+    >>> read_timestamp("1970-01-01 00:00:01"), read_timestamp("1970-01-01T02:00+02:00"), read_timestamp("soon")
+    (1000000, 0, None)
+
+    No zone has a minute 75, as none has in events:
+
+    >>> read_timestamp("1970-01-01T02:00+00:75")
+    """
+    microseconds = parse_timestamp(text) if _FORM.fullmatch(text) else None
+    # A zone may lead out of the calendar, next to the years 1 and 9999.
+    return microseconds if microseconds is not None and EARLIEST <= microseconds <= LATEST else None
+
+
+def write_timestamp(microseconds: int) -> str:
+    """The shortest text that reads back as this moment, which lies between EARLIEST and LATEST.
+
+    >>> write_timestamp(1000000), write_timestamp(86400000000)
+    ('1970-01-01 00:00:01', '1970-01-02')
+    """
+    moment = _EPOCH + timedelta(microseconds=microseconds)
+    if moment.time() == datetime.min.time():
+        return moment.date().isoformat()
+    return moment.replace(tzinfo=UTC).isoformat(sep=" ").removesuffix("+00:00")

@@ -10,12 +10,11 @@ from sqlglot import exp
 
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, FilterTypeError, PatternError
 from tamis.language.calling import Calling
-from tamis.language.comparisons import Comparisons
-from tamis.language.constants import Known, evaluate, is_constant, moment, number
+from tamis.language.calls import NO_OPERATORS, Signatures
+from tamis.language.comparisons import Comparisons, Known, evaluate, is_constant, moment, number
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.patterns import read_like, write_like
 from tamis.language.predicates import Present, Versus, equals
-from tamis.language.signatures import NO_OPERATORS, Signatures
 from tamis.language.syntax import read, span
 from tamis.language.tree import FALSE, TRUE, And, Constant, Negation, Or, Tree
 from tamis.schema import Attribute, Schema

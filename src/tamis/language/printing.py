@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from tamis.language.calls import Argument, Arithmetic, Call, Called, Constraint, Expression, Field, Moment, Variable
-from tamis.language.dialect import WORDS
-from tamis.language.forms import CalledFilter
-from tamis.language.normal_form import Filter
+from tamis.language.forms import CalledFilter, Filter
+from tamis.language.numbers import EARLIEST, LATEST, write_timestamp
 from tamis.language.predicates import (
     Between,
     Leaf,
@@ -27,7 +26,7 @@ from tamis.language.predicates import (
     Versus,
 )
 from tamis.language.rewrites.calls import Case
-from tamis.language.timestamps import EARLIEST, LATEST, write_timestamp
+from tamis.language.syntax import WORDS
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.schema import Attribute
 

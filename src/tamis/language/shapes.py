@@ -1,32 +1,149 @@
-"""Binding of many filter texts at once: texts that differ only in their literals share one parse."""
+"""Binding of many texts at once: texts that differ only in their literals share one parse.
+
+`ShapeBinding` is what filters and joins (joins/binding.py) have in common: chunks of texts that Arrow holds, cut into
+shapes, each bound by its template.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
-from tamis.language.batches import chunks, kept
-from tamis.language.columns import Column
-from tamis.language.cutting import Cutting, is_proper
-from tamis.language.few import cut_one, read_value
-from tamis.language.filling import fill_conjunct
-from tamis.language.forms import CalledFilter, bound_form, normal_form
+from tamis.language.calls import NO_OPERATORS, Signatures
+from tamis.language.cutting import (
+    Column,
+    Cutting,
+    Fits,
+    Rows,
+    as_strings,
+    cut_one,
+    fill_conjunct,
+    is_proper,
+    read_column,
+    read_value,
+)
+from tamis.language.forms import CalledFilter, Filter, bound_form, normal_form, plain_form, settled
+from tamis.language.kernels import terms_of
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.normal_form import Filter, plain_form, settled
 from tamis.language.parsing import parse
-from tamis.language.pushed import Conjunct
-from tamis.language.shape_binding import Rows, ShapeBinding
-from tamis.language.signatures import NO_OPERATORS, Signatures
-from tamis.language.templates import TEMPLATES, Template
-from tamis.language.terms import terms_of
-from tamis.language.tree import And
+from tamis.language.templates import TEMPLATES, Reading, Template, TemplateCache
+from tamis.language.tree import And, Conjunct
 from tamis.schema import Schema
+
+_LARGEST = 1 << 30
+_FEW = 4  # from the fifth text on, compiled loops over arrays are faster
+
+
+def read_columns(
+    readings: Sequence[Reading], cutting: Cutting, rows: Rows, limits: Limits
+) -> tuple[tuple[Column, ...], Fits]:
+    """The columns of a shape's slots over some of its rows, and which rows all of them can be read for."""
+    columns: list[Column] = []
+    fits: Fits = None
+    for number, reading in enumerate(readings):
+        column, these = read_column(reading, cutting, cutting.literals(rows, number), limits)
+        columns.append(column)
+        fits = these if fits is None else fits if these is None else fits & these
+    if fits is not None:
+        columns = [kept(column, fits) for column in columns]
+    return tuple(columns), fits
+
+
+def kept(column: Column, mask: npt.NDArray[np.bool_]) -> Column:
+    """The rows of a column that a mask keeps."""
+    return column.filter(pa.array(mask)) if isinstance(column, pa.Array) else column[mask]
+
+
+def chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.StringArray | Sequence[object]]:
+    """The texts in order: few, or what Arrow cannot hold, as they are; many as Arrow strings below two gigabytes."""
+    if len(texts) <= _FEW:
+        yield texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
+        return
+    if not isinstance(texts, pa.Array | pa.ChunkedArray):
+        strings = as_strings(texts)
+        if strings is None:
+            yield from _around_oddities(texts)
+            return
+        texts = strings
+    for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+        if pa.types.is_dictionary(chunk.type):
+            chunk = chunk.dictionary_decode()
+        if not pa.types.is_string(chunk.type) and chunk.nbytes > _LARGEST and len(chunk) > 1:
+            yield from chunks(chunk[: len(chunk) // 2])
+            yield from chunks(chunk[len(chunk) // 2 :])
+        else:
+            yield chunk.cast(pa.string())
+
+
+def _around_oddities(texts: Sequence[object]) -> Iterator[pa.StringArray | Sequence[object]]:
+    """Runs of proper texts, and what stands between them by itself."""
+    start = 0
+    for row, text in enumerate(texts):
+        if not is_proper(text):
+            yield from chunks(texts[start:row])
+            yield [text]
+            start = row + 1
+    yield from chunks(texts[start:])
+
+
+class Readable(Protocol):
+    """A template of either kind: how the literals of its shape are read."""
+
+    @property
+    def readings(self) -> tuple[Reading, ...]: ...
+
+
+Made = TypeVar("Made", bound=Readable)
+
+
+class ShapeBinding(ABC, Generic[Made]):
+    """One chunk of texts, whose first is row `first` of the whole. Every row is put, or bound alone, exactly once."""
+
+    def __init__(
+        self, templates: TemplateCache[Made], first: int, schema: Schema, limits: Limits, operators: Signatures
+    ) -> None:
+        self.templates = templates
+        self.first = first
+        self.schema = schema
+        self.limits = limits
+        self.operators = operators
+
+    def bind_shape(self, texts: pa.StringArray, cutting: Cutting, rows: Rows) -> None:
+        """Texts that differ in their literals only: one parse for all whose literals can be read as the first's are."""
+        row = int(rows[0])
+        text = texts[row].as_py()
+        template = None
+        if text is not None:
+            shape, spans = cutting.example(row, text)
+            template = self.templates.template(shape, text, lambda: spans, self.schema, self.limits, self.operators)
+        if template is None:
+            for row in rows.tolist():
+                self.bind_alone(row, texts[row].as_py())
+            return
+        columns, fits = read_columns(template.readings, cutting, rows, self.limits)
+        if fits is not None:
+            for row in rows[~fits].tolist():
+                self.bind_alone(row, texts[row].as_py())
+            rows = rows[fits]
+        if len(rows):
+            self.put(rows + self.first, template, columns)
+
+    @abstractmethod
+    def bind_alone(self, row: int, text: object) -> None:
+        """A text that is parsed for itself."""
+
+    @abstractmethod
+    def put(self, rows: Rows, template: Made, columns: tuple[Column, ...]) -> None:
+        """Rows of the whole that are bound: a template, with columns of values for its literals."""
+
 
 _NO_TEXT = "a filter is a text, and this is {}; write TRUE for a filter that every event passes"
 # So many shapes of fewer than so many texts are worth looking at term by term.

@@ -9,19 +9,16 @@ from threading import Lock
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from tamis.errors import FilterError
-from tamis.language.comparisons import Comparisons
-from tamis.language.constants import Known
-from tamis.language.forms import CalledFilter, bound_form
+from tamis.language.calls import NO_OPERATORS, Signatures
+from tamis.language.comparisons import Comparisons, Known
+from tamis.language.forms import CalledFilter, Filter, bound_form
 from tamis.language.kernels import DECIMAL
 from tamis.language.limits import Limits
-from tamis.language.normal_form import Filter
 from tamis.language.parsing import check
 from tamis.language.predicates import Between, Like, Not, OneOf, Operand, Order, RLike, Slot, equals
 from tamis.language.predicates import Literal as LeafLiteral
-from tamis.language.pushed import Conjunct
 from tamis.language.rewrites.calls import Case
-from tamis.language.signatures import NO_OPERATORS, Signatures
-from tamis.language.tree import Tree
+from tamis.language.tree import Conjunct, Tree
 from tamis.schema import Attribute, Schema
 
 Role: TypeAlias = Literal["value", "like", "rlike"]

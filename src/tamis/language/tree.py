@@ -4,8 +4,9 @@ Every leaf is positive (`x != 5` is `Negation` of the leaf `x = 5`; `x IS NULL` 
 attributes are in the schema and its values are in their attributes' domains. Calls and constraints (calls.py) are
 leaves as well.
 
-`And`, `Or` and `Negation` are all that Tamis has of this kind: the form between tree and normal form is made of them
-(pushed.py), and rules of other systems are read into them, over leaves of their own (`tamis.dialects`).
+`And`, `Or` and `Negation` are all that Tamis has of this kind: rules of other systems are read into them, over leaves
+of their own (`tamis.dialects`), and so is `Pushed`, the form between tree and normal form: AND and OR over leaves and
+negated leaves.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tamis.language.calls import Called
-from tamis.language.predicates import Leaf
+from tamis.language.predicates import Leaf, Literal, sort_key
 
 N = TypeVar("N", covariant=True)
 """The nodes of one kind of tree."""
@@ -74,3 +75,21 @@ def _joined(kind: type[And[Any]] | type[Or[Any]], items: Iterable[Any], idle: Co
     if decisive in kept:
         return decisive
     return kind(tuple(kept)) if len(kept) > 1 else next(iter(kept), idle)
+
+
+Pushed: TypeAlias = "And[Pushed] | Or[Pushed] | Literal | Called"
+"""Without items, AND is TRUE and OR is FALSE."""
+
+Conjunct: TypeAlias = tuple[Literal, ...]
+"""Literals that all hold: unique, and sorted by `predicates.sort_key`."""
+
+
+def in_order(conjuncts: Iterable[Conjunct]) -> list[Conjunct]:
+    """The conjuncts, each once, sorted by their literals."""
+    unique = set(conjuncts)
+    if len(unique) < 2:
+        return list(unique)
+    literals = {literal for conjunct in unique for literal in conjunct}
+    # Numbers in the literals' order sort as the literals do, and much faster.
+    numbers = {literal: number for number, literal in enumerate(sorted(literals, key=sort_key))}
+    return sorted(unique, key=lambda conjunct: [numbers[literal] for literal in conjunct])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.language.calls import Call
-from tamis.language.filling import fill_called, literals_of
+from tamis.language.cutting import fill_called, literals_of
 from tamis.language.shapes import CalledBlock
 from tamis.operators.growing import reaching
 from tamis.operators.guards import GuardedRows

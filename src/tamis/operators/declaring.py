@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, overload
 
 from tamis.errors import OperatorError
-from tamis.language.dialect import WORDS
-from tamis.language.signatures import Parameter, ParameterKind
+from tamis.language.calls import Parameter, ParameterKind
+from tamis.language.syntax import WORDS
 from tamis.operators.awaiting import code_of
 from tamis.operators.definition import TIME_LIMIT, Formal, Operator, Var
 

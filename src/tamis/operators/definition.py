@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tamis.errors import OperatorError
-from tamis.language.signatures import Parameter
+from tamis.language.calls import Parameter
 
 TIME_LIMIT = 30.0
 """Seconds that a call may take if its operator does not say otherwise."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.language.calls import Call, Constraint, Variable, variables_of
-from tamis.language.filling import fill_called, fill_conjunct
+from tamis.language.cutting import fill_called, fill_conjunct
 from tamis.matching.conditions import print_as_written
 from tamis.matching.explanation import Explanation, State, Verdict, Verdicts
 from tamis.operators.answers import Answer

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.language import Block, Bound, Limits, print_filter
-from tamis.language.columns import Column
+from tamis.language.cutting import Column
 from tamis.matching.numbered_filters import NumberedFilters, Pairs
 from tamis.matching.statistics import Statistics
 from tamis.operators.shapes import Shape

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tamis.language.calls import Argument, Call, Variable, part_key
+from tamis.language.calls import Argument, Call, Parameter, Variable, part_key
 from tamis.language.printing import print_called
-from tamis.language.signatures import Parameter
 from tamis.operators.definition import Var
 from tamis.operators.growing import reaching
 from tamis.operators.resolution import Resolved

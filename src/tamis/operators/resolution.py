@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tamis.errors import OperatorError
-from tamis.language.signatures import Signature
+from tamis.language.calls import Signature
 from tamis.operators.definition import Formal, Operator
 from tamis.schema import Schema
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tamis.language import Filter
 from tamis.language.calls import Call, Constraint, Moment, Variable, parts_of, variables_of
-from tamis.language.filling import fill_called, fill_conjunct
+from tamis.language.cutting import fill_called, fill_conjunct
 from tamis.language.predicates import Slot
 from tamis.language.rewrites.calls import Case
 from tamis.operators.joining import Join, plan

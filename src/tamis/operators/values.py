@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tamis.errors import OperatorError
-from tamis.language.calls import Moment
-from tamis.language.signatures import ParameterKind
+from tamis.language.calls import Moment, ParameterKind
 from tamis.quoting import shown
 from tamis.schema.timestamps import from_datetime, to_datetime
 

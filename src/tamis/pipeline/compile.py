@@ -17,7 +17,7 @@ import pyarrow as pa
 from tamis.engine import Index, Operators, compiled
 from tamis.errors import FilterError, TamisError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Block, Bound, CalledBlock, Filter, Signatures, bind
-from tamis.language.columns import Column
+from tamis.language.cutting import Column
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matchers import COLUMNAR, Choice
 from tamis.matching.statistics import Statistics

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from tamis.language.normal_form import Filter
+from tamis.language.forms import Filter
 from tamis.routing.standing import CoveringTable
 from tamis.schema import Schema
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import FilterError
 from tamis.language import Filter
-from tamis.language.filling import fill_conjunct, literals_of
+from tamis.language.cutting import fill_conjunct, literals_of
 from tamis.language.joins import BoundJoins, Join, are_joins, bind_joins, parse_join
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_schemas, join_workloads, joins

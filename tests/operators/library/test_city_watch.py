@@ -13,7 +13,7 @@ import pytest
 import tamis
 from tamis.errors import FilterTypeError
 from tamis.language import parse
-from tamis.language.signatures import Signatures
+from tamis.language.calls import Signatures
 from tamis.operators import Operator
 from tamis.operators.resolution import resolve
 from tamis.operators.schedules import SCHEDULES

@@ -11,16 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import FilterError, FilterSyntaxError
-from tamis.language.batches import chunks
-from tamis.language.columns import Column
-from tamis.language.cutting import Cutting, is_proper
-from tamis.language.dialect import WORDS
+from tamis.language.calls import NO_OPERATORS, Signatures
+from tamis.language.cutting import Column, Cutting, Rows, is_proper
+from tamis.language.forms import Filter
 from tamis.language.joins.join import Join
 from tamis.language.joins.parsing import check_join, normal_join, parse_join
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.normal_form import Filter
-from tamis.language.shape_binding import Rows, ShapeBinding
-from tamis.language.signatures import NO_OPERATORS, Signatures
+from tamis.language.shapes import ShapeBinding, chunks
+from tamis.language.syntax import WORDS
 from tamis.language.templates import NoSlot, Reading, Slotted, Span, TemplateCache, all_closed
 from tamis.schema import Schema
 

@@ -1,15 +1,148 @@
-"""Conjuncts that another, weaker one makes superfluous."""
+"""Conjuncts that another, weaker one makes superfluous; and when a conjunct makes a literal hold (`Summary`).
+
+So that not all pairs are compared, `Nesting` sieves sets of values: which of many lie within another, or around it.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from operator import or_
 
-from tamis.language.extents import Extent
-from tamis.language.implications import Implications, Summary
-from tamis.language.nesting import Nesting
-from tamis.language.predicates import Literal, Not, Present, attributes_of
-from tamis.language.pushed import Conjunct
+from tamis.language.extents import NOTHING, Cut, Extent, Range, includes, intersection, known_extent
+from tamis.language.predicates import Literal, Not, Present, Versus, attributes_of
+from tamis.language.tree import Conjunct
 from tamis.schema import Schema
+
+
+class Implications:
+    """What conjuncts imply, for many questions over the same literals: their sets of values are computed once."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._extents: dict[Literal, Extent | None] = {}
+
+    def extent(self, literal: Literal) -> Extent | None:
+        """The values that a literal leaves to a single-valued attribute, or of which it wants one among several."""
+        if literal not in self._extents:
+            attribute = self._schema.attributes[attributes_of(literal)[0]]
+            leaf = literal.leaf if isinstance(literal, Not) else literal
+            known = None if isinstance(leaf, Versus) else known_extent(literal, attribute)
+            self._extents[literal] = known
+        return self._extents[literal]
+
+    def multiple(self, name: str) -> bool:
+        return self._schema.attributes[name].multiple
+
+
+class Summary:
+    """What one conjunct says of each attribute."""
+
+    def __init__(self, conjunct: Conjunct, implications: Implications) -> None:
+        self._implications = implications
+        self._literals = frozenset(conjunct)
+        self._present: set[str] = set()
+        self._values: dict[str, Extent] = {}
+        self._several: dict[str, list[Literal]] = {}
+        for literal in conjunct:
+            if isinstance(literal, Not) and isinstance(literal.leaf, Present):
+                continue
+            names = attributes_of(literal)
+            self._present.update(names)
+            if len(names) == 2:
+                continue
+            extent = implications.extent(literal)
+            if implications.multiple(names[0]):
+                self._several.setdefault(names[0], []).append(literal)
+            elif extent is not None:
+                known = self._values.get(names[0])
+                self._values[names[0]] = extent if known is None else intersection(known, extent)
+
+    def values(self, name: str) -> Extent | None:
+        """The values that all its known literals leave to a single-valued attribute; None where it has none."""
+        return self._values.get(name)
+
+    def several(self, name: str) -> Sequence[Literal]:
+        """What it says of an attribute with several values."""
+        return self._several.get(name, ())
+
+    def implies(self, literal: Literal) -> bool:
+        """Whether whatever satisfies the conjunct satisfies the literal; False where that is not seen."""
+        if literal in self._literals:
+            return True
+        if isinstance(literal, Present):
+            return literal.attribute in self._present
+        name = attributes_of(literal)[0]
+        extent = self._implications.extent(literal)
+        if extent is None:
+            return False
+        ours = self._values.get(name)
+        if ours is not None:
+            return includes(extent, ours)
+        return any(self._implied_of_many(other, literal) for other in self._several.get(name, ()))
+
+    def _implied_of_many(self, ours: Literal, theirs: Literal) -> bool:
+        """On several values: a smaller set implies a larger one, and not having the larger implies the other way."""
+        if isinstance(ours, Not) != isinstance(theirs, Not):
+            return False
+        inner, outer = (theirs.leaf, ours.leaf) if isinstance(ours, Not) and isinstance(theirs, Not) else (ours, theirs)
+        small, large = self._implications.extent(inner), self._implications.extent(outer)
+        return small is not None and large is not None and includes(large, small)
+
+
+class Nesting:
+    """Extents under numbers; every answer is a set of bits, a bit a number, and may have some too many.
+
+    It has none too many where the extents are single ranges, which most are.
+    """
+
+    def __init__(self, extents: Sequence[tuple[int, Extent]]) -> None:
+        """`extents` gives each with its number."""
+        uses = Counter(part for _, extent in extents for part in extent)
+        self._all = sum(1 << number for number, _ in extents)
+        self._empty = sum(1 << number for number, extent in extents if extent == NOTHING)
+        some = [(number, extent) for number, extent in extents if extent != NOTHING]
+        # Where the rarest of its ranges lies within, an extent may: the rarest of them says most.
+        self._rarest = _Ends([(number, min(extent, key=uses.__getitem__)) for number, extent in some])
+        self._hulls = _Ends([(number, (extent[0][0], extent[-1][1])) for number, extent in some])
+
+    def within(self, extent: Extent) -> int:
+        """Those of which every value is in the extent."""
+        found = self._empty
+        for part in extent:
+            found |= self._rarest.within(part)
+        return found
+
+    def around(self, extent: Extent) -> int:
+        """Those that have every value of the extent."""
+        return self._all if extent == NOTHING else self._hulls.around((extent[0][0], extent[-1][1]))
+
+
+class _Ends:
+    """Numbered ranges in the order of their starts and of their ends, with the sets of all before and after each."""
+
+    def __init__(self, ranges: Sequence[tuple[int, Range]]) -> None:
+        by_start = sorted((part[0], number) for number, part in ranges)
+        by_end = sorted((part[1], number) for number, part in ranges)
+        self._starts: list[Cut] = [cut for cut, _ in by_start]
+        self._ends: list[Cut] = [cut for cut, _ in by_end]
+        starting = [1 << number for _, number in by_start]
+        ending = [1 << number for _, number in by_end]
+        self._start_before = list(accumulate(starting, or_, initial=0))
+        self._start_from = list(accumulate(reversed(starting), or_, initial=0))[::-1]
+        self._end_before = list(accumulate(ending, or_, initial=0))
+        self._end_from = list(accumulate(reversed(ending), or_, initial=0))[::-1]
+
+    def within(self, part: Range) -> int:
+        start, end = part
+        return self._start_from[bisect_left(self._starts, start)] & self._end_before[bisect_right(self._ends, end)]
+
+    def around(self, part: Range) -> int:
+        start, end = part
+        return self._start_before[bisect_right(self._starts, start)] & self._end_from[bisect_left(self._ends, end)]
+
 
 _FEW = 8
 """Conjuncts that are looked at one by one sooner than sieved once more."""

@@ -1,23 +1,34 @@
-"""The literals of a conjunct that know their values become as few as say the same."""
+"""Rewrites of one conjunct, which is a conjunction of literals.
+
+merge_intervals      the literals on an attribute that know their values become as few as say the same
+merge_versus         comparisons of the same two attributes become one: `a <= b AND b <= a` is `a = b`
+drop_implied         `x IS NOT NULL` goes where x is used besides
+find_contradictions  what no event satisfies
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from tamis.language.extents import (
     NOTHING,
     Extent,
     Range,
+    alternatives_of,
     everything,
     includes,
     intersection,
+    is_point,
     is_stepped,
+    known_extent,
+    literals_of,
+    negatives_of,
     points,
     united,
     without,
 )
-from tamis.language.literals import alternatives_of, is_point, known_extent, literals_of, negatives_of
 from tamis.language.patterns import like_matches, rlike_matches
 from tamis.language.predicates import (
     Between,
@@ -31,11 +42,53 @@ from tamis.language.predicates import (
     RLike,
     Slot,
     Versus,
+    attributes_of,
     equals,
     sort_key,
 )
-from tamis.language.pushed import Conjunct
+from tamis.language.tree import Conjunct
 from tamis.schema import Attribute, Schema
+
+Pair: TypeAlias = tuple[str, str]
+Relation: TypeAlias = frozenset[int]
+"""The signs that `left - right` may have."""
+
+_OPERATORS = {"<": frozenset({-1}), "<=": frozenset({-1, 0}), "=": frozenset({0})}
+_TOTAL = ("integer", "float", "string", "timestamp")
+
+ANY: Relation = frozenset({-1, 0, 1})
+
+
+def relation_of(literal: Literal, schema: Schema) -> tuple[Pair, Relation] | None:
+    """The pair, in order of name, and its relation; None for all other literals."""
+    leaf = literal.leaf if isinstance(literal, Not) else literal
+    if not isinstance(leaf, Versus) or leaf.left == leaf.right:
+        return None
+    left, right = schema.attributes[leaf.left], schema.attributes[leaf.right]
+    if left.multiple or right.multiple or left.domain.kind not in _TOTAL:
+        return None
+    signs: Relation = _OPERATORS[leaf.operator]
+    if isinstance(literal, Not):
+        signs = ANY - signs
+    if leaf.left < leaf.right:
+        return (leaf.left, leaf.right), signs
+    return (leaf.right, leaf.left), frozenset(-sign for sign in signs)
+
+
+def literals_of_relation(pair: Pair, relation: Relation) -> list[Literal]:
+    """The one way to say that the pair stands in this relation."""
+    left, right = pair
+    if not relation:
+        return [Never(left)]
+    if relation == ANY:
+        return [Present(left), Present(right)]
+    if relation == {-1, 1}:
+        return [Not(Versus(left, "=", right))]
+    if relation == {0}:
+        return [Versus(left, "=", right)]
+    operator = "<=" if 0 in relation else "<"
+    return [Versus(left, operator, right) if -1 in relation else Versus(right, operator, left)]
+
 
 _FEW = 1_000
 
@@ -169,3 +222,52 @@ def _matches(literal: Literal, value: str) -> bool:
         case RLike(_, str() as pattern):
             return rlike_matches(pattern, value)
     raise TypeError(f"{literal} has no known pattern")
+
+
+def merge_versus(conjunct: Conjunct, schema: Schema) -> Conjunct:
+    """The same conjunct; two attributes that cannot stand so show as a `Never`."""
+    merged: list[Literal] = []
+    relations: dict[Pair, Relation] = {}
+    for literal in conjunct:
+        found = relation_of(literal, schema)
+        if found is None:
+            merged.append(literal)
+        else:
+            pair, relation = found
+            relations[pair] = relations.get(pair, ANY) & relation
+    if not relations:
+        return conjunct
+    for pair, relation in relations.items():
+        merged += literals_of_relation(pair, relation)
+    return tuple(sorted(set(merged), key=sort_key))
+
+
+def drop_implied(conjunct: Conjunct) -> Conjunct:
+    """The same conjunct, its intervals merged, without `x IS NOT NULL` where x is used besides."""
+    uses = Counter(name for literal in conjunct if not _is_absence(literal) for name in set(attributes_of(literal)))
+    return tuple(literal for literal in conjunct if not (isinstance(literal, Present) and uses[literal.attribute] > 1))
+
+
+def _is_absence(literal: Literal) -> bool:
+    return isinstance(literal, Not) and isinstance(literal.leaf, Present)
+
+
+def find_contradictions(conjunct: Conjunct) -> bool:
+    """Whether the conjunct, its intervals merged, cannot hold.
+
+    That is so where a set is empty, where a leaf stands beside its negation, and where what must be absent is used.
+    """
+    literals = set(conjunct)
+    negated = [literal.leaf for literal in conjunct if isinstance(literal, Not)]
+    absent = {leaf.attribute for leaf in negated if isinstance(leaf, Present)}
+    for literal in conjunct:
+        if isinstance(literal, Never):
+            return True
+        if isinstance(literal, Not):
+            if literal.leaf in literals:
+                return True
+            if isinstance(literal.leaf, Present):
+                continue
+        if absent and not absent.isdisjoint(attributes_of(literal)):
+            return True
+    return False

@@ -1,13 +1,28 @@
-"""Conjuncts that differ in one attribute only become one: `x = 1 OR x = 2` is `x IN (1, 2)`."""
+"""Rewrites of a disjunction of conjuncts, by comparing these with each other. `absorb` is in a file of its own.
+
+join_alternatives  conjuncts that differ in one attribute only become one: `x = 1 OR x = 2` is `x IN (1, 2)`
+join_versus        the same for how two attributes are compared: `a < b OR a = b` is `a <= b`
+find_tautologies   a leaf or its negation, everything else alike, is presence
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from tamis.language.extents import NOTHING, Extent, everything, intersection, united, without
-from tamis.language.literals import alternatives_of, is_point, known_extent, leaf_of
+from tamis.language.extents import (
+    NOTHING,
+    Extent,
+    alternatives_of,
+    everything,
+    intersection,
+    is_point,
+    known_extent,
+    leaf_of,
+    united,
+    without,
+)
 from tamis.language.predicates import (
     Between,
     Literal,
@@ -20,7 +35,8 @@ from tamis.language.predicates import (
     equals,
     sort_key,
 )
-from tamis.language.pushed import Conjunct, in_order
+from tamis.language.rewrites.conjunct import Pair, Relation, literals_of_relation, relation_of
+from tamis.language.tree import Conjunct, in_order
 from tamis.schema import Attribute, Schema
 
 Group: TypeAlias = tuple[Literal, ...]
@@ -150,3 +166,61 @@ def _covers_a_negation(union: Extent, groups: Sequence[Group], attribute: Attrib
 def _name(literal: Literal) -> str | None:
     leaf = literal.leaf if isinstance(literal, Not) else literal
     return None if isinstance(leaf, Versus) else leaf.attribute
+
+
+def join_versus(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:
+    """The same disjunction with fewer conjuncts; in each, every pair of attributes is compared at most once."""
+    current = list(conjuncts)
+    found = _relations((literal for conjunct in conjuncts for literal in conjunct), schema)
+    for pair in sorted({pair for pair, _ in found.values()}):
+        joined: list[Conjunct] = []
+        alike: dict[Conjunct, Relation] = defaultdict(frozenset)
+        for conjunct in current:
+            ours = [literal for literal in conjunct if _pair(found.get(literal)) == pair]
+            if ours:
+                rest = tuple(literal for literal in conjunct if literal not in ours)
+                alike[rest] |= found[ours[0]][1]
+            else:
+                joined.append(conjunct)
+        for rest, relation in alike.items():
+            literals: set[Literal] = {*rest, *literals_of_relation(pair, relation)}
+            joined.append(tuple(sorted(literals, key=sort_key)))
+            found.update(_relations(literals, schema))
+        current = joined
+    return current
+
+
+def _relations(literals: Iterable[Literal], schema: Schema) -> dict[Literal, tuple[Pair, Relation]]:
+    relations = ((literal, relation_of(literal, schema)) for literal in literals)
+    return {literal: relation for literal, relation in relations if relation is not None}
+
+
+def _pair(found: tuple[Pair, Relation] | None) -> Pair | None:
+    return None if found is None else found[0]
+
+
+def find_tautologies(conjuncts: Sequence[Conjunct]) -> list[Conjunct]:
+    """The same disjunction: of two conjuncts that differ in one literal's sign, the rest and presence are left."""
+    if len(conjuncts) < 2:
+        return list(conjuncts)
+    current = {frozenset(conjunct): conjunct for conjunct in conjuncts}
+    sums = {sum(map(hash, conjunct)) for conjunct in conjuncts}
+    for conjunct, literals in list(current.items()):
+        total = sum(map(hash, literals))
+        for literal in literals:
+            # Hashes that add up as the opposite's would are seen faster than the opposite is made.
+            if not isinstance(literal, Not) or total - hash(literal) + hash(literal.leaf) not in sums:
+                continue
+            opposite = conjunct - {literal} | {literal.leaf}
+            if conjunct in current and opposite in current and opposite != conjunct:
+                del current[conjunct], current[opposite]
+                left = conjunct - {literal} | _presence(literal)
+                current[left] = tuple(sorted(left, key=sort_key))
+                sums.add(sum(map(hash, left)))
+    return list(current.values())
+
+
+def _presence(literal: Not) -> frozenset[Literal]:
+    if isinstance(literal.leaf, Present):
+        return frozenset()
+    return frozenset(Present(name) for name in attributes_of(literal))

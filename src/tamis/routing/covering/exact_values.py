@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tamis.language.extents import END, Cut, Extent, Range, everything, united
-from tamis.language.literals import known_extent
+from tamis.language.extents import END, Cut, Extent, Range, everything, known_extent, united
 from tamis.language.patterns import Wildcard, like_matches, read_like, rlike_matches
 from tamis.language.predicates import Leaf, Like, Literal, Not, Present, RLike
 from tamis.schema import Attribute

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.language.normal_form import Filter
+from tamis.language.forms import Filter
+from tamis.language.numbers import EARLIEST, LATEST, write_timestamp
 from tamis.language.predicates import Literal, Not, OneOf, Present, Value, equals
-from tamis.language.timestamps import EARLIEST, LATEST, write_timestamp
 from tamis.routing.covering.refutation import counter_example
 from tamis.routing.covering.unknowns import UndecidedError
 from tamis.routing.covering.witness import Event

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tamis.language.normal_form import Filter
+from tamis.language.forms import Filter
 from tamis.language.predicates import Literal, Never, Not, Present, attributes_of
-from tamis.language.pushed import Conjunct
+from tamis.language.tree import Conjunct
 from tamis.matching.conditions import satisfied
 from tamis.routing.covering.exact_values import is_absence
 from tamis.routing.covering.unknowns import UndecidedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntFlag
 
-from tamis.language.normal_form import Filter
+from tamis.language.forms import Filter
 from tamis.routing.covering.refutation import counter_example
 from tamis.routing.covering.summary import Summary
 from tamis.routing.covering.unknowns import UndecidedError

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tamis.language.normal_form import Filter
+from tamis.language.forms import Filter
 from tamis.language.predicates import Literal, attributes_of
 from tamis.matching.mbd.ordering import from_the_top
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tamis.language.extents import NOTHING, Extent, everything, intersection, without
-from tamis.language.normal_form import Filter
+from tamis.language.forms import Filter
 from tamis.language.predicates import Literal
 from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Summary

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 
-from tamis.language.extents import Extent, everything, united, without
-from tamis.language.literals import leaf_of
+from tamis.language.extents import Extent, everything, leaf_of, united, without
 from tamis.language.predicates import Leaf, OneOf, Present
 from tamis.routing.covering.exact_values import settled
 from tamis.schema import Attribute

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tamis.language.extents import Extent, everything, without
-from tamis.language.normal_form import Filter
+from tamis.language.forms import Filter
 from tamis.language.predicates import sort_key
 from tamis.matching.statistics import Statistics
 from tamis.routing.covering.exact_values import settled

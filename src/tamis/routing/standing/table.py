@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tamis.language.normal_form import Filter
+from tamis.language.forms import Filter
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.kernels import YES

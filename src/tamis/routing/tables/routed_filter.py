@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language import DEFAULT_LIMITS, Filter, Limits, bind, normalise, parse, print_filter
-from tamis.language.filling import fill_conjunct, literals_of
+from tamis.language.cutting import fill_conjunct, literals_of
 from tamis.language.joins import are_joins
 from tamis.language.predicates import sort_key
-from tamis.language.pushed import Conjunct
+from tamis.language.tree import Conjunct
 from tamis.schema import Schema
 
 _MANY: Final = 8
