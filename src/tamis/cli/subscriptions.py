@@ -23,7 +23,7 @@ from tamis.cli.lines import read_lines
 from tamis.cli.paths import Format, format_of
 from tamis.cli.refusals import Refusal
 from tamis.errors import SchemaError
-from tamis.schema.yaml_form import read_yaml
+from tamis.schema.form import read_yaml
 
 FORMATS = (Format.JSON_LINES, Format.JSON, Format.YAML, Format.CSV, Format.PARQUET)
 

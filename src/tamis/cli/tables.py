@@ -17,8 +17,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from tamis.cli.paths import STREAM, Format, format_of, require_writable
-from tamis.schema.binary import write_base64
 from tamis.schema.timestamps import write_instant
+from tamis.schema.values import write_base64
 
 FORMATS = (Format.JSON_LINES, Format.CSV, Format.PARQUET)
 

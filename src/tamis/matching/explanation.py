@@ -12,7 +12,7 @@ from tamis.language.predicates import Not, attributes_of
 from tamis.language.tree import Negation
 from tamis.matching.naive import event_values, holds
 from tamis.schema import Schema
-from tamis.schema.binary import shown_bytes
+from tamis.schema.values import shown_bytes
 
 State = Literal["held", "failed", "absent", "unknown", "not asked"]
 """The last two are an operator's: it could not tell, or nobody had to ask it."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from tamis.schema.binary import write_base64
+from tamis.schema.values import write_base64
 from tamis.service.api.problems import Problem
 from tamis.service.api.publishing.arrow_weight import long_name, unpacked_bytes, weight
 from tamis.service.api.publishing.incoming import malformed
