@@ -1,4 +1,4 @@
-"""Events of any form as one canonical batch, laid out by attribute, which the matchers take; and what cannot be read."""
+"""Events of any form as one canonical batch, laid out by attribute, for matchers; and what cannot be read."""
 
 from __future__ import annotations
 

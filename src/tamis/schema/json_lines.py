@@ -1,9 +1,9 @@
 """JSON texts, one event each, as a canonical batch.
 
-Arrow's parser takes texts in blocks. It is told the types by the shape of a few of them (`learn_shape`), which only makes
-success likely, and refuses a whole block for a single text: the block is parsed again without the text that Arrow names,
-or cut into smaller blocks where it names none. Texts that cannot be parsed so, and those whose values leave a doubt, are
-read one by one, which also decides whether they are at fault at all: one bad text never loses another.
+Arrow's parser takes texts in blocks. The shape of a few of them tells it the types (`learn_shape`), which only makes
+success likely; it refuses a whole block for a single text. Such a block is parsed again without the text that Arrow
+names, or cut into smaller ones where it names none. Texts that cannot be parsed so, and those whose values leave a
+doubt, are read one by one, which also decides whether they are at fault at all: one bad text never loses another.
 """
 
 from __future__ import annotations
