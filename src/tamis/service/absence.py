@@ -51,7 +51,7 @@ class Absence:
 
     def met(self) -> None:
         """The part answered."""
-        if not self.lasts:
+        if self._since is None:
             return
         with self._entered:
             # Several may be asking: what was begun before it went, or reached one half of it, is no return.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive
 
-from tamis.service.api.body_shares import Body, BodyShares
+from tamis.service.api.body_limit import Body, BodyShares
 from tamis.service.configuration import AccessSettings, LimitSettings, Settings
 from tests.service.api.server import CHEAP, Server
 

@@ -2,15 +2,20 @@
 
 So values are committed in their order, on PostgreSQL too: whoever sees one value of a counter sees all that was done
 under the values before it.
+
+How many subscriptions an owner has in each state is counted with every change, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
-from tamis.service.store.tables import COUNTERS
+from tamis.service.store.subscription import State
+from tamis.service.store.tables import COUNTERS, COUNTS
 
 Counter = Literal["revision", "head", "schema", "purged"]
 
@@ -27,9 +32,29 @@ def locked(connection: Connection, name: Counter) -> int:
 
 def advance(connection: Connection, name: Counter, by: int) -> int:
     """Its new value; the last `by` values are the caller's."""
-    moved = update(COUNTERS).where(COUNTERS.c.name == name).values(value=COUNTERS.c.value + by)
-    return int(connection.execute(moved.returning(COUNTERS.c.value)).scalar_one())
+    moving = update(COUNTERS).where(COUNTERS.c.name == name).values(value=COUNTERS.c.value + by)
+    return int(connection.execute(moving.returning(COUNTERS.c.value)).scalar_one())
 
 
 def put(connection: Connection, name: Counter, new: int) -> None:
     connection.execute(update(COUNTERS).where(COUNTERS.c.name == name).values(value=new))
+
+
+def counted(connection: Connection, owner: str | None, state: State | None) -> int:
+    total = select(func.coalesce(func.sum(COUNTS.c["count"]), 0))
+    if owner is not None:
+        total = total.where(COUNTS.c.owner == owner)
+    if state is not None:
+        total = total.where(COUNTS.c.state == state)
+    return int(connection.execute(total).scalar_one())
+
+
+def moved(connection: Connection, changes: Mapping[tuple[str, str], int]) -> None:
+    """Adds to the counts of (owner, state). The caller holds the revision counter, so that one does so at a time."""
+    rows = [{"owner": owner, "state": state, "count": by} for (owner, state), by in sorted(changes.items()) if by]
+    if not rows:
+        return
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    adding = insert(COUNTS)
+    summed = COUNTS.c["count"] + adding.excluded["count"]
+    connection.execute(adding.on_conflict_do_update(index_elements=["owner", "state"], set_={"count": summed}), rows)

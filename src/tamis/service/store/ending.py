@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from tamis.schema.timestamps import write_instant
 from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
-from tamis.service.store.counting import moved
+from tamis.service.store.counters import moved
 from tamis.service.store.database import Database
 from tamis.service.store.hashing import random_text
 from tamis.service.store.in_pieces import pieces

@@ -19,7 +19,7 @@ from tamis.language.joins import are_joins, bind_joins
 from tamis.schema import Schema
 from tamis.service.store import counters
 from tamis.service.store.bulk import insert_rows
-from tamis.service.store.counting import moved
+from tamis.service.store.counters import moved
 from tamis.service.store.database import Database
 from tamis.service.store.errors import TextError
 from tamis.service.store.hashing import digest, random_texts

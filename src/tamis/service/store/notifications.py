@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlalchemy import BigInteger, Select, and_, func, select, type_coerce
 
 from tamis.service.store import counters
-from tamis.service.store.counting import counted
+from tamis.service.store.counters import counted
 from tamis.service.store.database import Database
 from tamis.service.store.in_pieces import pieces
 from tamis.service.store.joins import JoinWrites
