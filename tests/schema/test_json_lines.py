@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.schema import Checked, Schema
-from tamis.schema.binary import write_base64
-from tamis.schema.json_blocks import framed, parse_blocks
-from tamis.schema.json_lines import parse_json
-from tamis.schema.json_shape import learn_shape
+from tamis.schema.json_lines import framed, learn_shape, parse_blocks, parse_json
+from tamis.schema.values import write_base64
 from tamis.strict_json import StrictJsonError
 from tamis.testing import events, schemas
 from tests.schema.cases import AUCTIONS, CHAIR, STRANGE, as_dicts, assert_agrees, named, one_attribute, spoiled_events

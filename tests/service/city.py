@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import tamis
-from tamis.schema.binary import write_base64
+from tamis.schema.values import write_base64
 
 CITY: dict[str, Any] = {
     "attributes": {"lat": "float", "lon": "float", "image": "binary", "price": "float", "capacity": "integer"},

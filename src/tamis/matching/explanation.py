@@ -11,7 +11,7 @@ from tamis.language.predicates import Literal as Leaf
 from tamis.matching.conditions import Condition, Conditions
 from tamis.matching.event_values import event_values
 from tamis.schema import Schema
-from tamis.schema.binary import shown_bytes
+from tamis.schema.values import shown_bytes
 
 State = Literal["held", "failed", "absent", "unknown", "not asked"]
 """The last two are an operator's: it could not tell, or nobody had to ask it."""

@@ -14,9 +14,9 @@ from tamis.language.calls import Moment
 from tamis.operators.resolution import Resolved
 from tamis.operators.values import Bindable, outside
 from tamis.schema import EVENT_TYPE, Schema
-from tamis.schema.binary import shown_bytes
 from tamis.schema.columns import present
 from tamis.schema.timestamps import to_datetime
+from tamis.schema.values import shown_bytes
 
 Rows = npt.NDArray[np.int64]
 

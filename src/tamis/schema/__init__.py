@@ -1,13 +1,16 @@
 """The schema room: domains, attributes, event types, validation, extension, and the mapping to Arrow."""
 
 from tamis.errors import Violation
-from tamis.schema.attributes import EVENT_TYPE, Annotation, Attribute, EventType
 from tamis.schema.checking import Checked
 from tamis.schema.domains import (
+    EVENT_TYPE,
+    Annotation,
+    Attribute,
     BinaryDomain,
     BooleanDomain,
     Domain,
     EnumeratedDomain,
+    EventType,
     FloatDomain,
     HierarchicalDomain,
     IntegerDomain,

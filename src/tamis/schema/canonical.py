@@ -1,21 +1,190 @@
-"""Events of any form as one canonical batch: what the matchers take."""
+"""Events of any form as one canonical batch, laid out by attribute, for matchers; and what cannot be read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.errors import EventError, Violation
-from tamis.schema.alignment import align, batch_of, from_readings, one_batch, patch
-from tamis.schema.attributes import EVENT_TYPE
-from tamis.schema.columns import holds_objects, is_canonical
+from tamis.schema.columns import (
+    Column,
+    Mask,
+    conform,
+    either,
+    flat_columns,
+    holds_objects,
+    is_canonical,
+    plain,
+    present,
+)
+from tamis.schema.domains import EVENT_TYPE
 from tamis.schema.reading import Reading, read_event, read_pairs
+from tamis.schema.timestamps import to_datetime
+from tamis.schema.values import Unreadable
 
 if TYPE_CHECKING:
     from tamis.schema.model import Schema
+
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A column as it came, and what became of it; `column` is None for a name that the schema does not have."""
+
+    name: str
+    raw: pa.Array
+    column: Column | None
+
+    def cells(self, rows: Rows) -> list[object]:
+        """Python values of these rows: canonical ones but where there is doubt, there what came in."""
+        if self.column is None:
+            return _cells(_taken(self.raw, rows))
+        cells = _canonical_cells(self.column.values.take(pa.array(rows)))
+        if self.column.doubtful is not None:
+            doubtful = np.flatnonzero(self.column.doubtful[rows])
+            for place, cell in zip(doubtful, _cells(_taken(self.raw, rows[doubtful])), strict=True):
+                cells[place] = cell
+        return cells
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """One batch. `columns` are canonical; rows in `doubtful` must be read one by one from `sources`."""
+
+    count: int
+    columns: dict[str, pa.Array]
+    sources: list[Source]
+    doubtful: Mask | None
+
+    def pairs(self, rows: Rows) -> Iterator[list[tuple[str, object]]]:
+        """The (name, value) pairs of each of these rows, for the reader."""
+        names = [source.name for source in self.sources]
+        cells = [source.cells(rows) for source in self.sources]
+        for place in range(len(rows)):
+            yield [(name, column[place]) for name, column in zip(names, cells, strict=True)]
+
+
+def align(schema: Schema, batch: pa.RecordBatch, ignore_unknown: bool) -> Aligned:
+    """Lay a batch out by attribute. Rows with a value under an unknown name are doubtful, unless that is ignored."""
+    columns: dict[str, pa.Array] = {}
+    sources: list[Source] = []
+    doubtful: Mask | None = None
+    for name, raw in flat_columns(batch, schema.solitary):
+        attribute = schema.attributes.get(name)
+        if attribute is None:
+            if not ignore_unknown:
+                sources.append(Source(name, raw, None))
+                doubtful = either(doubtful, _where(present(raw)))
+            continue
+        column = conform(raw, attribute)
+        sources.append(Source(name, raw, column))
+        doubtful = either(doubtful, column.doubtful)
+        if name in columns:
+            # The same name twice, flat and nested perhaps: either may be given, not both.
+            doubtful = either(doubtful, _where(present(columns[name]) & present(column.values)))
+            columns[name] = _first_present(columns[name], column.values)
+        else:
+            columns[name] = column.values
+    return Aligned(batch.num_rows, columns, sources, doubtful)
+
+
+def patch(schema: Schema, columns: dict[str, pa.Array], count: int, readings: Sequence[Reading]) -> dict[str, pa.Array]:
+    """The columns with the rows of these readings replaced by what was read."""
+    if not readings:
+        return columns
+    order = np.arange(count)
+    order[[reading.row for reading in readings]] = count + np.arange(len(readings))
+    names = {name for reading in readings for name in reading.values}.union(columns)
+    patched = {}
+    for name, attribute in schema.attributes.items():
+        if name in names:
+            base = columns[name] if name in columns else pa.nulls(count, attribute.arrow_type)
+            read = from_readings(schema, name, readings)
+            patched[name] = pa.concat_arrays([base.cast(read.type), read]).take(pa.array(order))
+    return patched
+
+
+def from_readings(schema: Schema, name: str, readings: Sequence[Reading]) -> pa.Array:
+    """One attribute's canonical column, a row a reading."""
+    return pa.array([reading.values.get(name) for reading in readings], schema.attributes[name].arrow_type)
+
+
+def batch_of(columns: dict[str, pa.Array], count: int, schema: Schema) -> pa.RecordBatch:
+    """A canonical batch in the schema's order. It always has a column, or its number of rows would be lost."""
+    names = [name for name in schema.attributes if name in columns]
+    if not names:
+        names = [next(iter(schema.attributes))]
+        columns = {names[0]: pa.nulls(count, schema.attributes[names[0]].arrow_type)}
+    return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+
+
+def one_batch(events: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+    """A table as a single batch, without copying where it is one already."""
+    if isinstance(events, pa.RecordBatch):
+        return events
+    arrays = []
+    for column in events.columns:
+        whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        arrays.append(whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks))
+    if not arrays:
+        # Only a selection from a batch with columns keeps its number of rows.
+        return pa.RecordBatch.from_arrays([pa.nulls(events.num_rows)], names=["nothing"]).select([])
+    return pa.RecordBatch.from_arrays(arrays, schema=events.schema)
+
+
+def _first_present(left: pa.Array, right: pa.Array) -> pa.Array:
+    if pa.types.is_list(left.type):
+        order = np.where(present(left), np.arange(len(left)), len(left) + np.arange(len(left)))
+        return pa.concat_arrays([left, right.cast(left.type)]).take(pa.array(order))
+    return pc.coalesce(left, right)
+
+
+def _where(mask: Mask) -> Mask | None:
+    return mask if mask.any() else None
+
+
+def _taken(array: pa.Array, rows: Rows) -> pa.Array | list[pa.Scalar]:
+    """Some rows of a column, which may be of a type that Arrow has no means to take rows from."""
+    try:
+        return plain(array).take(pa.array(rows))
+    except pa.ArrowNotImplementedError:
+        return [array[row] for row in rows.tolist()]
+
+
+def _canonical_cells(array: pa.Array) -> list[object]:
+    if pa.types.is_timestamp(array.type):
+        return [_calendar(cell) for cell in array.cast(pa.int64()).to_pylist()]
+    if pa.types.is_list(array.type) and pa.types.is_timestamp(array.type.value_type):
+        lists = array.cast(pa.list_(pa.int64())).to_pylist()
+        return [None if cells is None else [_calendar(cell) for cell in cells] for cells in lists]
+    return _cells(array)
+
+
+def _calendar(microseconds: int | None) -> object:
+    return None if microseconds is None else to_datetime(microseconds)
+
+
+def _cells(array: pa.Array | list[pa.Scalar]) -> list[object]:
+    try:
+        return [scalar.as_py() for scalar in array] if isinstance(array, list) else array.to_pylist()
+    except (ValueError, OverflowError):
+        return [_cell(scalar) for scalar in array]
+
+
+def _cell(scalar: pa.Scalar) -> object:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError) as error:
+        return Unreadable(f"<{scalar.type} without a Python value: {error}>")
+
 
 _ENOUGH = 20
 

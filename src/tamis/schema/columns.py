@@ -15,10 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.schema.attributes import Attribute
-from tamis.schema.binary import decoded
-from tamis.schema.domains import Domain, EnumeratedDomain, HierarchicalDomain
-from tamis.schema.instants import instants
+from tamis.schema.domains import Attribute, Domain, EnumeratedDomain, HierarchicalDomain
+from tamis.schema.timestamps import instants
+from tamis.schema.values import decoded
 
 Mask = npt.NDArray[np.bool_]
 # Below this every integer is a float; from here on, only some.

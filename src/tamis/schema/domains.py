@@ -2,12 +2,15 @@
 
 A domain is immutable and compares by what it admits, not by its name: two domains with the same values and order are
 equal. `name` is the name it was declared under, the kind for the six plain ones, and empty for one written inline.
+
+Attributes have a domain; event types have attributes, and a view is what an event of several types is checked through
+(Fabret et al., §2.1).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -254,3 +257,57 @@ def _reachable(edges: Mapping[int, Sequence[int]], start: int) -> list[int]:
                 seen.add(following)
                 left.append(following)
     return list(seen)
+
+
+EVENT_TYPE = "event_type"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A name and its domain. `number` is its position in `schema.attributes` and never changes under extension.
+
+    `multiple` says whether an event may give it several values: whether some event type marks it so.
+    """
+
+    name: str
+    domain: Domain
+    multiple: bool
+    number: int
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The canonical column's type."""
+        return pa.list_(self.domain.arrow_type) if self.multiple else self.domain.arrow_type
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """How an event type holds an attribute. Two annotations of one attribute join with `|` in a view."""
+
+    mandatory: bool
+    multiple: bool = False
+
+    def __or__(self, other: Annotation) -> Annotation:
+        return Annotation(self.mandatory or other.mandatory, self.multiple or other.multiple)
+
+    def __str__(self) -> str:
+        presence = "mandatory" if self.mandatory else "optional"
+        return f"[{presence}, multiple]" if self.multiple else presence
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """A named event schema: the attributes its events may have, and how. `event_type` itself is never listed."""
+
+    name: str
+    annotations: Mapping[str, Annotation]
+
+
+def view(event_types: Iterable[EventType]) -> dict[str, Annotation]:
+    """What an event of all these types must and may have: mandatory and multiple take priority."""
+    joined: dict[str, Annotation] = {}
+    for event_type in event_types:
+        for name, annotation in event_type.annotations.items():
+            known = joined.get(name)
+            joined[name] = annotation if known is None else known | annotation
+    return joined

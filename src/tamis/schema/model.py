@@ -14,13 +14,11 @@ import pyarrow as pa
 
 from tamis.errors import EventError, SchemaError, Violation
 from tamis.schema import canonical, checking, extension, inference, json_lines, reading
-from tamis.schema.attributes import Annotation, Attribute, EventType, view
 from tamis.schema.checking import Checked
-from tamis.schema.difference import Difference, difference
-from tamis.schema.domains import Domain
-from tamis.schema.form import Parts, read_form, write_form
+from tamis.schema.domains import Annotation, Attribute, Domain, EventType, view
+from tamis.schema.extension import Difference, difference
+from tamis.schema.form import Parts, read_form, read_yaml, write_form, write_yaml
 from tamis.schema.tables import Table
-from tamis.schema.yaml_form import read_yaml, write_yaml
 
 _REMEMBERED_VIEWS = 4096
 

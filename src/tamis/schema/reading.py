@@ -14,8 +14,7 @@ import numpy as np
 
 from tamis.errors import Rule, Violation
 from tamis.quoting import shown
-from tamis.schema.attributes import EVENT_TYPE, Attribute
-from tamis.schema.domains import listing
+from tamis.schema.domains import EVENT_TYPE, Attribute, listing
 from tamis.schema.tables import OPERATION, breaks_table, deletes
 from tamis.schema.values import InadmissibleError, Value, read_value
 

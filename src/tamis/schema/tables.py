@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from tamis.errors import SchemaError
 from tamis.quoting import shown
-from tamis.schema.attributes import Annotation, Attribute, EventType
-from tamis.schema.domains import Domain, EnumeratedDomain
+from tamis.schema.domains import Annotation, Attribute, Domain, EnumeratedDomain, EventType
 from tamis.schema.placed import defined, known_keys, mapping, sequence, text_of, within
 
 OPERATION = "operation"

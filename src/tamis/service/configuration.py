@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 from tamis.errors import SchemaError, TamisError
 from tamis.language import Limits
 from tamis.quoting import shown
-from tamis.schema.yaml_form import read_yaml
+from tamis.schema.form import read_yaml
 from tamis.yaml_loading import load
 
 Who = Literal["anyone", "keys"]

@@ -13,7 +13,7 @@ from tamis.joins.intake import TableRecord
 from tamis.joins.rows import Identity, Result
 from tamis.joins.showing import Shown
 from tamis.schema import Schema
-from tamis.schema.binary import write_base64
+from tamis.schema.values import write_base64
 from tamis.service.store import StoredRow, StoredTable, StoreError
 
 _OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z

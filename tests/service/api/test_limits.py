@@ -11,9 +11,9 @@ import orjson
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from tamis.service.api.allowances import RateLimit
 from tamis.service.api.body_limit import BodyLimit
 from tamis.service.api.problems import Problem
-from tamis.service.api.rates import RateLimit
 from tamis.service.configuration import LimitSettings, Settings
 from tests.service.api.server import Server
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tamis.service.store import NotFoundError, Store, TextError
+from tamis.service.store import NotFoundError, Store, TextError, TooManyError
 from tests.service.store.made import CHEAP, LATER, subscribed
 
 
@@ -33,6 +34,24 @@ def test_a_ticket_fits_its_own_subscription_only(any_store: Store) -> None:
     assert not fits(one.id, ticket[:-1])
     assert not fits("sub_" + "A" * 22, ticket)
     assert not fits("nonsense\0", "\ud800")
+
+
+def test_an_owner_makes_no_more_than_are_allowed_however_many_ask_at_once(any_store: Store) -> None:
+    def made(_: int) -> bool:
+        try:
+            any_store.subscriptions.create(replace(CHEAP, owner="k1"), most=3)
+        except TooManyError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as asking:
+        assert sum(asking.map(made, range(8))) == 3
+    assert any_store.subscriptions.count("k1", "active") == 3
+
+
+def test_with_the_same_ticket_nothing_more_is_made_so_no_allowance_is_in_the_way(any_store: Store) -> None:
+    one, ticket = any_store.subscriptions.create(CHEAP, "tkt_" + "A" * 43, most=1)
+    assert any_store.subscriptions.create(CHEAP, ticket, most=1) == (one, ticket)
 
 
 @pytest.mark.parametrize("id", ["", "sub_", "sub_\0", "sub_" + "A" * 22, "1", "\ud800" * 26])

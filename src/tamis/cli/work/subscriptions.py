@@ -25,7 +25,7 @@ from tamis.cli.base.terminal import warn
 from tamis.cli.work.events import read_lines
 from tamis.cli.work.tables import write_table
 from tamis.errors import FilterError, SchemaError, TamisError
-from tamis.schema.yaml_form import read_yaml
+from tamis.schema.form import read_yaml
 
 FORMATS = (Format.JSON_LINES, Format.JSON, Format.YAML, Format.CSV, Format.PARQUET)
 

@@ -27,8 +27,8 @@ from rich.text import Text
 
 from tamis.cli.base.paths import STREAM, Format, format_of, require_writable
 from tamis.cli.base.terminal import err
-from tamis.schema.binary import write_base64
 from tamis.schema.timestamps import write_instant
+from tamis.schema.values import write_base64
 
 FORMATS = (Format.JSON_LINES, Format.CSV, Format.PARQUET)
 

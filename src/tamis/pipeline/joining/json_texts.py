@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.schema.binary import write_base64
 from tamis.schema.timestamps import to_datetime
+from tamis.schema.values import write_base64
 
 
 def json_texts(rows: pa.StructArray) -> pa.StringArray:

@@ -1,15 +1,45 @@
-"""Places that callers share: how many one of them may have, and how many are kept for those with a key."""
+"""How much of the service one caller may have: requests a second, and of places that callers share, with some kept for
+those who have a key.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from tamis.service.api.problems import Problem
+
+_REMEMBERED: Final = 100_000  # callers; beyond, the one silent for longest is forgotten, and its bucket was full
+
+
+class RateLimit:
+    """Buckets by caller, each with at most `burst` tokens, `rate` more a second. Used by the event loop's thread only.
+
+    A caller that is not remembered has a full bucket, so forgetting errs on the caller's side.
+    """
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller → (tokens, when)
+
+    def take(self, caller: str) -> float:
+        """Takes a token: 0 if there was one, else the seconds after which there will be."""
+        now = self._clock()
+        tokens, then = self._buckets.pop(caller, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - then) * self._rate)
+        wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
+        self._buckets[caller] = (tokens - 1 if not wait else tokens, now)
+        if len(self._buckets) > _REMEMBERED:
+            self._buckets.popitem(last=False)
+        return wait
+
 
 _RESERVE: Final = 10  # of so many places one is for callers with a key
 _SOON: Final = {"Retry-After": "1"}
@@ -91,7 +121,8 @@ class Line:
             yield
         finally:
             self.places.give_back(who)
-            self._call()
+            if self._waiting:
+                self._call()
 
     async def _wait(self, who: Claimant) -> None:
         if self._of[who.name] >= self._most or len(self._waiting) >= self._most * self._LINES:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tamis.service.api.access import Caller
 from tamis.service.api.problems import Fault, Problem
 from tamis.service.api.service import Service
-from tamis.service.store import NewSubscription, Subscription
+from tamis.service.store import NewSubscription, Subscription, TooManyError
 
 _TICKET: Final = re.compile(r"tkt_[A-Za-z0-9_-]{43}", re.ASCII)
 # Of 43 characters drawn from 64, some 31 are different; the chance of fewer than 18, of five pieces that come again, or
@@ -28,15 +28,21 @@ def make_subscription(
     if ticket is not None and not is_random(ticket):
         message = "a ticket of one's own is tkt_ and 43 random URL-safe characters: 32 bytes of chance, in base64"
         raise Problem(422, "ticket", message, [Fault(message=message, field="Tamis-Ticket")])
-    subscriptions, most = service.store.subscriptions, service.limits.subscriptions_per_key
     with service.allowances.subscriptions.one_more(caller) as note:
-        if note is None or subscriptions.count(new.owner, "active") >= most:
-            raise Problem(403, "limit", "there are as many subscriptions already as may be; cancel some")
-        made, ticket = subscriptions.create(new, ticket or "")
+        if note is None:
+            raise _too_many()
+        try:
+            made, kept = service.store.subscriptions.create(new, ticket or "", service.limits.subscriptions_per_key)
+        except TooManyError:
+            raise _too_many() from None
         note(made.number)
-    if _asked(made) != _asked(new):
+    if ticket is not None and _asked(made) != _asked(new):
         raise Problem(409, "conflict", "this ticket belongs to a subscription that was asked for otherwise")
-    return made, ticket
+    return made, kept
+
+
+def _too_many() -> Problem:
+    return Problem(403, "limit", "there are as many subscriptions already as may be; cancel some")
 
 
 def is_random(ticket: str) -> bool:

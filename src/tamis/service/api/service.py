@@ -13,14 +13,13 @@ from starlette.requests import HTTPConnection
 from tamis.eventlog import NotAppended
 from tamis.schema import Schema
 from tamis.service.algorithms import USUAL, Algorithms
-from tamis.service.api.allowances import Claimant, Line, Places
+from tamis.service.api.allowances import Claimant, Line, Places, RateLimit
 from tamis.service.api.examiners.pool import Examiners
 from tamis.service.api.key_ring import KeyRing
 from tamis.service.api.meter import Meter
 from tamis.service.api.metrics import Metrics
 from tamis.service.api.observing import counted
 from tamis.service.api.probing import Probe
-from tamis.service.api.rates import RateLimit
 from tamis.service.api.standing import Allowances
 from tamis.service.configuration import Settings
 from tamis.service.followed_schema import FollowedSchema

@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
 from tamis.service.configuration import LimitSettings
@@ -63,7 +64,7 @@ class Standing(Generic[K]):
             yield None
             return
         try:
-            yield lambda made: self._add(address, made)
+            yield partial(self._add, address)
         finally:
             with self._lock:
                 self._coming[address] -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -54,7 +55,7 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
     lost.
     """
     expires = expiry(form, service.settings)
-    read = await service.examine(caller.claimant, lambda: read_filter(service, form.filter))
+    read = await service.examine(caller.claimant, partial(read_filter, service, form.filter))
     if form.kind not in (None, read.kind):
         message = f"the text is of the kind {read.kind}: leave kind out"
         raise Problem(422, "request", message, [Fault(message=message, field="kind")])

@@ -12,10 +12,9 @@ import orjson
 
 from tamis.matching.explanation import MOST, quotes
 from tamis.schema import EVENT_TYPE, Schema
-from tamis.schema.binary import shown_bytes
 from tamis.schema.reading import flatten
 from tamis.schema.timestamps import to_datetime
-from tamis.schema.values import InadmissibleError, read_value
+from tamis.schema.values import InadmissibleError, read_value, shown_bytes
 from tamis.service.event_body import published_text
 
 _ONE_LINE: Final = str.maketrans("\r\n", "  ")

@@ -30,8 +30,8 @@ def locked(connection: Connection, name: Counter) -> int:
 
 def advance(connection: Connection, name: Counter, by: int) -> int:
     """Its new value; the last `by` values are the caller's."""
-    moved = update(COUNTERS).where(COUNTERS.c.name == name).values(value=COUNTERS.c.value + by)
-    return int(connection.execute(moved.returning(COUNTERS.c.value)).scalar_one())
+    moving = update(COUNTERS).where(COUNTERS.c.name == name).values(value=COUNTERS.c.value + by)
+    return int(connection.execute(moving.returning(COUNTERS.c.value)).scalar_one())
 
 
 def put(connection: Connection, name: Counter, new: int) -> None:

@@ -26,9 +26,10 @@ from sqlalchemy import (
 )
 
 from tamis.service.store import counters
+from tamis.service.store.counters import counted
 from tamis.service.store.database import Database, pieces
 from tamis.service.store.ending import announce, expire, purge
-from tamis.service.store.errors import NotFoundError, TicketError
+from tamis.service.store.errors import NotFoundError, TicketError, TooManyError
 from tamis.service.store.hashing import digest, fits, id_for, random_text
 from tamis.service.store.importing import Importing
 from tamis.service.store.keys import require_live, require_subscriber
@@ -74,21 +75,25 @@ class Subscriptions(Importing):
         with self._database.read() as connection:
             return counters.value(connection, "revision")
 
-    def create(self, new: NewSubscription, ticket: str = "") -> tuple[Subscription, str]:
+    def create(self, new: NewSubscription, ticket: str = "", most: int | None = None) -> tuple[Subscription, str]:
         """The subscription, and its ticket, which is shown this once.
 
         Whoever brings a ticket of their own gets the id that goes with it: asking again, because the answer was lost,
-        gives the subscription that is there, and no second one. An owner whose key is revoked makes none.
+        gives the subscription that is there, and no second one. An owner whose key is revoked makes none; one who has
+        `most` that are active makes no more, however many ask at once: TooManyError.
         """
         for what in ("label", "text", "filter", "owner"):
             require_storable(getattr(new, what), what)
-        id = id_for(ticket) if ticket else f"sub_{random_text(16)}"
-        ticket, moment = ticket or f"tkt_{random_text(32)}", now()
+        brought, moment = bool(ticket), now()
+        id = id_for(ticket) if brought else f"sub_{random_text(16)}"
+        ticket = ticket or f"tkt_{random_text(32)}"
         with self._database.write() as connection:
-            if (made := self._with_ticket(connection, id, ticket)) is not None:
+            if brought and (made := self._with_ticket(connection, id, ticket)) is not None:
                 return made, ticket
             revision = counters.advance(connection, "revision", 1)
             require_live(connection, new.owner)
+            if most is not None and counted(connection, new.owner, "active") >= most:
+                raise TooManyError(f"there are {most:,} active subscriptions of this owner already")
             made = Subscription(
                 revision,
                 id,

@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.schema.binary import write_base64
+from tamis.schema.values import write_base64
 from tamis.service.api.problems import Problem
 
 _VALUES_AT_ONCE: Final = 1 << 16  # that are Python objects at a time: each takes many times what it weighs
