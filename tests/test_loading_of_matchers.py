@@ -42,9 +42,9 @@ assert index.match([{"price": 5.0}]).to_lists() == [["cheap"]]
 """
 CALLING = """
 @tamis.operator(cost=1.0)
-def odd(price: float) -> bool:
-    return price % 2 == 1
-index = tamis.compile({"cheap": "price < 10 AND odd()"}, schema, operators=[odd]%s)
+def dear(price: float) -> bool:
+    return price > 4
+index = tamis.compile({"cheap": "price < 10 AND dear()"}, schema, operators=[dear]%s)
 assert index.match([{"price": 5.0}]).to_lists() == [["cheap"]]
 """
 
