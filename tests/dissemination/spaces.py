@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.dissemination.links import LinkNetwork
+from tamis.dissemination.links.network import LinkNetwork
 from tamis.dissemination.regions import Floats, Integers, Regions
 from tamis.dissemination.trees import ROOT, Network, Tree
-from tamis.dissemination.zones import ZoneNetwork
+from tamis.dissemination.zones.network import ZoneNetwork
 
 NETWORKS = ("zones", "links", "links, summed up")
 

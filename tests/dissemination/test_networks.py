@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.dissemination.links import LinkNetwork
+from tamis.dissemination.links.network import LinkNetwork
 from tamis.dissemination.regions import Regions
 from tamis.dissemination.trees import ROOT
-from tamis.dissemination.zones import ZoneNetwork
+from tamis.dissemination.zones.network import ZoneNetwork
 from tests.dissemination.spaces import NETWORKS, delivered, drawn_parents, drawn_points, drawn_regions, network_of
 from tests.generated import cases
 

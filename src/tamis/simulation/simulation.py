@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.dissemination.links import LinkNetwork
+from tamis.dissemination.links.network import LinkNetwork
 from tamis.dissemination.links.network import LEAVES
 from tamis.dissemination.payloads.kernels import Store
 from tamis.dissemination.payloads.store import DIRECTORY, REPOSITORY, store_of
 from tamis.dissemination.post import EVERYBODY, Post
 from tamis.dissemination.regions import Floats, Integers, Mask
 from tamis.dissemination.trees import Way, way_for
-from tamis.dissemination.zones import ZoneNetwork
+from tamis.dissemination.zones.network import ZoneNetwork
 from tamis.errors import TamisError
 from tamis.joins.ranges import Ranges, Shape
 from tamis.joins.schemes.messages import Messages

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tamis.operators.schedules import Evidence, Problem
 from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.record import Trail
-from tamis.operators.schedules.sub_order import SubOrder
+from tamis.operators.schedules.sub_order.schedule import SubOrder
 from tamis.operators.schedules.sub_order.kernels import difference
 from tamis.operators.schedules.sub_order.schedule import ranks
 from tests.operators.schedules.generated import members, problems
