@@ -8,7 +8,7 @@ from functools import partial
 import tamis
 from benchmarks.findings import Finding, Options
 from tamis.cli.bench.problems import EVERY_WORKLOAD
-from tamis.comparison import Cell, Measurement, Problem, Terms, compare
+from tamis.lab.comparison import Cell, Measurement, Problem, Terms, compare
 from tamis.matching.matchers import AUTO
 from tamis.workloads import named
 

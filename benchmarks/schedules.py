@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.findings import Finding, Options
 from tamis.lab.measuring.timing import seconds
+from tamis.lab.schedules.counting import problem_of
 from tamis.operators.schedules import Problem, Schedule, schedule
-from tamis.operators.schedules.counting import problem_of
 from tamis.operators.schedules.problem import Truths
 from tamis.workloads.expensive_operators import Parameters, expensive_operators, figure
 

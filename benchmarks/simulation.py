@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.findings import Finding, Options
-from tamis.simulation.joins import simulate
-from tamis.simulation.overlay import overlay_of
-from tamis.simulation.simulation import Star
+from tamis.lab.simulation.joins import simulate
+from tamis.lab.simulation.overlay import overlay_of
+from tamis.lab.simulation.simulation import Star
 from tamis.workloads.select_joins import select_joins
 
 LARGE, EVENTS = 1_000_000, 59_000

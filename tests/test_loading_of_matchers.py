@@ -11,19 +11,11 @@ import tamis
 from tamis.operators.schedules import SCHEDULES
 
 UNASKED = (
-    "tamis.matching.le_subscribe",
-    "tamis.matching.mbd",
-    "tamis.matching.tree",
+    "tamis.lab",
+    "tamis.matching.naive",
     "tamis.operators.naive",
     "tamis.operators.schedules.adaptive",
-    "tamis.operators.schedules.naive",
-    "tamis.operators.schedules.sequential",
-    "tamis.operators.schedules.sub_order",
-    "tamis.operators.schedules.walking",
     "tamis.routing",
-    "tamis.dissemination",
-    "tamis.simulation",
-    "tamis.comparison",
     "tamis.testing",
     "tamis.workloads",
 )
@@ -73,7 +65,7 @@ def test_calling_operators_loads_the_adaptive_schedule_and_no_other() -> None:
 
 def test_another_schedule_is_loaded_when_it_is_asked_for() -> None:
     modules = loaded_by(CALLING % ", schedule='sub-order'")
-    assert "tamis.operators.schedules.sub_order.schedule" in modules
+    assert "tamis.lab.schedules.sub_order" in modules
     assert among(modules, (ADAPTIVE,)) == []
 
 

@@ -20,9 +20,8 @@ _ROOMS = (
     "routing",
     "operators",
     "joins",
-    "dissemination",
     "analysis",
-    "simulation",
+    "lab",
 )  # those with kernels; each may use those before it
 
 _TOLD: list[Callable[[], None]] = []

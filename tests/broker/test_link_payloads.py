@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tamis.broker.encoding import MessageError
 from tamis.broker.link_payloads import Answers, LinkPayloads, with_contents
 from tamis.broker.messages import Batch, Holds, Supply, Want
-from tamis.dissemination.payloads import payload_id
+from tamis.routing.payloads import payload_id
 from tests.generated import cases
 
 A, B = "link:a", "link:b"

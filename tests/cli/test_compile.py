@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from tamis import Index
-from tamis.matching.tree.matcher import TreeMatcher
-from tamis.matching.tree.options import Options
+from tamis.lab.tree.matcher import TreeMatcher
+from tamis.lab.tree.options import Options
 from tests.cli.house import MATCHES, Tamis
 
 COMPILE = ("compile", "subscriptions.jsonl", "--schema", "schema.yaml", "-o", "auctions.index")

@@ -16,10 +16,10 @@ from tamis.cli.base import options
 from tamis.cli.bench import bench
 from tamis.cli.commands import app
 from tamis.cli.simulate import simulate
-from tamis.comparison import measuring
+from tamis.lab.comparison import measuring
+from tamis.lab.simulation import overlay, topology
 from tamis.matching.matchers import MATCHERS
 from tamis.operators.schedules import SCHEDULES
-from tamis.simulation import overlay, topology
 from tamis.workloads import select_joins
 
 HEAVY = ("numba", "numpy", "pandas", "pyarrow", "pyspark", "scipy", "sqlalchemy", "sqlglot")

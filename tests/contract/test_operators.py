@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.lab.schedules import sub_order
 from tamis.language import Signatures, parse
 from tamis.matching.matches import Binding, Matches
 from tamis.matching.naive import event_values
@@ -19,7 +20,6 @@ from tamis.operators.inputs import Inputs
 from tamis.operators.naive import Asking, alternatives, substitutions
 from tamis.operators.predicates import Predicates
 from tamis.operators.schedules import SCHEDULES
-from tamis.operators.schedules.sub_order import schedule as sub_order
 from tamis.operators.values import outside
 from tests.contract.operator_workloads import SCHEMA, House, events, filters
 from tests.generated import cases

@@ -166,8 +166,8 @@ def test_the_readme_begins_with_the_two_commands() -> None:
 
 def test_the_commands_of_the_page_on_bench_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All is read and checked; only the measuring, which takes long, is left out."""
-    from tamis import comparison
     from tamis.cli.commands import app
+    from tamis.lab import comparison
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(comparison, "compare", lambda *_: iter(()))

@@ -101,7 +101,7 @@ def test_events_that_no_operator_is_asked_about_are_taken_in_few_batches() -> No
 
 
 def test_sub_order_plans_anew_once_beliefs_have_moved_and_not_with_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.operators.schedules.sub_order.schedule import SubOrder
+    from tamis.lab.schedules.sub_order import SubOrder
 
     planned: list[SubOrder] = []
     replan = SubOrder.replan

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.analysis.wording import Wording
-from tamis.matching.columnar.encoding.columns import Encoder
+from tamis.matching.codes.columns import Encoder
 from tamis.matching.statistics import Statistics
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import ABSENT, VERSUS

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.broker.encoding import MessageError
-from tamis.dissemination.payloads import payload_id
+from tamis.routing.payloads import payload_id
 
 PLACES: Final = "tamis:payloads"
 _PLACE: Final = pa.struct([("attribute", pa.string()), ("id", pa.binary())])

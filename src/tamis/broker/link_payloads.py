@@ -13,7 +13,7 @@ from typing import Final
 
 from tamis.broker.encoding import MessageError, decode, encode
 from tamis.broker.messages import Batch, Holds, Supply, Want
-from tamis.dissemination.payloads import (
+from tamis.routing.payloads import (
     Acknowledge,
     Action,
     Ask,

@@ -17,7 +17,7 @@ from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
-    from tamis.matching.levels.holders import Holders
+    from tamis.matching.codes.holders import Holders
     from tamis.matching.patterns import PatternSet
 
 B = TypeVar("B", Block, CalledBlock)

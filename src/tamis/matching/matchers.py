@@ -18,15 +18,15 @@ MATCHERS: Final[LazyRegistry[type[Any]]] = LazyRegistry(
     {
         "columnar": "tamis.matching.columnar.index:ColumnarMatcher",
         "naive": "tamis.matching.naive:NaiveMatcher",
-        "fair-predicate": "tamis.matching.le_subscribe.fair_predicate:FairPredicateMatcher",
-        "equality-preferred": "tamis.matching.le_subscribe.equality_preferred:EqualityPreferredMatcher",
-        "quarantine": "tamis.matching.le_subscribe.quarantine:QuarantineMatcher",
-        "hanson": "tamis.matching.le_subscribe.hanson.matcher:HansonMatcher",
-        "neon": "tamis.matching.le_subscribe.neon.matcher:NeonMatcher",
-        "gough": "tamis.matching.le_subscribe.gough.matcher:GoughMatcher",
-        "scan": "tamis.matching.le_subscribe.scan:ScanMatcher",
-        "tree": "tamis.matching.tree.matcher:TreeMatcher",
-        "mbd": "tamis.matching.mbd.matcher:MbdMatcher",
+        "fair-predicate": "tamis.lab.le_subscribe.fair_predicate:FairPredicateMatcher",
+        "equality-preferred": "tamis.lab.le_subscribe.equality_preferred:EqualityPreferredMatcher",
+        "quarantine": "tamis.lab.le_subscribe.quarantine:QuarantineMatcher",
+        "hanson": "tamis.lab.le_subscribe.hanson:HansonMatcher",
+        "neon": "tamis.lab.le_subscribe.neon:NeonMatcher",
+        "gough": "tamis.lab.le_subscribe.gough:GoughMatcher",
+        "scan": "tamis.lab.le_subscribe.scan:ScanMatcher",
+        "tree": "tamis.lab.tree.matcher:TreeMatcher",
+        "mbd": "tamis.lab.diagrams.matcher:MbdMatcher",
     }
 )
 AUTO: Final = "auto"

@@ -28,7 +28,7 @@ from tamis.matching.statistics import Statistics
 from tamis.schema import Domain, EnumeratedDomain, HierarchicalDomain, Schema
 
 if TYPE_CHECKING:
-    from tamis.matching.levels.holders import Holders
+    from tamis.matching.codes.holders import Holders
     from tamis.matching.patterns import PatternSet
 
 __all__ = ["NaiveMatcher", "Values", "event_values", "holds"]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.matching.columnar.files import write_arrays
+from tamis.matching.codes.files import write_arrays
 from tamis.pipeline.frames import mapped
 from tamis.pipeline.workers.covering import ASKED, CANDIDATES, COVERED, LEFT, THEIRS, Covering
 from tamis.routing.covering.search.corners import Corners

@@ -12,7 +12,7 @@ from tamis.cli.base.failures import CommandError
 from tamis.cli.bench.plot import plot, require_plot
 from tamis.cli.bench.results import Results
 from tamis.cli.bench.tables import page_table, table
-from tamis.comparison import Cell, Measurement
+from tamis.lab.comparison import Cell, Measurement
 
 
 def cell(matcher: str, seconds: float, size: int = 1000, events: int = 100, workload: str = "w") -> Cell:

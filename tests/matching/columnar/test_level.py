@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tamis.matching.codes import level as module
+from tamis.matching.codes.files import read_arrays
 from tamis.matching.columnar import level as columnar
-from tamis.matching.columnar.files import read_arrays
 from tamis.matching.columnar.level import Level
-from tamis.matching.columnar.probing.kernels import PROBES, match_events
-from tamis.matching.levels import level as module
+from tamis.matching.columnar.probing_kernels import PROBES, match_events
 from tamis.schema import Schema
 from tamis.testing import Generated, crowds, reference_matches
 from tests.generated import cases
-from tests.matching.columnar.buckets.test_pool import MIXED
 from tests.matching.columnar.subject import SCHEMA, found, level_of, matches_of
+from tests.matching.columnar.test_bucket_pool import MIXED
 
 RNG = random.Random(5)
 EVENTS: list[dict[str, Any]] = [

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.matching.patterns import automaton
-from tamis.matching.patterns.automaton import Automaton, kernels
+from tamis.matching.patterns import automaton_kernels as kernels
+from tamis.matching.patterns.automaton import Automaton
 from tamis.matching.patterns.kernels import find_keys
 
 keys = st.lists(st.binary(min_size=1, max_size=6).map(lambda key: bytes(byte % 3 + 97 for byte in key)), max_size=12)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.lab.schedules.counting import batches, counted, problem_of
 from tamis.operators.schedules import Evidence, Problem, schedule
 from tamis.operators.schedules.adaptive import Adaptive
 from tamis.operators.schedules.adaptive.buckets import BUCKETS, bucket_for
-from tamis.operators.schedules.counting import batches, counted, problem_of
 from tamis.operators.schedules.knowledge import Knowledge
 from tamis.operators.schedules.record import Trail
 from tamis.workloads.expensive_operators import Parameters, expensive_operators

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import TamisError
+from tamis.lab.schedules.walking_order import Order
 from tamis.operators.schedules import Problem, schedule
 from tamis.operators.schedules.graph import Graph
-from tamis.operators.schedules.walking.order import Order
 from tests.operators.schedules.generated import members, problems
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tamis.lab.diagrams import DiagramRows
 from tamis.language import Filter
 from tamis.routing.covering import covers
-from tamis.routing.diagrams import DiagramRows
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.standing import CoveringTable, Inserted
 from tamis.routing.standing.rows import Rows

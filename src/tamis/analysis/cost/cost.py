@@ -23,11 +23,11 @@ import numpy.typing as npt
 
 from tamis.analysis.cost.kernels import all_buckets, odds_of_conditions
 from tamis.language.predicates import RLike
-from tamis.matching.columnar.encoding.columns import Kind
+from tamis.matching.codes.columns import Kind
+from tamis.matching.codes.level import part_of
+from tamis.matching.columnar.knowledge import learn
 from tamis.matching.columnar.level import Level
-from tamis.matching.columnar.planning.knowledge import learn
-from tamis.matching.columnar.planning.plan import LARGE, SMALL, SMALL_LEVEL, flat
-from tamis.matching.levels.level import part_of
+from tamis.matching.columnar.plan import LARGE, SMALL, SMALL_LEVEL, flat
 from tamis.matching.patterns.required_literals import like_program_of, required_literals
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema

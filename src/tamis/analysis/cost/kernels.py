@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
-from tamis.matching.columnar.buckets.kernels import (
+from tamis.matching.codes.codes import HIGHEST, LOWEST
+from tamis.matching.codes.conjuncts import LISTED, NEGATED
+from tamis.matching.columnar.bucket_kernels import (
     BOTH,
     COLUMN_BITS,
     END_SHIFT,
@@ -19,9 +21,7 @@ from tamis.matching.columnar.buckets.kernels import (
     SEMI,
     UP_TO,
 )
-from tamis.matching.columnar.codes import HIGHEST, LOWEST
-from tamis.matching.columnar.lowering.conjuncts import LISTED, NEGATED
-from tamis.matching.columnar.planning.kernels import FINEST, share
+from tamis.matching.columnar.planning_kernels import FINEST, share
 
 LEAST = 1.0 / (1 << (FINEST + 2))  # of a range that quantiles do not see
 WIDEST = 63  # bits of a key

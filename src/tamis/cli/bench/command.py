@@ -19,7 +19,7 @@ from tamis.cli.bench import numbers
 
 if TYPE_CHECKING:
     from tamis.cli.bench.results import Results
-    from tamis.comparison import Cell, Problem, Terms
+    from tamis.lab.comparison import Cell, Problem, Terms
 
 _DEFAULT_WORKLOADS = ("le_subscribe",)
 _WIDTH = 120  # of the table where there is no terminal to say
@@ -133,7 +133,7 @@ def bench(
     from tamis.cli.bench.problems import matchers_named
     from tamis.cli.bench.results import Results
     from tamis.cli.bench.tables import page_table, table
-    from tamis.comparison import Terms
+    from tamis.lab.comparison import Terms
 
     for path in (json_to, plot_to, markdown_to):
         if path is not None:
@@ -191,7 +191,7 @@ def _problems(
 
 def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms) -> list[Cell]:
     """All the cells; those found so far, where the user stops it."""
-    from tamis.comparison import compare
+    from tamis.lab.comparison import compare
 
     cells: list[Cell] = []
     turns = [f"{problem.name}: {matcher}" for problem in problems for matcher in matchers]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.cli.base.failures import CommandError
 from tamis.cli.bench.results import Results
-from tamis.comparison import Cell
+from tamis.lab.comparison import Cell
 from tamis.lab.measuring.drawing import INK, plain
 from tamis.lab.measuring.numbers import duration, round_duration, short
 from tamis.matching.matchers import AUTO

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from tamis.comparison import Cell, Measurement
+from tamis.lab.comparison import Cell, Measurement
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from tamis.cli.base.terminal import PartedTable
 from tamis.cli.bench.results import Results
-from tamis.comparison import Cell, Measurement
+from tamis.lab.comparison import Cell, Measurement
 from tamis.lab.measuring.markdown import markdown
 from tamis.lab.measuring.numbers import duration, figures, short
 

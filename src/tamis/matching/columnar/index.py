@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.level import Level
-from tamis.matching.levels.matcher import LevelledMatcher
 
 
 class ColumnarMatcher(LevelledMatcher[Level]):

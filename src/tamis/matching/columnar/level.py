@@ -7,17 +7,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.columnar.buckets.pool import Buckets, fill
-from tamis.matching.columnar.encoding.columns import Encoded, Encoder
-from tamis.matching.columnar.intrinsics import has_compress
-from tamis.matching.columnar.lowering.conjuncts import Conjuncts
-from tamis.matching.columnar.names import Names
-from tamis.matching.columnar.planning.knowledge import learn
-from tamis.matching.columnar.planning.plan import Plan, plan
-from tamis.matching.columnar.probing.kernels import PROBES, match_events
-from tamis.matching.columnar.texts import Texts
-from tamis.matching.levels.level import SLACK, Arrays, Int32s, Int64s, Scratch, part_of, under
-from tamis.matching.levels.level import Level as AnyLevel
+from tamis.matching.codes.columns import Encoded, Encoder
+from tamis.matching.codes.conjuncts import Conjuncts
+from tamis.matching.codes.intrinsics import has_compress
+from tamis.matching.codes.level import SLACK, Arrays, Int32s, Int64s, Scratch, part_of, under
+from tamis.matching.codes.level import Level as AnyLevel
+from tamis.matching.codes.names import Names
+from tamis.matching.codes.texts import Texts
+from tamis.matching.columnar.bucket_pool import Buckets, fill
+from tamis.matching.columnar.knowledge import learn
+from tamis.matching.columnar.plan import Plan, plan
+from tamis.matching.columnar.probing_kernels import PROBES, match_events
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import kernel
-from tamis.matching.patterns.automaton.kernels import KEY, step
+from tamis.matching.patterns.automaton_kernels import KEY, step
 from tamis.matching.patterns.like import END, START
 from tamis.matching.patterns.programs import CONTINUATION, CONTINUATION_MASK, after_code_point, holds
 

@@ -27,10 +27,10 @@ __all__ = [
 
 SCHEDULES: Final[LazyRegistry[type[Schedule]]] = LazyRegistry(
     {
-        "naive": "tamis.operators.schedules.naive:Naive",
-        "sequential": "tamis.operators.schedules.sequential:Sequential",
-        "sequential-stopping": "tamis.operators.schedules.sequential:Stopping",
-        "sub-order": "tamis.operators.schedules.sub_order.schedule:SubOrder",
+        "naive": "tamis.lab.schedules.naive:Naive",
+        "sequential": "tamis.lab.schedules.sequential:Sequential",
+        "sequential-stopping": "tamis.lab.schedules.sequential:Stopping",
+        "sub-order": "tamis.lab.schedules.sub_order:SubOrder",
         "adaptive": "tamis.operators.schedules.adaptive.schedule:Adaptive",
     }
 )

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tamis.engine import Index
 from tamis.errors import PipelineError
-from tamis.matching.levels.holders import Holders
+from tamis.matching.codes.holders import Holders
 from tamis.matching.patterns import PatternSet
 from tamis.matching.patterns.metering import Mask, Numbers, Seconds
 

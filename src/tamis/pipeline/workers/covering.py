@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.matching.columnar.files import read_arrays
+from tamis.matching.codes.files import read_arrays
 from tamis.routing.covering.search.corners import Corners
 from tamis.routing.covering.search.covers import compare_here
 from tamis.routing.covering.search.ground import Ground

@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.lab.measuring.drawing import Style, axes_of, curves, legend_beside, pivot, quoted
 from tamis.lab.measuring.figure import Check, Point, Row, Rows, Table
-from tamis.operators.schedules.counting import bounds, evaluations
+from tamis.lab.schedules.counting import bounds, evaluations
 from tamis.workloads.expensive_operators import Parameters
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from tamis.lab.experiments.p0.counted import STYLES
 from tamis.lab.measuring.drawing import GREY, Style, axes_of
 from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict
-from tamis.operators.schedules.counting import recovery
+from tamis.lab.schedules.counting import recovery
 from tamis.workloads.expensive_operators import Parameters
 
 if TYPE_CHECKING:

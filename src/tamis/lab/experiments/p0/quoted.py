@@ -10,7 +10,7 @@ import numpy as np
 from tamis.lab.experiments.p0.counted import NEAR, WORKLOADS
 from tamis.lab.measuring.drawing import PAPER, plain
 from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict
-from tamis.operators.schedules.counting import evaluations, printed
+from tamis.lab.schedules.counting import evaluations, printed
 from tamis.workloads.expensive_operators import Parameters
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.comparison import measure
+from tamis.lab.comparison import measure
 from tamis.lab.experiments.p1.trees import EVENTS, FACTORED, PLAIN, SET_UP, SIZES, WAYS, exponent_of, options, workload
 from tamis.lab.measuring.drawing import Style, axes_of, curves, pivot
 from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled

@@ -17,7 +17,7 @@ import numpy as np
 import tamis
 from tamis.lab.measuring.drawing import Style
 from tamis.lab.measuring.figure import Point, Row, Rows
-from tamis.matching.tree.matcher import TreeMatcher
+from tamis.lab.tree.matcher import TreeMatcher
 from tamis.workloads import Workload
 from tamis.workloads.gryphon import ATTRIBUTES, POPULARITY, VALUES, gryphon, gryphon_hard, index_attributes
 
@@ -53,7 +53,7 @@ FACTORS = {"random": 3, "held": 3, "hard": 1}
 
 
 def options(kind: str, way: str) -> dict[str, Any]:
-    """The tree's own options (`tamis.matching.tree.options`)."""
+    """The tree's own options (`tamis.lab.tree.options`)."""
     switched: dict[str, Any] = {"collapse": way != PLAIN, "successors": way in (ANNOTATED, FACTORED)}
     return switched | ({"factor": index_attributes(FACTORS[kind])} if way == FACTORED else {})
 

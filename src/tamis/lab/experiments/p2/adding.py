@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tamis.comparison import measure_adding
+from tamis.lab.comparison import measure_adding
 from tamis.lab.experiments.p2.algorithms import FAIR, NAMES, NOISE, PREFERRED, QUARANTINE, STYLES, WORKLOAD
 from tamis.lab.measuring.drawing import axes_of, curves, legend_beside, pivot, quoted
 from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from tamis.comparison import measure
+from tamis.lab.comparison import measure
 from tamis.lab.measuring.drawing import Style
 from tamis.lab.measuring.figure import Point, Row, Rows
 from tamis.workloads import Workload, le_subscribe

@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from tamis.dissemination.regions import Integers
 from tamis.joins.multiway import decomposed, parametric_costs
 from tamis.lab.measuring.figure import Point, Rows
-from tamis.simulation.mixes import MIX_SHAPE, simulate_mix
-from tamis.simulation.overlay import overlay_of
+from tamis.lab.networks.regions import Integers
+from tamis.lab.simulation.mixes import MIX_SHAPE, simulate_mix
+from tamis.lab.simulation.overlay import overlay_of
 from tamis.workloads.join_mix import COUNTS, JOINING, SIGNATURES, JoinMix, S, join_mix
 
 NAMES_OF = "RSTU"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tamis.lab.diagrams import DiagramRows
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import NAMES, SETS
 from tamis.lab.measuring.drawing import GREY, Style, axes_of, curves, legend_beside
@@ -15,7 +16,6 @@ from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, V
 from tamis.lab.measuring.numbers import rounded
 from tamis.lab.measuring.timing import seconds
 from tamis.language import Filter
-from tamis.routing.diagrams import DiagramRows
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing import CoveringTable

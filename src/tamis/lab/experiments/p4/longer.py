@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.comparison import measure
+from tamis.lab.comparison import measure
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.table_2 import BUDGET, MATCHERS
 from tamis.lab.measuring.drawing import axes_of, curves, legend_beside

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tamis.comparison import measure
+from tamis.lab.comparison import measure
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import COVERING, IMPERFECT, METHODS, NONE, PERFECT, SETS
 from tamis.lab.measuring.drawing import INK, Style, axes_of, curves, legend_beside

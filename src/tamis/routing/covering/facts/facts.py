@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.columnar.encoding.columns import Encoder, Kind
-from tamis.matching.columnar.lowering.conjuncts import LISTED, Conjuncts
+from tamis.matching.codes.columns import Encoder, Kind
+from tamis.matching.codes.conjuncts import LISTED, Conjuncts
 from tamis.matching.room import doubled
 from tamis.routing.covering.facts.kept_sets import CONJUNCTIONS, FACTS, RANGES, SETS, enter_sets
 from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gather

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tamis.language.patterns import Wildcard, read_like
 from tamis.language.predicates import Like
-from tamis.matching.columnar.encoding.dictionary import Dictionary, Strings
+from tamis.matching.codes.dictionary import Dictionary, Strings
 from tamis.matching.patterns import PatternSet
 from tamis.routing.covering.pattern_implications import pattern_implies
 

@@ -1,6 +1,6 @@
 """Places: the codes of an attribute that some value really has, numbered without gaps.
 
-A code (matching/columnar/codes.py) may stand for no value at all: there is no integer between 3 and 4, and no value
+A code (matching/codes/codes.py) may stand for no value at all: there is no integer between 3 and 4, and no value
 between two of a listed domain. Among places there are none such, so two sets of values that filters ask for are equal
 iff their places are, and one holds the other iff its places do.
 """
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language.numbers import INT_MAX, INT_MIN
-from tamis.matching.columnar.encoding.dictionary import Dictionary, Strings
+from tamis.matching.codes.dictionary import Dictionary, Strings
 from tamis.routing.covering.exact_values import prefixed
 from tamis.schema import EVENT_TYPE, Schema
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.columnar.lowering.conjuncts import Conjuncts
+from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.search.kernels import drop_implied
 

@@ -16,19 +16,19 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.columnar.buckets.pool import Buckets, fill
-from tamis.matching.columnar.codes import ABSENT as NOTHING
-from tamis.matching.columnar.codes import HIGHEST
-from tamis.matching.columnar.encoding.columns import Column, Encoder, Kind
-from tamis.matching.columnar.encoding.dictionary import Dictionary
-from tamis.matching.columnar.files import read_arrays, write_arrays
-from tamis.matching.columnar.intrinsics import has_compress
-from tamis.matching.columnar.lowering.conjuncts import Conjuncts
-from tamis.matching.columnar.planning.kernels import FINEST
-from tamis.matching.columnar.planning.knowledge import LEAST_PRESENCE, Knowledge
-from tamis.matching.columnar.planning.plan import Plan, plan
-from tamis.matching.columnar.probing.kernels import PROBES, match_events
-from tamis.matching.levels.level import SLACK, part_of, under
+from tamis.matching.codes.codes import ABSENT as NOTHING
+from tamis.matching.codes.codes import HIGHEST
+from tamis.matching.codes.columns import Column, Encoder, Kind
+from tamis.matching.codes.conjuncts import Conjuncts
+from tamis.matching.codes.dictionary import Dictionary
+from tamis.matching.codes.files import read_arrays, write_arrays
+from tamis.matching.codes.intrinsics import has_compress
+from tamis.matching.codes.level import SLACK, part_of, under
+from tamis.matching.columnar.bucket_pool import Buckets, fill
+from tamis.matching.columnar.knowledge import LEAST_PRESENCE, Knowledge
+from tamis.matching.columnar.plan import Plan, plan
+from tamis.matching.columnar.planning_kernels import FINEST
+from tamis.matching.columnar.probing_kernels import PROBES, match_events
 from tamis.matching.patterns import PatternSet
 from tamis.routing.covering.search.ground import Arrays, Ground
 from tamis.routing.covering.search.kernels import conditions

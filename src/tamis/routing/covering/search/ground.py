@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.columnar.codes import MOST_COLUMNS, refuse_excess
-from tamis.matching.columnar.files import read_arrays, write_arrays
+from tamis.matching.codes.codes import MOST_COLUMNS, refuse_excess
+from tamis.matching.codes.files import read_arrays, write_arrays
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import ABSENT, PATTERN
 from tamis.routing.covering.search.classes import Classes

@@ -1,0 +1,8 @@
+"""Matchers beside each other: what each costs on a workload, measured alike."""
+
+from tamis.lab.comparison.adding import Adding, measure_adding
+from tamis.lab.comparison.apart import Terms
+from tamis.lab.comparison.grid import Cell, Problem, compare
+from tamis.lab.comparison.measuring import Measurement, measure
+
+__all__ = ["Adding", "Cell", "Measurement", "Problem", "Terms", "compare", "measure", "measure_adding"]

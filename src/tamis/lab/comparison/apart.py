@@ -1,0 +1,88 @@
+"""Measuring in a process of its own, as the one who waits for it sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from tamis.lab.comparison.limits import available_memory, tells_of_memory
+from tamis.lab.comparison.measuring import BATCH_ROWS
+
+_COMMAND = (sys.executable, "-m", "tamis.lab.comparison.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What every cell gets: seconds to match in, seconds in all, bytes of memory (None: most of what there is)."""
+
+    budget_seconds: float = 2.0
+    limit_seconds: float = 300.0
+    memory_bytes: int | None = None
+    batch_rows: int = BATCH_ROWS
+
+
+class Apart:
+    """A process that measures some matchers, one after the other. It is gone when the `with` is left."""
+
+    def __init__(self, folder: Path, matchers: Sequence[str], terms: Terms) -> None:
+        self._limit = terms.limit_seconds
+        self._complaints = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # see __exit__
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._process = subprocess.Popen(
+            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, env=environment, text=True
+        )
+        orders = {"folder": str(folder), "matchers": list(matchers), "budget_seconds": terms.budget_seconds}
+        memory = available_memory() if terms.memory_bytes is None else terms.memory_bytes
+        orders |= {"batch_rows": terms.batch_rows, "memory_bytes": memory}
+        with suppress(BrokenPipeError):  # it is gone already: `next` says why
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(orders) + "\n")
+            self._process.stdin.flush()
+
+    def __enter__(self) -> Apart:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._complaints.close()
+
+    def next(self) -> tuple[dict[str, Any], bool]:
+        """What it found for the next matcher (`measurement` or `reason`), and whether it can go on."""
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = threading.Timer(self._limit, give_up)
+        timer.start()
+        try:
+            assert self._process.stdout is not None
+            line = self._process.stdout.readline()
+        finally:
+            timer.cancel()
+        if line:
+            return json.loads(line), True
+        return {"reason": f"took longer than {self._limit:g} s" if late.is_set() else self._ending()}, False
+
+    def _ending(self) -> str:
+        code = self._process.wait()
+        if code == -signal.SIGKILL:
+            return "killed by the system, most likely for want of memory"
+        self._complaints.seek(0)
+        told = self._complaints.read().strip()
+        if tells_of_memory(told):
+            return "out of memory"
+        ending = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return f"ended with {ending}: {told.rpartition(chr(10))[2]}"

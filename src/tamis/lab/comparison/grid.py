@@ -1,0 +1,87 @@
+"""Any matchers on any workloads: one cell each, measured apart, so that none can stop the others."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tamis.errors import TamisError
+from tamis.lab.comparison.apart import Apart, Terms
+from tamis.lab.comparison.measuring import Measurement
+from tamis.lab.comparison.workload_folder import save_workload
+from tamis.workloads import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A workload that is made when it is its turn. `subscriptions`: how many it is asked to have, where it is asked."""
+
+    name: str
+    make: Callable[[], Workload]
+    subscriptions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A matcher on a problem: either it was measured, or there is a reason why not.
+
+    `subscriptions` is how many the problem has; 0 where it could not be made.
+    """
+
+    matcher: str
+    workload: str
+    subscriptions: int
+    measurement: Measurement | None = None
+    reason: str | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        """Plain values by name."""
+        about = {"matcher": self.matcher, "workload": self.workload, "subscriptions": self.subscriptions}
+        return about | {"reason": self.reason} | ({} if self.measurement is None else self.measurement.to_row())
+
+
+def compare(problems: Iterable[Problem], matchers: Sequence[str], terms: Terms = Terms()) -> Iterator[Cell]:  # noqa: B008
+    """The cells, problem by problem, as they are found."""
+    for problem in problems:
+        with TemporaryDirectory(prefix="tamis-bench-") as folder:
+            try:
+                workload = problem.make()
+                save_workload(workload, Path(folder))
+            except (TamisError, OSError, ValueError, MemoryError) as error:
+                reason = str(error) or "out of memory"
+                yield from (Cell(m, problem.name, problem.subscriptions or 0, reason=reason) for m in matchers)
+                continue
+            size = len(workload.subscriptions)
+            # A million texts are better not held twice.
+            del workload
+            gc.collect()
+            yield from _checked(_cells(problem.name, size, Path(folder), matchers, terms))
+
+
+def _checked(cells: Iterable[Cell]) -> Iterator[Cell]:
+    """Those of one problem that saw equally many events saw the same ones: they must have found the same."""
+    found: dict[int, Measurement] = {}
+    for cell in cells:
+        ours = cell.measurement
+        if ours is None or (first := found.setdefault(ours.events, ours)).matches == ours.matches:
+            yield cell
+            continue
+        reason = f"finds {ours.matches:,} matches in {ours.events:,} events, {first.matcher} {first.matches:,}"
+        yield Cell(cell.matcher, cell.workload, cell.subscriptions, reason=reason)
+
+
+def _cells(problem: str, size: int, folder: Path, matchers: Sequence[str], terms: Terms) -> Iterator[Cell]:
+    left = list(matchers)
+    while left:
+        with Apart(folder, left, terms) as worker:
+            while left:
+                found, lives = worker.next()
+                matcher = left.pop(0)
+                measurement = Measurement(**found["measurement"]) if "measurement" in found else None
+                yield Cell(matcher, problem, size, measurement, found.get("reason"))
+                if not lives:
+                    break

@@ -1,0 +1,62 @@
+"""The equality-preferred algorithm: clusters by equalities, the other predicates counted."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.lab.le_subscribe.clustering_kernels import match_by_clusters_and_counting
+from tamis.lab.le_subscribe.clusters import Clusters, clusters_of, equalities, lookup_memory
+from tamis.lab.le_subscribe.intervals import rows_of
+from tamis.lab.le_subscribe.predicates import Predicates, loose_predicates, needs, predicates_of
+from tamis.lab.le_subscribe.verified import VerifiedLevel
+from tamis.matching.codes.columns import Encoder
+from tamis.matching.codes.conjuncts import Conjuncts
+from tamis.matching.codes.levelled_matcher import LevelledMatcher
+from tamis.matching.columnar.knowledge import Knowledge
+
+
+class Counted(NamedTuple):
+    """How many predicates each conjunction has besides its equalities, and the conjunctions without equalities."""
+
+    needs: npt.NDArray[np.uint8]
+    unequal: npt.NDArray[np.int32]
+
+
+class EqualityPreferredLevel(VerifiedLevel):
+    """Clusters, and one counter a conjunction for its other predicates."""
+
+    parts: ClassVar[dict[str, type[Any]]] = {"clusters": Clusters, "predicates": Predicates, "counted": Counted}
+    kernel = match_by_clusters_and_counting
+
+    @classmethod
+    def lay_out(
+        cls, conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge
+    ) -> tuple[Clusters, Predicates, Counted]:
+        rows = rows_of(conjuncts)
+        equal = equalities(conjuncts, rows, encoder)
+        loose = loose_predicates(conjuncts, rows, ~equal)
+        every = np.arange(len(conjuncts), dtype=np.int32)
+        unequal = np.flatnonzero(np.bincount(rows[equal], minlength=len(every)) == 0).astype(np.int32)
+        counted = Counted(needs(loose, len(every)), unequal)
+        return clusters_of(conjuncts, rows, equal, encoder), predicates_of(loose, every, encoder), counted
+
+    def working_memory(self) -> Any:
+        clusters, _, counted = self._own
+        return *lookup_memory(clusters), np.zeros(len(counted.needs), np.uint8)
+
+
+class EqualityPreferredMatcher(LevelledMatcher[EqualityPreferredLevel]):
+    """Clusters by equality schema (Fabret et al., Le Subscribe, §3.1 Fig 4), the other predicates counted.
+
+    One lookup for each schema that the event's attributes contain finds the subscriptions whose equalities hold; they,
+    and those without equalities, match if the count of their other predicates is full.
+
+    Departs: of several conditions on sets a conjunction is clustered by the first and the others are counted; what is
+    neither equality nor inequality is tested at the end; additions make levels (see LevelledMatcher).
+    """
+
+    name: ClassVar[str] = "equality-preferred"
+    level = EqualityPreferredLevel

@@ -1,0 +1,166 @@
+"""The paper's second algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tamis.lab.schedules.sub_order_kernels import (
+    COMPARED,
+    best_place,
+    compare,
+    comparisons,
+    descend,
+    join,
+    line_up,
+)  # fmt: skip
+from tamis.lab.schedules.walking import Walking
+from tamis.lab.schedules.walking_order import Order
+from tamis.operators.schedules.graph import Lists, Rows
+from tamis.operators.schedules.kernels import STOPPING
+from tamis.operators.schedules.knowledge import HALF_LIFE, LEAST, MOST, Knowledge
+from tamis.operators.schedules.problem import Integers, Offsets, Problem, Reals
+from tamis.operators.schedules.record import Evidence
+
+MOVED = 1.5
+"""The factor by which cost / (1 - selectivity) of a predicate must have changed for its belief to have moved."""
+SHARE = 0.05
+"""Of evaluations, or of what they cost, those of predicates that moved, for which it is worth to plan anew."""
+PAID = 20.0
+"""Times the cost of planning that evaluations must have cost since: planning takes a twentieth of the time at most."""
+PLANNING, PLANNING_EACH = 1.0, 0.003
+"""Milliseconds that it takes to plan, and more for each predicate of each subscription."""
+LEAST_COST = 0.01
+"""Milliseconds that an evaluation takes at least, whatever the operator costs."""
+
+
+class SubOrder(Walking):
+    """Linked chains (Liu et al. 2007, §4.2).
+
+    A chain has the predicates that decide most for their cost first: by rising cost / (1 - selectivity), which is
+    rising selectivity where costs are equal; equals by number. Chains are compared in pairs by the cost difference
+    for k links, and put in line by the greedy of §4.2.5: the pair that saves most first, as long as every chain keeps
+    one neighbour a side.
+
+    Departs: only chains that share a predicate are compared, the others differ by nothing; where more than 32 share
+    one, each is compared with 32 (see `compare`). The paths that the greedy leaves are in any order in the paper; here
+    they are ordered by what their first chain gains, over all chains, by being early. And the order is made anew where
+    what was learned has moved far enough (`reconsider`); the paper's keeps to what was known when it was made.
+    """
+
+    name = "sub-order"
+    way = STOPPING
+
+    def __init__(self, problem: Problem, half_life: float = HALF_LIFE) -> None:
+        super().__init__(problem)
+        self.knowledge = Knowledge(problem.selectivity, problem.cost, half_life)
+        self._paid = 0.0
+        self.replan()
+
+    def learn(self, evidence: Evidence) -> None:
+        """Takes note; the order stays as it is until `reconsider` or `replan`."""
+        self.knowledge.learn(evidence)
+        made = evidence.evaluated + evidence.unknown
+        self._paid += float(made @ self.knowledge.cost()[evidence.predicates].clip(LEAST_COST))
+
+    def reconsider(self) -> bool:
+        """Plans anew if predicates that make up a twentieth of the evaluations, or of their cost, are worth another
+        place than planned, and as soon as evaluations have cost 20 times what planning does.
+
+        Costs are read as milliseconds here, as learned ones are; in another unit it is planned sooner, or later.
+        """
+        members = int(self.graph.members.rows.length.sum())
+        if self._paid < PAID * (PLANNING + PLANNING_EACH * members) or not self._moved():
+            return False
+        self.replan()
+        return True
+
+    def _moved(self) -> bool:
+        """Whether enough of what is evaluated has moved. Predicates that are seldom asked for may have by chance."""
+        cost = self.knowledge.cost()
+        now, planned = worths(self.knowledge.selectivity(), cost), worths(self._selectivity, self._cost)
+        moved = np.abs(np.log(now) - np.log(planned)) > np.log(MOVED)
+        often = self.knowledge.evaluated
+        return any(weight[moved].sum() > SHARE * weight.sum() for weight in (often, often * cost))
+
+    def replan(self) -> None:
+        """Builds chains and order anew, by the selectivities and costs that are believed now."""
+        self._paid = 0.0
+        self._selectivity, self._cost = self.knowledge.selectivity(), self.knowledge.cost()
+        self._rank = ranks(self._selectivity, self._cost)
+        offsets, members = self.graph.as_lists()
+        owners = np.repeat(np.arange(self.graph.size), np.diff(offsets))
+        self.graph.members = Lists(offsets, members[np.lexsort((self._rank[members], owners))])
+        self.order = Order(self._in_line(offsets), self.graph.size)
+
+    def add_predicate(self, cost: float, selectivity: float) -> int:
+        number = super().add_predicate(cost, selectivity)
+        self.knowledge.add_predicate(cost, selectivity)
+        self._rank = ranks(self._selectivity, self._cost)
+        return number
+
+    def insert(self, members: Iterable[int]) -> int:
+        """Puts the new chain where it costs the least more beside the chains that share a predicate with it."""
+        chain = np.fromiter(members, np.int32)
+        number = super().insert(chain[np.argsort(self._rank[chain], kind="stable")] if self._fits(chain) else chain)
+        self.order.remove(number)
+        graph = (self.graph.members.rows, self.graph.subscribers.rows)
+        links = (self.order.after, self.order.before, self.order.last)
+        place = best_place(*graph, self._rank, self._cost, self._selectivity, *links, number)
+        self.order.insert(number, after=place)
+        return number
+
+    def _fits(self, chain: Integers) -> bool:
+        return bool(np.all((chain >= 0) & (chain < self.graph.predicates)))
+
+    def _in_line(self, offsets: Offsets) -> Integers:
+        """The chains' order, from all comparisons."""
+        chains = self.graph.members.rows
+        advantage, lists = self._advantages(chains, offsets)
+        most = comparisons(np.diff(lists[0]))
+        before, behind = np.empty(most, np.int32), np.empty(most, np.int32)
+        weight = np.empty(most, np.float32)
+        count = compare(chains, *lists, self._rank, self._cost, self._selectivity, before, behind, weight)
+        edges = np.argsort(weight[:count], kind="stable")
+        after = np.full(self.graph.size, -1, np.int32)
+        headed = np.zeros(self.graph.size, np.bool_)
+        join(edges, before, behind, after, np.arange(self.graph.size, dtype=np.int32), headed)
+        numbers = self.graph.numbers()
+        heads = numbers[~headed[numbers]]
+        order = np.empty(len(numbers), np.int32)
+        line_up(heads[np.argsort(advantage[heads], kind="stable")], after, order)
+        return order
+
+    def _advantages(self, chains: Rows, offsets: Offsets) -> tuple[Reals, tuple[Offsets, Integers]]:
+        """What each chain would cost more before all others than behind them, a link counted by itself; and each
+        predicate's chains, those first that gain by being first."""
+        predicates = self.graph.predicates
+        reached, above = np.empty(len(chains.pool)), np.empty(len(chains.pool))
+        descend(chains, self._cost, self._selectivity, reached, above)
+        members = chains.pool
+        lengths = np.bincount(members, minlength=predicates)
+        # Of a long list so many count as are compared; else the most popular predicates alone would decide.
+        share = np.minimum(1.0, COMPARED / lengths.clip(1))
+        all_reached = np.bincount(members, reached, predicates) * share
+        all_above = np.bincount(members, above, predicates) * share
+        loss = (1 - self._selectivity[members]) * (above * all_reached[members] - reached * all_above[members])
+        owners = np.repeat(np.arange(self.graph.size), np.diff(offsets))
+        advantage = np.bincount(owners, loss, self.graph.size)
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        # C / P: a chain gains by being first if it comes to the link with high probability and at low cost.
+        order = np.lexsort((above / reached.clip(1e-300), members))
+        return advantage.astype(np.float64), (starts, owners[order].astype(np.int32))
+
+
+def worths(selectivity: Reals, cost: Reals) -> Reals:
+    """Each predicate's cost / (1 - selectivity), finite even where it never fails: the cost until it fails once."""
+    return cost / (1 - selectivity.clip(LEAST, MOST))
+
+
+def ranks(selectivity: Reals, cost: Reals) -> Integers:
+    """Each predicate's place by rising cost / (1 - selectivity), equals by number; those that always hold last."""
+    worth = np.divide(cost, 1 - selectivity, out=np.full(len(cost), np.inf), where=selectivity < 1)
+    place = np.empty(len(cost), np.int32)
+    place[np.lexsort((np.arange(len(cost)), cost, worth))] = np.arange(len(cost), dtype=np.int32)
+    return place

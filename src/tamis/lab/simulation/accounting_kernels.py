@@ -1,0 +1,167 @@
+"""One message's tree gone through, parents before children, in CN and in CN*."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.compiled import bare_kernel, inlined_kernel
+from tamis.lab.networks.kernels import count_held
+from tamis.lab.networks.link_kernels import spread as spread_over_links
+from tamis.lab.networks.trees import ROOT
+from tamis.lab.networks.zone_kernels import spread as spread_over_zones
+from tamis.lab.simulation.books import (
+    ACKNOWLEDGEMENT_BYTES,
+    ASKS,
+    BYTES,
+    DELIVERED,
+    FROM_HOME,
+    HOPS,
+    IDLE,
+    LAST_HOP,
+    LATENCY,
+    LINK_BYTES,
+    MESSAGES,
+    NAME_BYTES,
+)
+from tamis.routing.payloads.kernels import NOWHERE, acknowledged, arrived, found, has_gone, supplied
+
+_THERE_AND_BACK = 2  # hops
+
+
+@inlined_kernel
+def _sent(books: Any, hops: Any, start: int, stop: int, size: int) -> None:
+    """So many bytes from one node to another."""
+    books.totals[BYTES] += size
+    books.totals[LINK_BYTES] += size * hops[start, stop]
+    books.totals[HOPS] += 1
+    books.stress[start] += size
+
+
+@bare_kernel
+def _asked(books: Any, hops: Any, store: Any, node: int, source: int, home: int, key: int, size: int) -> int:
+    """A node gets a payload from the last node that had it, or at last from the home; how many hops that takes."""
+    books.totals[ASKS] += 1
+    _sent(books, hops, node, source, NAME_BYTES)
+    delay = _THERE_AND_BACK
+    if source != home and found(store.repository, source, key) == NOWHERE:
+        _sent(books, hops, node, home, NAME_BYTES)
+        source = home
+        delay += _THERE_AND_BACK
+    _sent(books, hops, source, node, size)
+    supplied(store, node, key)
+    return delay
+
+
+@bare_kernel
+def _delay(
+    books: Any, hops: Any, store: Any, place: int, node: int, home: int, j: int, key: int, size: int
+) -> int:  # fmt: skip
+    """Hops until a node has the content of a payload in hand: none if it has."""
+    if books.content[place, j]:
+        return 0
+    books.content[place, j] = True
+    return _asked(books, hops, store, node, books.source[place, j], home, key, size)
+
+
+@bare_kernel
+def _forwarded(
+    way: Any, place: int, size: int, payload: Any, start: int, stop: int, payload_size: int, store: Any, plain: Any,
+    hops: Any, home: int, books: Any,
+) -> None:  # fmt: skip
+    """The parent of a place sends a message on to it, payloads by content or by name."""
+    parent = way.parent[place]
+    sender, receiver, delay = way.node[parent], way.node[place], 0
+    for j in range(stop - start):
+        key = payload[start + j]
+        if plain[sender]:
+            books.content[place, j] = books.content[parent, j]
+        elif has_gone(store, sender, key, way.link[place]):
+            books.content[place, j] = False
+        else:
+            delay = max(delay, _delay(books, hops, store, parent, sender, home, j, key, payload_size))
+            books.content[place, j] = True
+            if not plain[receiver]:
+                acknowledged(store, sender, key, way.link[place])
+        books.source[place, j] = books.source[parent, j]
+        size += NAME_BYTES
+        if books.content[place, j]:
+            size += payload_size
+            if not plain[receiver]:
+                books.totals[BYTES] += ACKNOWLEDGEMENT_BYTES
+                books.totals[LINK_BYTES] += ACKNOWLEDGEMENT_BYTES * hops[receiver, sender]
+                books.stress[receiver] += ACKNOWLEDGEMENT_BYTES
+    _sent(books, hops, sender, receiver, size)
+    books.arrival[place] = books.arrival[parent] + 1 + delay
+
+
+@bare_kernel
+def _account(
+    way: Any, count: int, post: Any, m: int, regions: Any, region: int, first: Any, points: Any, star: bool, store: Any,
+    plain: Any, hops: Any, books: Any, counting: bool,
+) -> None:  # fmt: skip
+    """Adds one message up, whose tree is in `way`."""
+    size, first_payload, payload, payload_size = post
+    region_first, low, high = regions
+    start, stop = first_payload[m], first_payload[m + 1]
+    whole = size[m] + (stop - start) * payload_size
+    home = way.node[0]
+    books.totals[MESSAGES] += 1
+    for place in range(count):
+        node, parent = way.node[place], way.parent[place]
+        if parent == ROOT:
+            books.arrival[place] = 0
+            for j in range(stop - start):
+                books.content[place, j] = True
+                books.source[place, j] = home
+        else:
+            if parent == 0:
+                books.totals[FROM_HOME] += 1
+            if star:
+                _forwarded(
+                    way, place, size[m], payload, start, stop, payload_size, store, plain, hops, home, books
+                )  # fmt: skip
+            else:
+                _sent(books, hops, way.node[parent], node, whole)
+                books.arrival[place] = books.arrival[parent] + 1
+        if not counting:
+            continue
+        clients = count_held(region_first, low, high, region, points, first[node], first[node + 1])
+        if star and not plain[node]:
+            for j in range(stop - start):
+                if arrived(store, node, payload[start + j], books.content[place, j], clients > 0):
+                    books.content[place, j] = True
+                    books.source[place, j] = node
+        if clients == 0:
+            books.totals[IDLE] += 1
+            continue
+        delay = 0
+        if star and not plain[node]:
+            for j in range(stop - start):
+                delay = max(delay, _delay(books, hops, store, place, node, home, j, payload[start + j], payload_size))
+        books.totals[DELIVERED] += clients
+        books.totals[LATENCY] += clients * (books.arrival[place] + delay)
+        books.totals[LAST_HOP] += clients * whole
+
+
+@bare_kernel
+def carry_over_zones(
+    zones: Any, way: Any, post: Any, regions: Any, first: Any, points: Any, star: bool, store: Any, plain: Any,
+    hops: Any, books: Any, counting: bool, box_low: Any, box_high: Any,
+) -> None:  # fmt: skip
+    """All messages of a post through a network of zones."""
+    for m in range(len(post[0])):
+        if regions[0][m] < regions[0][m + 1]:
+            count = spread_over_zones(zones, regions[0], regions[1], regions[2], m, box_low, box_high, way)
+            _account(way, count, post, m, regions, m, first, points, star, store, plain, hops, books, counting)
+
+
+@bare_kernel
+def carry_over_links(
+    links: Any, way: Any, post: Any, regions: Any, first: Any, points: Any, star: bool, store: Any, plain: Any,
+    hops: Any, books: Any, counting: bool,
+) -> None:  # fmt: skip
+    """All messages of a post through a network of links."""
+    for m in range(len(post[0])):
+        if regions[0][m] < regions[0][m + 1]:
+            count = spread_over_links(links, regions[0], regions[1], regions[2], m, way)
+            _account(way, count, post, m, regions, m, first, points, star, store, plain, hops, books, counting)

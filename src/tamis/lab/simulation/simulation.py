@@ -1,0 +1,202 @@
+"""Messages of a join scheme through a network on a topology."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis.errors import TamisError
+from tamis.joins.ranges import Ranges, Shape
+from tamis.joins.schemes.messages import Messages
+from tamis.lab.networks.links import LEAVES, LinkNetwork
+from tamis.lab.networks.post import EVERYBODY, Post
+from tamis.lab.networks.regions import Floats, Integers, Mask
+from tamis.lab.networks.trees import Way, way_for
+from tamis.lab.networks.zones import ZoneNetwork
+from tamis.lab.simulation.accounting_kernels import carry_over_links, carry_over_zones
+from tamis.lab.simulation.books import (
+    ASKS,
+    BYTES,
+    DELIVERED,
+    FROM_HOME,
+    HOPS,
+    IDLE,
+    LAST_HOP,
+    LATENCY,
+    LINK_BYTES,
+    Books,
+    books_for,
+)
+from tamis.lab.simulation.overlay import Overlay
+from tamis.lab.simulation.reading import PayloadNumbers, post_of, sizes_of
+from tamis.lab.simulation.spaces import Space, Spaces
+from tamis.lab.simulation.traffic import Traffic
+from tamis.routing.payloads.kernels import Store
+from tamis.routing.payloads.store import DIRECTORY, REPOSITORY, store_of
+
+NETWORKS = ("zones", "links")
+
+
+@dataclass(frozen=True)
+class Star:
+    """Nodes keep payloads (CN*, Chandramouli & Yang 2008, §5): directories and repositories of so many entries.
+
+    `plain[n]`: node n does not.
+    """
+
+    directory: int = DIRECTORY
+    repository: int = REPOSITORY
+    plain: Mask | None = None
+
+
+class Simulation:
+    """Subscriptions of a shape in networks over an overlay, and the traffic of all messages so far.
+
+    `network` is `zones` (a CAN, whose nodes are dealt to the overlay's at random) or `links` (content-based: the
+    overlay's tree, subscriptions at nodes drawn at random, filters of at most `leaves` boxes a link). Each space of the
+    shape (`Spaces`) has a network of its own over the same nodes. Messages with an address go to their subscription's
+    node in one hop, past all networks.
+
+    Rows of the `bulky` tables (of all, if None) carry `payload` bytes. `load` is what subscriptions weigh when zones
+    are cut to be of equal load: one each by default.
+
+    With `counting`, nodes look at their own subscriptions: deliveries, latency and the last hop are added up too. CN*
+    needs it, since a node without subscribers for a message need not have its payload.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        subscriptions: Ranges,
+        overlay: Overlay,
+        network: str = "zones",
+        *,
+        payload: int = 100,
+        bulky: Sequence[int] | None = None,
+        star: Star | None = None,
+        counting: bool = False,
+        leaves: int | None = LEAVES,
+        load: Floats | None = None,
+        seed: int = 1,
+    ) -> None:
+        if network not in NETWORKS:
+            raise TamisError(f"there is no network {network!r}; there are {' and '.join(NETWORKS)}")
+        self.shape, self.overlay, self.payload = shape, overlay, payload
+        self.payloads = PayloadNumbers(shape)
+        self._bulky = None if bulky is None else np.isin(np.arange(shape.tables), bulky)
+        self._star, self._counting, self._leaves = star, counting or star is not None, leaves
+        self._kind, self._load = network, load
+        rng = np.random.default_rng([seed, 22])
+        # The server's node is the overlay's node 0, wherever its zone is.
+        self._dealt: Integers = np.concatenate([[0], 1 + rng.permutation(overlay.nodes - 1)])
+        self._placed: Integers = rng.integers(0, overlay.nodes, len(subscriptions))
+        self._spaces = Spaces(shape, subscriptions)
+        self._networks: dict[int, _Running] = {}
+        self._unicast = np.zeros(3, np.int64)
+        self._injected = np.zeros(2, np.int64)
+
+    def carry(self, messages: Messages) -> None:
+        """Sends messages through. `payloads` has followed the changes that they tell of."""
+        addressed = messages.subscription != EVERYBODY
+        sizes = sizes_of(messages, self.shape, self.payload, self._bulky)
+        self._injected += (len(messages), int(sizes.sum()))
+        if addressed.any():
+            hops = self.overlay.hops[0, self._placed[messages.subscription[addressed]]]
+            some = sizes[addressed]
+            self._unicast += (len(some), int(some.sum()), int((some * hops).sum()))
+        if addressed.all():
+            return
+        spaces = self._spaces.of(messages)
+        for number in np.unique(spaces[~addressed]).tolist():
+            chosen = np.flatnonzero((spaces == number) & ~addressed)
+            space = self._spaces.spaces[number]
+            post = post_of(messages, chosen, self.shape, space, self.payloads, self.payload, self._bulky)
+            if number not in self._networks:
+                self._networks[number] = self._made(space)
+            self._networks[number].carry(post)
+
+    def traffic(self, events: int) -> Traffic:
+        """Everything so far, which was of so many events."""
+        totals = np.zeros(10, np.int64)
+        stress: Integers = np.zeros(self.overlay.nodes, np.int64)
+        for running in self._networks.values():
+            totals += running.books.totals
+            np.add.at(stress, running.dealt, running.books.stress)
+        count, size, link_bytes = self._unicast.tolist()
+        stress[0] += size
+        return Traffic(
+            events=events,
+            injected=int(self._injected[0]),
+            injected_bytes=int(self._injected[1]),
+            bytes=int(totals[BYTES]) + size,
+            hops=int(totals[HOPS]) + count,
+            link_bytes=int(totals[LINK_BYTES]) + link_bytes,
+            stress=stress,
+            server=int(stress[0]),
+            from_server=int(totals[FROM_HOME]) + count,
+            delivered=int(totals[DELIVERED]) + count,
+            latency=int(totals[LATENCY]) + count,
+            last_hop=int(totals[LAST_HOP]),
+            idle=int(totals[IDLE]),
+            asks=int(totals[ASKS]),
+        )
+
+    def network(self, space: int = 0) -> ZoneNetwork | LinkNetwork:
+        """The network of one of the spaces that messages have gone through."""
+        return self._networks[space].network
+
+    def _made(self, space: Space) -> _Running:
+        nodes = self.overlay.nodes
+        network: ZoneNetwork | LinkNetwork
+        if self._kind == "zones":
+            network = ZoneNetwork(space.points, nodes, space.members, self._load)
+            dealt = self._dealt.copy()
+            at_server = int(np.flatnonzero(dealt == 0)[0])
+            dealt[[at_server, network.home]] = dealt[[network.home, at_server]]
+        else:
+            node_of = np.where(space.members, self._placed, -1)
+            network = LinkNetwork(space.points, node_of, self.overlay.parents, self._leaves)
+            dealt = np.arange(nodes)
+        star = self._star
+        store = store_of(nodes, network.links, star.directory, star.repository) if star else store_of(1, 1, 0, 0)
+        plain = np.zeros(nodes, np.bool_)
+        if star is not None and star.plain is not None:
+            plain = star.plain[dealt]
+            plain[network.home] = False
+        hops = np.ascontiguousarray(self.overlay.hops[np.ix_(dealt, dealt)])
+        return _Running(network, dealt, hops, way_for(nodes), store, plain, star is not None, self._counting)
+
+
+@dataclass
+class _Running:
+    """One space's network, and its books. Node n of the network is the overlay's node `dealt[n]`."""
+
+    network: ZoneNetwork | LinkNetwork
+    dealt: Integers
+    hops: Integers
+    way: Way
+    store: Store
+    plain: Mask
+    star: bool
+    counting: bool
+
+    def __post_init__(self) -> None:
+        self.books: Books = books_for(self.network.nodes, 1)
+
+    def carry(self, post: Post) -> None:
+        most = int(np.diff(post.first_payload).max(initial=0))
+        if most > self.books.content.shape[1]:
+            more = books_for(self.network.nodes, most)
+            self.books = self.books._replace(content=more.content, source=more.source)
+        network = self.network
+        common = (
+            self.way, (post.size, post.first_payload, post.payload, post.payload_size), post.regions.arrays,
+            network.first, network.points, self.star, self.store, self.plain, self.hops, self.books, self.counting,
+        )  # fmt: skip
+        if isinstance(network, ZoneNetwork):
+            box = np.empty((2, 1, post.regions.dimensions))
+            carry_over_zones(network.arrays, *common, box[0], box[1])
+        else:
+            carry_over_links(network.arrays, *common)

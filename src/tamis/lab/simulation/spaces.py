@@ -1,0 +1,94 @@
+"""Which subscriptions share a network, and where their ranges stand in its space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis.joins.ranges import Ranges, Shape
+from tamis.joins.schemes.messages import Form, Messages
+from tamis.lab.networks.regions import Floats, Integers, Mask
+
+NO_DIMENSION = -1
+
+
+@dataclass(frozen=True)
+class Space:
+    """Subscriptions that messages of one kind may be for, as points: the ends of their ranges on some tables.
+
+    `dimension[t]` is where the ends of table t's range stand, NO_DIMENSION if the space has not that table. Points of
+    all subscriptions are there, by number; those that are not `members` are for no message of the space.
+    """
+
+    dimension: Integers
+    points: Floats
+    members: Mask
+
+
+class Spaces:
+    """The spaces of a shape: one for the semijoins of each group, for each signature, and for each table.
+
+    Those with the same tables and the same members are one. Where there is one edge only, all are: a subscription is a
+    point of four dimensions then (App. D). Every table has one attribute that descriptions speak of; others are left to
+    clients.
+    """
+
+    def __init__(self, shape: Shape, subscriptions: Ranges) -> None:
+        if any(considered != 1 for considered in shape.considered):
+            raise ValueError("networks route by one attribute a table; leave the others to the clients")
+        self.shape = shape
+        self.count = len(subscriptions)
+        self.spaces: list[Space] = []
+        self._ranges = subscriptions
+        self._known: dict[tuple[tuple[int, ...], bytes], int] = {}
+        self._of_form: dict[tuple[int, int], int] = {}
+
+    def of(self, messages: Messages) -> Integers:
+        """The space of each message, by number; those with an address have the space of their group."""
+        tables = np.append(messages.table, 0)[messages.first_tuple[:-1]]
+        selected = messages.form == Form.SELECTED
+        of_what = np.where(selected, tables, messages.group)
+        kind = np.where(
+            selected,
+            Form.SELECTED,
+            np.where(np.isin(messages.form, (Form.JOINED, Form.RESULTS)), Form.JOINED, Form.POINTS),
+        )
+        found: Integers = np.empty(len(messages), np.int64)
+        for form, what in {(int(a), int(b)) for a, b in zip(kind, of_what, strict=True)}:
+            found[(kind == form) & (of_what == what)] = self._space(form, what)
+        return found
+
+    def _space(self, form: int, what: int) -> int:
+        if (form, what) not in self._of_form:
+            ranges, shape = self._ranges, self.shape
+            if form == Form.SELECTED:
+                tables: tuple[int, ...] = (what,)
+                members: Mask = ranges.filtering[:, what] >= 0
+            elif form == Form.JOINED:
+                tables, members = shape.tables_of(what), ranges.signature == what
+            else:
+                tables, members = tuple(sorted(shape.edges[what // 2])), ranges.members(shape, what)
+                # A skyline's point may cover an empty range, which reaches nothing all the same.
+                members = members & ~self._empty(shape.filter(what))
+            if len(shape.edges) == 1:
+                tables = tuple(range(shape.tables))
+            self._of_form[form, what] = self._made(tables, members)
+        return self._of_form[form, what]
+
+    def _empty(self, table: int) -> Mask:
+        column = int(self.shape.first_column[table])
+        mask: Mask = self._ranges.low[:, column] > self._ranges.high[:, column]
+        return mask
+
+    def _made(self, tables: tuple[int, ...], members: Mask) -> int:
+        columns = [int(self.shape.first_column[table]) for table in tables]
+        low, high = self._ranges.low[:, columns], self._ranges.high[:, columns]
+        key = (tables, members.tobytes())
+        if key not in self._known:
+            dimension = np.full(self.shape.tables, NO_DIMENSION, np.int64)
+            dimension[list(tables)] = 2 * np.arange(len(tables))
+            points = np.stack([low, high], axis=2).reshape(self.count, 2 * len(tables))
+            self._known[key] = len(self.spaces)
+            self.spaces.append(Space(dimension, points, members))
+        return self._known[key]

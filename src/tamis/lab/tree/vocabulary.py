@@ -1,0 +1,227 @@
+"""Keys: what values and constants are in the tree. A key never changes, whatever is added later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.lab.tree.layout import HIGHEST, LOWEST
+from tamis.lab.tree.words import Words
+from tamis.language.predicates import Like, RLike
+from tamis.matching.codes.columns import Column, Encoder, Kind
+from tamis.matching.codes.constants import OPEN_HIGH, OPEN_LOW, Constants, Edge, Fixed, Ranked, Ref
+from tamis.matching.codes.dictionary import Strings
+from tamis.matching.patterns import PatternSet
+from tamis.schema import EnumeratedDomain, HierarchicalDomain, Schema
+
+Arrays = dict[str, npt.NDArray[Any]]
+Int64s = npt.NDArray[np.int64]
+
+_MAGNITUDE = np.int64(2**63 - 1)
+
+
+class Source(NamedTuple):
+    """What a level of the tree, or a test, looks at. `ranked`: strings by their place among the ordered constants."""
+
+    column: Column
+    ranked: bool = False
+
+
+class Given(Constants):
+    """The constants of some new subscriptions: collected, and left as they are."""
+
+    def values(self, ref: Ref) -> Any:
+        return self._given[ref.attribute][ref.index]
+
+
+def float_keys(values: npt.NDArray[np.float64]) -> Int64s:
+    """Integers in the order of the floats; -0.0 is 0.0."""
+    bits = (values + 0.0).view(np.int64)
+    return bits ^ ((bits >> 63) & _MAGNITUDE)
+
+
+class Vocabulary:
+    """Numbers are their own keys (floats in an integer of the same order), listed values their position twice plus 1.
+
+    Strings are numbered as they come. That says nothing of their order: strings that are compared by order have a
+    place among the sorted constants of such comparisons besides, which moves when constants are added, so the tree
+    cannot hold them. `settle` sorts them anew, and builds the pattern sets of attributes that have new patterns.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.sources: list[Source] = []
+        self.numbers: dict[Source, int] = {}
+        self.words: dict[str, Words] = {}
+        self.ordered: dict[str, dict[int, None]] = {}
+        self.patterns: dict[str, dict[Like | RLike, int]] = {}
+        self.ranks: dict[str, Int64s] = {}
+        self._dictionaries: dict[str, Strings] = {}
+        self._sets: dict[str, PatternSet] = {}
+        self._listed: dict[str, Words] = {}
+        self.side: Encoder | None = None
+        self._moved: set[str] = set()
+        self._unsettled = False
+
+    def number(self, source: Source) -> int:
+        """The source's column in encoded events, which is its level in the tree too."""
+        known = self.numbers.get(source)
+        if known is None:
+            known = self.numbers[source] = len(self.sources)
+            self.sources.append(source)
+            self._unsettled |= source.ranked or source.column.kind in (Kind.VERSUS, Kind.PATTERNS)
+        return known
+
+    def words_of(self, attribute: str) -> Words:
+        """The strings of an attribute; of a listed domain, its values in order."""
+        domain = self.schema.attributes[attribute].domain
+        if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
+            if attribute not in self._listed:
+                listed = Words()
+                listed.add(pa.array(domain.values, pa.large_string()))
+                self._listed[attribute] = listed
+            return self._listed[attribute]
+        return self.words.setdefault(attribute, Words())
+
+    def source_of(self, column: Column, low: Edge, high: Edge) -> Source:
+        """Where an interval is looked up: by order where strings are compared by it."""
+        by_order = low is not high and (isinstance(low, Ranked) or isinstance(high, Ranked))
+        plain = column.kind in (Kind.VERSUS, Kind.PATTERNS)
+        text = not plain and self.schema.attributes[column.attribute].domain.kind == "string"
+        return Source(column, by_order and text)
+
+    def keys(self, source: Source, edge: Edge, given: Given, patterns: dict[str, Int64s]) -> Int64s:
+        """The keys of an edge. Of a ranked source: four times the constant's number, plus the step."""
+        if edge is OPEN_LOW or edge is OPEN_HIGH:
+            return np.array([LOWEST if edge is OPEN_LOW else HIGHEST])
+        attribute = source.column.attribute
+        if isinstance(edge, Fixed):
+            return patterns[attribute][edge.values // 2] if source.column.kind is Kind.PATTERNS else edge.values
+        assert isinstance(edge, Ranked)
+        values = given.values(edge.ref)
+        domain = self.schema.attributes[attribute].domain
+        if domain.kind == "float":
+            return float_keys(np.asarray(values, np.float64).reshape(-1)) + (edge.step - 1)
+        if domain.kind == "string":
+            numbers = self.words_of(attribute).add(_strings(values))
+            return 4 * numbers + edge.step if source.ranked else numbers
+        if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
+            return 2 * self.words_of(attribute).numbers(_strings(values)) + edge.step
+        whole = np.asarray(values, np.int64).reshape(-1)
+        return 2 * whole + edge.step if domain.kind == "boolean" else whole + (edge.step - 1)
+
+    def order(self, attribute: str, keys: Int64s) -> None:
+        """Constants (as ranked keys) that values of the attribute have to find their place among."""
+        known = self.ordered.setdefault(attribute, {})
+        count = len(known)
+        known.update(dict.fromkeys(np.unique(keys[(keys != LOWEST) & (keys != HIGHEST)] >> 2).tolist()))
+        if len(known) != count:
+            self._dictionaries.pop(attribute, None)
+        self._moved.add(attribute)
+        self._unsettled = True
+
+    def pattern_numbers(self, given: dict[str, dict[Like | RLike, int]]) -> dict[str, Int64s]:
+        """The lasting numbers of patterns that were numbered for the occasion."""
+        found = {}
+        for attribute, some in given.items():
+            known = self.patterns.setdefault(attribute, {})
+            for pattern in some:
+                if pattern not in known:
+                    known[pattern] = len(known)
+                    self._sets.pop(attribute, None)
+                    self._unsettled = True
+            found[attribute] = np.array([known[pattern] for pattern in some], np.int64)
+        return found
+
+    @property
+    def sets(self) -> Mapping[str, PatternSet]:
+        """The patterns of each attribute, by the numbers that they have here, as they were when last settled."""
+        return self._sets
+
+    @property
+    def unsettled(self) -> bool:
+        return self._unsettled
+
+    def settle(self) -> set[str]:
+        """Makes ready to encode again; returns the attributes whose ordered comparisons have to be said anew."""
+        for attribute in self.ordered.keys() - self._dictionaries.keys():
+            self._rank(attribute)
+        for attribute in self.patterns.keys() - self._sets.keys():
+            self._sets[attribute] = PatternSet.build(list(self.patterns[attribute]))
+        side = {
+            source.column
+            for source in self.sources
+            if source.ranked or source.column.kind in (Kind.VERSUS, Kind.PATTERNS)
+        }
+        columns = tuple(sorted(side, key=lambda column: (column.kind.is_set, column)))
+        self.side = Encoder(columns, self._dictionaries, self._sets, self.schema) if columns else None
+        moved, self._moved, self._unsettled = self._moved, set(), False
+        return moved
+
+    def _rank(self, attribute: str) -> None:
+        numbers = np.array(list(self.ordered[attribute]), np.int64)
+        constants = self.words_of(attribute).words(numbers)
+        order = np.asarray(pc.array_sort_indices(constants)).astype(np.int64)
+        ranks = np.zeros(len(self.words_of(attribute)), np.int64)
+        ranks[numbers[order]] = np.arange(len(numbers))
+        self.ranks[attribute] = ranks
+        self._dictionaries[attribute] = Strings.build(constants.take(pa.array(order)), ordered=True)
+
+    def ranked(self, attribute: str, keys: Int64s) -> Int64s:
+        """Ranked keys as codes of the side encoder."""
+        closed = (keys != LOWEST) & (keys != HIGHEST)
+        codes = keys.copy()
+        codes[closed] = 2 * self.ranks[attribute][keys[closed] >> 2] + (keys[closed] & 3)
+        return codes
+
+    @property
+    def nbytes(self) -> int:
+        return sum(words.nbytes for words in self.words.values())
+
+    def about(self) -> dict[str, Any]:
+        """Everything but the strings, as JSON takes it."""
+        sources = [
+            [s.column.kind.value, s.column.attribute, s.column.operator, s.column.other, s.ranked] for s in self.sources
+        ]
+        patterns = {
+            attribute: [[isinstance(p, RLike), p.pattern, isinstance(p, Like) and p.ignore_case] for p in some]
+            for attribute, some in self.patterns.items()
+        }
+        ordered = {attribute: list(some) for attribute, some in self.ordered.items()}
+        return {"sources": sources, "patterns": patterns, "ordered": ordered, "words": list(self.words)}
+
+    def arrays(self) -> Arrays:
+        return {
+            f"{i}.{name}": array
+            for i, words in enumerate(self.words.values())
+            for name, array in words.arrays().items()
+        }
+
+    @classmethod
+    def restore(cls, schema: Schema, about: dict[str, Any], arrays: Arrays) -> Vocabulary:
+        vocabulary = cls(schema)
+        for i, attribute in enumerate(about["words"]):
+            vocabulary.words[attribute] = Words({name: arrays[f"{i}.{name}"] for name in ("data", "offsets", "count")})
+        for attribute, some in about["ordered"].items():
+            vocabulary.ordered[attribute] = dict.fromkeys(some)
+            # It may have been saved before it was settled.
+            vocabulary._moved.add(attribute)
+        for attribute, patterns in about["patterns"].items():
+            vocabulary.patterns[attribute] = {
+                RLike(attribute, text) if regular else Like(attribute, text, ignore_case): i
+                for i, (regular, text, ignore_case) in enumerate(patterns)
+            }
+        for kind, attribute, operator, other, ranked in about["sources"]:
+            vocabulary.number(Source(Column(Kind(kind), attribute, operator, other), ranked))
+        return vocabulary
+
+
+def _strings(values: Any) -> pa.Array:
+    if isinstance(values, str | bytes):
+        return pa.array([values.encode() if isinstance(values, str) else values], pa.large_binary())
+    return values

@@ -1,0 +1,78 @@
+"""The ids of a level's subscriptions, by number and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tamis.compiled import kernel
+from tamis.matching.codes.dictionary import address, power_of_two
+from tamis.matching.codes.encoding_kernels import hash_at, same_bytes
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+_NARROW = 2**31  # bytes of ids from which on their offsets need eight bytes
+
+
+@kernel
+def fill_names(table: Any, offsets: Any, data: int) -> None:
+    """Enters the strings at `data + offsets[i]` into an open-addressing table of their numbers."""
+    mask = len(table) - 1
+    for i in range(len(offsets) - 1):
+        slot = np.int64(hash_at(data + offsets[i], offsets[i + 1] - offsets[i], data)) & mask
+        while table[slot] >= 0:
+            slot = (slot + 1) & mask
+        table[slot] = i
+
+
+@kernel
+def find_name(table: Any, offsets: Any, data: int, text: int, size: int) -> int:
+    """The number of the string of so many bytes at `text`, or -1."""
+    mask = len(table) - 1
+    slot = np.int64(hash_at(text, size, text)) & mask
+    while table[slot] >= 0:
+        start = offsets[table[slot]]
+        if offsets[table[slot] + 1] - start == size and same_bytes(data + start, text, size):
+            return int(table[slot])
+        slot = (slot + 1) & mask
+    return -1
+
+
+class Names:
+    """UTF-8 ids one after the other, and a hash table of their numbers: small, for it is asked only about changes."""
+
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._offsets, self._data, self._table = arrays["offsets"], arrays["data"], arrays["table"]
+
+    @classmethod
+    def build(cls, ids: pa.Array) -> Names:
+        wide = ids.cast(pa.large_binary())
+        offsets = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset : wide.offset + len(wide) + 1]
+        data = np.frombuffer(wide.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]].copy()
+        offsets = (offsets - offsets[0]).astype(np.int32 if len(data) < _NARROW else np.int64)
+        table = np.full(power_of_two(len(wide) + len(wide) // 3 + 1), -1, np.int32)
+        fill_names(table, offsets, address(data))
+        return cls({"offsets": offsets, "data": data, "table": table})
+
+    def arrays(self) -> Arrays:
+        return {"offsets": self._offsets, "data": self._data, "table": self._table}
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def find(self, id: str) -> int | None:
+        """The number of an id."""
+        raw = np.frombuffer(id.encode("utf-8", "surrogatepass"), np.uint8)  # half a surrogate pair is no id of ours
+        number = find_name(self._table, self._offsets, address(self._data), address(raw), len(raw))
+        return None if number < 0 else int(number)
+
+    @cached_property
+    def ids(self) -> pa.Array:
+        """As Arrow strings, in the narrower form where they fit."""
+        kind = pa.string() if self._offsets.dtype == np.int32 else pa.large_string()
+        return pa.Array.from_buffers(kind, len(self), [None, pa.py_buffer(self._offsets), pa.py_buffer(self._data)])

@@ -1,1 +1,0 @@
-"""What no schedule can beat: exact optima of small problems, lower bounds of large ones."""

@@ -1,1 +1,0 @@
-"""Schedules that walk subscriptions in an order fixed beforehand."""
