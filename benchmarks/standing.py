@@ -16,7 +16,7 @@ from tamis.routing.merging import MergePolicy, MergingTable
 from tamis.routing.standing import CoveringTable
 from tamis.schema import Schema
 from tamis.workloads import padres_sets
-from tamis.workloads.padres_sets import SET_A, SET_B
+from tamis.workloads.stock_quotes import SET_A, SET_B
 
 FULL = 200_000
 REMOVED = 20_000

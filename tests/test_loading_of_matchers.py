@@ -53,7 +53,7 @@ def among(modules: list[str], rooms: tuple[str, ...]) -> list[str]:
 
 def test_compiling_and_matching_load_no_rival_of_the_matcher_and_nothing_of_the_laboratory() -> None:
     modules = loaded_by(PLAIN)
-    assert "tamis.matching.columnar.index" in modules
+    assert "tamis.matching.columnar.level" in modules
     assert among(modules, UNASKED) == []
 
 

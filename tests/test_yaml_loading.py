@@ -14,7 +14,7 @@ from tamis.cli.rules import read_rules
 from tamis.dialects import sigma
 from tamis.dialects.conversion import ConversionError
 from tamis.errors import SchemaError, TamisError
-from tamis.operators.library.spatial.places import read_places
+from tamis.operators.library.spatial.gazetteer import read_places
 from tamis.operators.library.text.keywords import read_keywords
 from tamis.quoting import shown
 from tamis.schema import Schema

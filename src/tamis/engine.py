@@ -30,8 +30,8 @@ from tamis.matching.statistics import Statistics
 from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_subscriptions
 from tamis.operators import Operator
 from tamis.operators.calling_part import calling_part, open_calling_part
+from tamis.operators.health import OperatorTable
 from tamis.operators.part import CallingPart
-from tamis.operators.statistics import OperatorTable
 from tamis.schema import Schema
 
 FORMATS = (FilterPart.FORMAT, CallingPart.FORMAT, JoinPart.FORMAT)  # those that write the first know no operators

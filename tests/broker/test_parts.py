@@ -18,11 +18,9 @@ from tamis.broker.bulk import put_back, take_out
 from tamis.broker.carrying import pack, published, read_events, unpack, write_events
 from tamis.broker.encoding import MessageError, decode, encode
 from tamis.broker.messages import Active, Alter, Ask, Batch, FilterChange, Hello, Leave, Message, Table, Taken
-from tamis.broker.outbox import Outbox, QueueBound
-from tamis.broker.seen import WINDOW, Seen
-from tamis.broker.settling import Asked, Settling
+from tamis.broker.outbox import WINDOW, Outbox, QueueBound, Seen
+from tamis.broker.settling import Asked, LinkRecord, Settling, Topology
 from tamis.broker.store import BrokerStore, BrokerStoreError
-from tamis.broker.topology import LinkRecord, Topology
 
 _RECORD = LinkRecord("a", "b", 3)
 _MESSAGES: list[Message] = [

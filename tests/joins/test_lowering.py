@@ -15,7 +15,7 @@ from tamis.matching.event_values import event_values
 from tamis.matching.numbered_filters import NumberedFilters
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
-from tamis.testing.join_reference import passes
+from tamis.testing.join_histories import passes
 from tests.generated import cases
 from tests.language.joins.test_parsing import FROM, SCHEMA
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from tamis.joins.naive import NaiveJoins
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
-from tamis.testing.join_reference import duckdb_content
+from tamis.testing.join_histories import duckdb_content
 from tests.generated import cases
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import tamis
 from tamis.errors import OperatorError
-from tamis.operators import awaiting
+from tamis.operators import asking as awaiting
 from tamis.operators.schedules import SCHEDULES
 
 SCHEMA = tamis.Schema.from_dict({"attributes": {"n": "integer"}, "event_types": {"e": {"n": "mandatory"}}})

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.operators import preparing
+from tamis.operators import caller as preparing
 from tamis.operators.health import Health, Tally
 from tests.operators.places import SCHEMA, loc_in, shot
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.operators.health import Tally
-from tamis.operators.lessons import COUNTS, Lessons, Seen
+from tamis.operators.learning import COUNTS, Lessons, Seen
 from tamis.pipeline.calling.learned_file import read_learned, write_learned
 from tests.operators.places import SCHEMA, loc_in, seen, shot
 

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.analysis.findings import FINDINGS
-from tamis.analysis.reasons import reason
+from tamis.analysis.findings import FINDINGS, reason
 from tamis.errors import TamisError
 from tamis.schema import Schema
 

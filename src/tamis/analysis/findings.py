@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.analysis.cost.cost import Cost
+from tamis.analysis.cost_model import Cost, is_ungated
+from tamis.errors import FilterError
+from tamis.language import Filter, normalise, parse
+from tamis.language.predicates import Literal, Not, RLike, attributes_of
+from tamis.language.printing import print_literal
+from tamis.routing.covering import covers
+from tamis.routing.covering.facts.facts import Facts
+from tamis.routing.covering.facts.kernels import ABSENT
 from tamis.routing.covering.search.classes import NEVER, Classes
 from tamis.routing.covering.search.covers import Covers
+from tamis.schema import EVENT_TYPE, Schema
 
 Flags = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
@@ -118,3 +127,115 @@ def _remedies(finding: pa.Array, duplicate_of: pa.Array, covered_by: pa.Array, e
     more = pc.binary_join_element_wise(covered_by, " matches all that it matches: keep that one alone", "")
     remedy = pc.if_else(pc.fill_null(pc.equal(finding, DUPLICATE), False), same.cast(pa.string()), remedy)
     return pc.if_else(pc.fill_null(pc.equal(finding, COVERED), False), more.cast(pa.string()), remedy)
+
+
+# Filters that match everything, and filters that match nothing.
+
+TRUE = Filter(((),))
+
+
+def always_true(facts: Facts, classes: Classes, schema: Schema, filters: Callable[[int], Filter]) -> Flags:
+    """Which classes every event matches that fits the schema.
+
+    That is so where an alternative asks for nothing but attributes that every event type has. Of alternatives that only
+    together leave nothing out, one asks for absence alone; of such classes the normal forms are looked at.
+    """
+    given = facts.allows_all & _mandatory(facts, schema)[facts.attributes]
+    asks_nothing = _all_of(facts, given)
+    of_class = _any_of(classes, asks_nothing)
+    absent_only = _all_of(facts, facts.kinds == ABSENT)
+    several = np.diff(classes.offsets) > 1
+    for k in np.flatnonzero(_any_of(classes, absent_only) & several & ~of_class).tolist():
+        of_class[k] = covers(filters(k), TRUE, schema)
+    return of_class
+
+
+def never_true(facts: Facts, classes: Classes, schema: Schema) -> Flags:
+    """Which classes no event matches that fits the schema: each alternative wants absent what every event type has, or
+    present what none has."""
+    unknown = _unknown(facts, schema)[facts.attributes] & (facts.kinds != ABSENT)
+    missing = _mandatory(facts, schema)[facts.attributes] & (facts.kinds == ABSENT)
+    hopeless = ~_all_of(facts, ~(unknown | missing))
+    return ~_any_of(classes, ~hopeless)
+
+
+def _mandatory(facts: Facts, schema: Schema) -> Flags:
+    """Which attributes every event type has for certain."""
+    types = schema.event_types.values()
+    return np.array(
+        [
+            name == EVENT_TYPE or all(name in t.annotations and t.annotations[name].mandatory for t in types)
+            for name in facts.names
+        ],
+        np.bool_,
+    )
+
+
+def _unknown(facts: Facts, schema: Schema) -> Flags:
+    """Which attributes no event type has."""
+    types = schema.event_types.values()
+    return np.array(
+        [name != EVENT_TYPE and not any(name in t.annotations for t in types) for name in facts.names], np.bool_
+    )
+
+
+def _all_of(facts: Facts, flags: Flags) -> Flags:
+    """Of which conjunctions all facts are so."""
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags)])
+    return np.diff(ends[facts.offsets]) == np.diff(facts.offsets)
+
+
+def _any_of(classes: Classes, flags: Flags) -> Flags:
+    """Which classes have a conjunction that is so."""
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags[classes.members])])
+    return np.diff(ends[classes.offsets]) > 0
+
+
+# Why a subscription is dear to match, and what would make it cheaper, in a line.
+
+_OFTEN = 0.1
+_MANY = 8
+_IN_VAIN = 20
+_ALWAYS = 0.8
+_SUGGESTED = 2
+
+
+def reason(text: str, conjuncts: int, candidates: float, matches: float, popular: Sequence[str], schema: Schema) -> str:
+    """What to do about a subscription that is looked at and matches so often an event.
+
+    `popular` are the attributes that most subscriptions name: what is on them, the index looks up.
+    """
+    filter = _normal(text, schema)
+    expression = None if filter is None else _expression(filter)
+    if expression is not None:
+        shown = print_literal(expression, schema)
+        return f"{shown} is run on every value: name letters that must occur, or ask for an equality beside it"
+    if matches >= _OFTEN:
+        return f"it matches {matches:.0%} of events: that many matches cost that much; narrow it if fewer will do"
+    if conjuncts >= _MANY:
+        return f"it has {conjuncts} alternatives, each looked up by itself: ask for what they share first, or split it"
+    named = set() if filter is None else {name for c in filter.conjuncts for x in c for name in attributes_of(x)}
+    others = [name for name in popular if name not in named][:_SUGGESTED]
+    beside = f" on {' or '.join(others)}" if others else ""
+    if candidates > _ALWAYS * conjuncts:
+        return f"every event looks at it, for nothing in it is looked up: ask for an equality or a short list{beside}"
+    if candidates >= _IN_VAIN * max(matches, 1e-9):
+        return f"it is looked at in vain: an equality, a short list or a narrow range{beside} would find it sooner"
+    return "it is looked at about as often as it matches: there is little to gain"
+
+
+def _normal(text: str, schema: Schema) -> Filter | None:
+    try:
+        return normalise(parse(text, schema), schema)
+    except FilterError:  # accepted under wider limits
+        return None
+
+
+def _expression(filter: Filter) -> Literal | None:
+    """A regular expression of the filter that nothing gates."""
+    for conjunct in filter.conjuncts:
+        for literal in conjunct:
+            leaf = literal.leaf if isinstance(literal, Not) else literal
+            if isinstance(leaf, RLike) and is_ungated(str(leaf.pattern)):
+                return literal
+    return None

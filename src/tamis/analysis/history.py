@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.matching.columnar.index import ColumnarMatcher
-from tamis.matching.columnar.level import Level
+from tamis.engine import Index, compile
+from tamis.matching.columnar.level import ColumnarMatcher, Level
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
@@ -57,3 +57,22 @@ def _batches(schema: Schema, events: Any) -> Iterable[pa.RecordBatch]:
     else:
         for batch in events:
             yield schema.to_arrow(batch)
+
+
+# Subscriptions as one level of the columnar index: what everything here is computed from.
+
+
+def one_level(indexes: Sequence[Index]) -> Level:
+    """All subscriptions of some indexes under one schema, in one level. The indexes themselves stay as they are."""
+    levels = [_columnar(index).folded() for index in indexes]
+    return levels[0] if len(levels) == 1 else ColumnarMatcher(indexes[0].schema, levels, None).folded()
+
+
+def _columnar(index: Index) -> ColumnarMatcher:
+    matcher = index.matcher
+    if not isinstance(matcher, ColumnarMatcher):
+        ids = index.ids()
+        texts = pa.array([index.text(id) for id in ids.to_pylist()], pa.large_string())
+        matcher = compile(pa.table({"id": ids, "filter": texts}), index.schema).matcher
+        assert isinstance(matcher, ColumnarMatcher)
+    return matcher

@@ -8,12 +8,10 @@ from functools import lru_cache
 import pyarrow as pa
 
 from tamis.analysis.analysis import Analysis
-from tamis.analysis.cost.cost import cost_of
-from tamis.analysis.extremes import always_true, never_true
-from tamis.analysis.findings import Found, table_of
-from tamis.analysis.history import Events, History, look_back
+from tamis.analysis.cost_model import cost_of
+from tamis.analysis.findings import Found, always_true, never_true, table_of
+from tamis.analysis.history import Events, History, look_back, one_level
 from tamis.analysis.hot import Usage
-from tamis.analysis.levels import one_level
 from tamis.engine import Index, compile
 from tamis.errors import FilterError, TamisError
 from tamis.language import Filter, normalise, parse

@@ -18,8 +18,7 @@ from tamis.broker.link import Link
 from tamis.broker.link_desk import LinkDesk
 from tamis.broker.link_payloads import LinkPayloads
 from tamis.broker.messages import Attach, Hello, Message, Refused
-from tamis.broker.outbox import QueueBound
-from tamis.broker.seen import Seen
+from tamis.broker.outbox import QueueBound, Seen
 from tamis.broker.settling import Asked, Sent, Settling
 from tamis.broker.store import BrokerStore
 from tamis.broker.traffic import CLIENT, LINK, Traffic

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from tamis.broker.access import Access, split_address
 from tamis.broker.calling import BrokerAway, BrokerRefusal, attached_stream
-from tamis.broker.carrying import unpack, write_events
-from tamis.broker.delivered import Delivered
+from tamis.broker.carrying import Delivered, unpack, write_events
 from tamis.broker.encoding import decode, encode
 from tamis.broker.messages import (
     Ask,

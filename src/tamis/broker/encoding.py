@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from tamis.broker import messages
 from tamis.broker.messages import FilterChange, Message
-from tamis.broker.topology import LinkRecord
+from tamis.broker.settling import LinkRecord
 from tamis.errors import TamisError
 
 _LENGTH: Final = struct.Struct(">I")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from tamis.broker.encoding import MessageError
-from tamis.broker.filters import Changes
+from tamis.broker.filters import Changes, alter_message, length, table_messages
 from tamis.broker.link import Link, Owed, neighbour
 from tamis.broker.link_events import LinkEvents
 from tamis.broker.messages import (
@@ -27,10 +27,8 @@ from tamis.broker.messages import (
     View,
     Want,
 )
-from tamis.broker.settling import Asked, Sent
+from tamis.broker.settling import Asked, LinkRecord, Sent, Topology
 from tamis.broker.store import NAME
-from tamis.broker.telling import alter_message, length, table_messages
-from tamis.broker.topology import LinkRecord, Topology
 from tamis.broker.traffic import LINK
 from tamis.errors import FilterError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from tamis.broker.topology import LinkRecord
+from tamis.broker.settling import LinkRecord
 
 PROTOCOL: Final = 1
 

@@ -20,9 +20,9 @@ import grpc.aio
 
 from tamis.broker.access import Access, AccessError, is_loopback, require_free, split_address
 from tamis.broker.broker import Broker, Output, Role
+from tamis.broker.calling import CHANNEL_OPTIONS, LINK, SERVER_OPTIONS, SERVICE
 from tamis.broker.status import status_of
 from tamis.broker.store import BrokerStoreError
-from tamis.broker.wire import CHANNEL_OPTIONS, LINK, SERVER_OPTIONS, SERVICE
 
 _logger: Final = logging.getLogger("tamis.broker")
 

@@ -10,7 +10,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Final
 
-from tamis.broker.topology import LinkRecord
+from tamis.broker.settling import LinkRecord
 from tamis.durable import sqlite_remedy
 from tamis.errors import TamisError
 

@@ -13,10 +13,8 @@ from tamis.broker.carrying import Carried, pack
 from tamis.broker.encoding import encode
 from tamis.broker.link_payloads import with_contents
 from tamis.broker.messages import Batch, Delivery
-from tamis.broker.observing import Observed
-from tamis.broker.outbox import Outbox, QueueBound
-from tamis.broker.seen import Seen
-from tamis.broker.sieve import Catch, Sieve
+from tamis.broker.outbox import Outbox, QueueBound, Seen
+from tamis.broker.sieve import Catch, Observed, Sieve
 from tamis.broker.store import BrokerStore
 
 LINK = "link:"

@@ -40,7 +40,7 @@ def operators(
       2  there is no operator of a name that was given
     """
     from tamis.operators import Operator, installed_names
-    from tamis.operators.naming import operators_named
+    from tamis.operators.registry import operators_named
 
     found: list[Operator | tuple[str, str]] = []
     if names:

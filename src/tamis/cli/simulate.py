@@ -15,7 +15,7 @@ from tamis.cli.base.terminal import PartedTable, out, remark
 from tamis.lab.measuring.numbers import figures
 
 if TYPE_CHECKING:
-    from tamis.lab.simulation.traffic import Traffic
+    from tamis.lab.simulation.accounting import Traffic
 
 _SHOWN = {
     "bytes": "kB between nodes",
@@ -78,8 +78,8 @@ def simulate(
 
     from tamis.joins.schemes.scheme import SCHEMES
     from tamis.lab.simulation.joins import simulate as run
-    from tamis.lab.simulation.overlay import FAN_OUT, overlay_of
     from tamis.lab.simulation.simulation import NETWORKS, Star
+    from tamis.lab.simulation.topology import FAN_OUT, overlay_of
     from tamis.workloads.select_joins import select_joins
 
     names = list(dict.fromkeys(scheme or SCHEMES))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MATCHERS: Final[LazyRegistry[type[Any]]] = LazyRegistry(
     {
-        "columnar": "tamis.matching.columnar.index:ColumnarMatcher",
+        "columnar": "tamis.matching.columnar.level:ColumnarMatcher",
         "naive": "tamis.matching.naive:NaiveMatcher",
         "fair-predicate": "tamis.lab.le_subscribe.fair_predicate:FairPredicateMatcher",
         "equality-preferred": "tamis.lab.le_subscribe.equality_preferred:EqualityPreferredMatcher",

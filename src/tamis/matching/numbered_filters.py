@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language import Bound
-from tamis.matching.columnar.index import ColumnarMatcher
+from tamis.matching.columnar.level import ColumnarMatcher
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema

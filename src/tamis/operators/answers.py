@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import OperatorError
 from tamis.operators.predicates import Predicate
-from tamis.operators.schedules.truth import FALSE, TRUE, UNKNOWN
+from tamis.operators.schedules.problem import FALSE, TRUE, UNKNOWN
 from tamis.operators.values import Bindable, bindable, key_of
 
 MOST_BINDINGS = 10_000

@@ -14,7 +14,7 @@ from typing import Any, overload
 from tamis.errors import OperatorError
 from tamis.language.calls import Parameter, ParameterKind
 from tamis.language.syntax import WORDS
-from tamis.operators.awaiting import code_of
+from tamis.operators.asking import code_of
 from tamis.operators.definition import TIME_LIMIT, Formal, Operator, Var
 
 Function = Callable[..., Any]

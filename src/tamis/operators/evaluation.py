@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.matching.flat_arrays import run_starts
 from tamis.operators.answers import Binding
 from tamis.operators.caller import Caller, Job
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.constraints import Fields
-from tamis.operators.growing import run_starts
 from tamis.operators.health import Tally
 from tamis.operators.inputs import Inputs
 from tamis.operators.joining import MOST_STEPS, Substitutions, TooLargeError

@@ -21,7 +21,7 @@ from tamis.operators.joining import Substitutions, TooLargeError, plan
 from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.predicates import Predicate, variables_in_order
 from tamis.operators.schedules import Live
-from tamis.operators.schedules.truth import FALSE, TRUE, UNKNOWN
+from tamis.operators.schedules.problem import FALSE, TRUE, UNKNOWN
 from tamis.operators.supervision import Course as Driven
 from tamis.operators.values import outside
 from tamis.schema import Schema

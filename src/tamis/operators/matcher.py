@@ -21,14 +21,12 @@ from tamis.operators.cases import Entry
 from tamis.operators.enrolled import Enrolled, Matched
 from tamis.operators.evaluation import Evaluation
 from tamis.operators.explanation import Course, CourseExplanation
-from tamis.operators.health import Health, Tally
-from tamis.operators.learning import Learned
-from tamis.operators.lessons import Lessons, Seen
+from tamis.operators.health import Health, OperatorStatistics, OperatorTable, Tally
+from tamis.operators.learning import Learned, Lessons, Seen
 from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.part import CallingPart
 from tamis.operators.resolution import Resolved
 from tamis.operators.schedules import Evidence
-from tamis.operators.statistics import OperatorStatistics, OperatorTable
 from tamis.operators.values import outside
 from tamis.schema import Schema
 

@@ -20,18 +20,16 @@ from tamis.matching.matches import Binding, Part
 from tamis.matching.naive import holds
 from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
 from tamis.operators.answers import Answer, read_batch, read_scalar
-from tamis.operators.asking import columns_of, failure_of
-from tamis.operators.awaiting import is_async, patience, result_of
+from tamis.operators.asking import columns_of, failure_of, is_async, patience, result_of
 from tamis.operators.definition import Operator
-from tamis.operators.health import Health
+from tamis.operators.health import Health, OperatorTable
 from tamis.operators.inputs import Inputs
-from tamis.operators.lessons import Lessons, Seen
+from tamis.operators.learning import Lessons, Seen
 from tamis.operators.matcher import OperatorMatcher
 from tamis.operators.part import CallingPart
 from tamis.operators.predicates import Predicate, Predicates
 from tamis.operators.resolution import Resolved
-from tamis.operators.schedules.truth import FALSE, TRUE, UNKNOWN
-from tamis.operators.statistics import OperatorTable
+from tamis.operators.schedules.problem import FALSE, TRUE, UNKNOWN
 from tamis.operators.supervision import LATE, SUPERVISOR, Calls, Course, GivenUp
 from tamis.operators.values import Bindable, key_of, outside
 from tamis.schema import Schema

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching.flat_arrays import reaching
 from tamis.operators.cases import Cases, Entry
-from tamis.operators.growing import reaching
 from tamis.operators.learning import Learned
 from tamis.operators.schedules import Asked, Evidence, Problem, Schedule, schedule
-from tamis.operators.schedules.truth import UNKNOWN
+from tamis.operators.schedules.problem import UNKNOWN
 
 Int32s = npt.NDArray[np.int32]
 Truths = npt.NDArray[np.int8]

@@ -16,10 +16,9 @@ from tamis.matching.explanation import Explanation
 from tamis.matching.matches import Answer, Binding
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.definition import Operator
-from tamis.operators.health import Health
-from tamis.operators.lessons import Lessons, Seen
+from tamis.operators.health import Health, OperatorTable
+from tamis.operators.learning import Lessons, Seen
 from tamis.operators.resolution import Resolved
-from tamis.operators.statistics import OperatorTable
 
 CALLS_FILE = "operators.json"
 

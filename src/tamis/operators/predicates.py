@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from tamis.language.calls import Argument, Call, Parameter, Variable, part_key
 from tamis.language.printing import print_called
+from tamis.matching.flat_arrays import reaching
 from tamis.operators.definition import Var
-from tamis.operators.growing import reaching
 from tamis.operators.resolution import Resolved
 from tamis.operators.values import outside
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.nodes import Nodes
 from tamis.operators.schedules import Live
-from tamis.operators.schedules.truth import FALSE, TRUE
+from tamis.operators.schedules.problem import FALSE, TRUE
 
 Int32s = npt.NDArray[np.int32]
 _NONE = np.zeros(0, np.int32)

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.analysis import Analysis
-from tamis.analysis.history import History
-from tamis.analysis.levels import one_level
+from tamis.analysis.history import History, one_level
 from tamis.analysis.subscription_set import analyze_level
 from tamis.engine import Index
 from tamis.errors import PipelineError, TamisError

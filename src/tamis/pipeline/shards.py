@@ -14,8 +14,8 @@ from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, PipelineError, TamisError
 from tamis.matching.matchers import Choice
 from tamis.matching.statistics import Statistics
+from tamis.operators.health import OperatorTable
 from tamis.operators.part import CallingPart
-from tamis.operators.statistics import OperatorTable
 from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.calling.learned_file import LEARNED, write_learned
 from tamis.pipeline.calling.ledger import Ledger

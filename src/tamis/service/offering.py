@@ -11,7 +11,7 @@ from tamis.errors import OperatorError
 from tamis.language import Signatures
 from tamis.operators import Operator, Registry
 from tamis.operators.calling_part import resolved_all
-from tamis.operators.naming import operators_named
+from tamis.operators.registry import operators_named
 from tamis.operators.resolution import Resolved
 from tamis.schema import Schema
 

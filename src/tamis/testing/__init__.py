@@ -7,13 +7,20 @@ The strategies need hypothesis.
         assert mine(workload) == reference_matches(workload.subscriptions, workload.schema, workload.events)
 """
 
-from tamis.testing.events import events
 from tamis.testing.faults import FailingSink, Fault, FaultySource, Pause, SinkFailedError, SourceAbortedError
-from tamis.testing.filters import conjunctions, filters, written_filters
-from tamis.testing.generated import Generated, crowds, redundant_crowds, workloads
+from tamis.testing.generated import (
+    Generated,
+    conjunctions,
+    crowds,
+    events,
+    filters,
+    redundant_crowds,
+    schemas,
+    workloads,
+    written_filters,
+)
 from tamis.testing.join_workloads import GeneratedJoins, WrittenJoin, join_schemas, join_workloads, joins
-from tamis.testing.reference import reference_matches
-from tamis.testing.schemas import schemas
+from tamis.testing.written import reference_matches
 
 __all__ = [
     "FailingSink",

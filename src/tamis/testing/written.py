@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
+from tamis.errors import FilterError
+from tamis.language import parse
+from tamis.language.tree import Tree
+from tamis.matching.event_values import event_values
+from tamis.matching.naive import holds
+from tamis.schema import Schema
+
 Values: TypeAlias = Mapping[str, Sequence[Any]]  # attribute → its values in one event; absent: missing or empty
 Meaning: TypeAlias = Callable[[Values, bool], bool]  # of an event's values, and whether the filter is negated
 
@@ -98,3 +107,29 @@ def found_in(pattern: str, value: str) -> bool:
 def _python_expression(pattern: str) -> re.Pattern[str]:
     # To RE2 a dollar is the end of the text; to Python it is also before a last line feed.
     return re.compile(pattern.replace("$", r"\Z"), re.ASCII)
+
+
+# What the oracle answers, for anyone who wants to hold something to it.
+
+
+def reference_matches(
+    subscriptions: Mapping[str, str], schema: Schema, events: Sequence[Mapping[str, Any]] | pa.RecordBatch | pa.Table
+) -> list[list[str]]:
+    """For each event the sorted ids of the subscriptions it satisfies, each once.
+
+    A subscription that does not parse matches nothing. Equal texts are evaluated once, so a thousand copies cost no
+    more than one.
+    """
+    by_text: dict[str, list[str]] = {}
+    for key, text in subscriptions.items():
+        by_text.setdefault(text, []).append(key)
+    trees: dict[str, Tree] = {}
+    for text in by_text:
+        try:
+            trees[text] = parse(text, schema)
+        except FilterError:
+            continue
+    return [
+        sorted(key for text, tree in trees.items() if holds(tree, values, schema) for key in by_text[text])
+        for values in event_values(schema.to_arrow(events), schema)
+    ]

@@ -9,8 +9,7 @@ from tamis.workloads.city_watch import CityWatch, city_watch
 from tamis.workloads.gryphon import gryphon, gryphon_hard
 from tamis.workloads.le_subscribe import le_subscribe
 from tamis.workloads.naming import NAMES, READABLE, named
-from tamis.workloads.padres_sets import padres_sets
-from tamis.workloads.stock_quotes import stock_quotes
+from tamis.workloads.stock_quotes import padres_sets, stock_quotes
 from tamis.workloads.workload import Workload
 
 __all__ = [

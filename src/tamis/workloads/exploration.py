@@ -9,8 +9,17 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tamis.workloads.conditions import UNBOUNDED_ABOVE, UNBOUNDED_BELOW, Conditions, Flags, Integers
-from tamis.workloads.draws import distinct, popularity, shuffled, zipf
+from tamis.workloads.draws import (
+    UNBOUNDED_ABOVE,
+    UNBOUNDED_BELOW,
+    Conditions,
+    Flags,
+    Integers,
+    distinct,
+    popularity,
+    shuffled,
+    zipf,
+)
 from tamis.workloads.le_subscribe import le_subscribe
 from tamis.workloads.workload import Workload, codes_as_strings, numbered, single_type
 

@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.workloads.conditions import Conditions, Flags, Integers
-from tamis.workloads.draws import zipf
+from tamis.workloads.draws import Conditions, Flags, Integers, zipf
 from tamis.workloads.workload import Workload, codes_as_strings, numbered, single_type
 
 ATTRIBUTES, VALUES = 30, 5

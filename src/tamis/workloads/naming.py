@@ -13,7 +13,7 @@ from tamis.workloads import exploration
 from tamis.workloads.auctions import auctions
 from tamis.workloads.gryphon import gryphon, gryphon_hard
 from tamis.workloads.le_subscribe import le_subscribe
-from tamis.workloads.padres_sets import padres_sets
+from tamis.workloads.stock_quotes import padres_sets
 from tamis.workloads.workload import Workload
 
 _GENERATORS: dict[str, Callable[..., Workload]] = {

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.lab.diagrams.diagrams import TRUE, Diagrams
-from tamis.lab.diagrams.kernels import DEAD
+from tamis.lab.diagrams.diagrams import DEAD, TRUE, Diagrams
 from tamis.lab.diagrams.matcher import MbdMatcher
 from tamis.workloads import named
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.lab.le_subscribe import gough_automata as automata
-from tamis.lab.le_subscribe.clustering_kernels import distinct_runs
-from tamis.lab.le_subscribe.gough_kernels import grow
-from tamis.lab.le_subscribe.hanson_kernels import ABOVE, AT, BELOW, mark
+from tamis.lab.le_subscribe import gough as automata
+from tamis.lab.le_subscribe.clustering import distinct_runs
+from tamis.lab.le_subscribe.gough import grow
+from tamis.lab.le_subscribe.hanson import ABOVE, AT, BELOW, mark
 from tamis.matching.codes.codes import HIGHEST, LOWEST
 from tamis.testing import reference_matches
 from tests.contract.every import answers

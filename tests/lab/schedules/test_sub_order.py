@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.lab.schedules.sub_order import SubOrder, ranks
-from tamis.lab.schedules.sub_order_kernels import difference
+from tamis.lab.schedules.sub_order import SubOrder, difference, ranks
 from tamis.operators.schedules import Evidence, Problem
 from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.record import Trail

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 
 from tamis.errors import TamisError
-from tamis.lab.schedules.bounds import foreseeing_nothing, in_hindsight, theorem_2
-from tamis.lab.schedules.optimum import certificate, strategy
+from tamis.lab.schedules.bounds import certificate, foreseeing_nothing, in_hindsight, strategy, theorem_2
 from tamis.operators.schedules import SCHEDULES, Problem, schedule
 from tamis.operators.schedules.problem import Reals, Truths
 from tests.operators.schedules.generated import problems

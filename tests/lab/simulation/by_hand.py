@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from tamis.lab.networks.post import Post
-from tamis.lab.networks.regions import Integers, Mask
+from tamis.lab.networks.regions import Integers, Mask, Post
 from tamis.lab.networks.trees import Network, Tree
 from tamis.routing.payloads import Acknowledge, Action, Ask, Carried, Deliver, Parcel, PayloadNode, Send
 

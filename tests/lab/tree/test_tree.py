@@ -12,8 +12,20 @@ from hypothesis import given, settings
 
 import tamis
 from tamis.errors import TamisError
-from tamis.lab.tree.edges import find
-from tamis.lab.tree.layout import ANNOTATED, COUNT, EDGE, IN_RANGES, KIDS, LEAF, LEVEL, NEXT, NONE, STAR, SUCCESSOR
+from tamis.lab.tree.layout import (
+    ANNOTATED,
+    COUNT,
+    EDGE,
+    IN_RANGES,
+    KIDS,
+    LEAF,
+    LEVEL,
+    NEXT,
+    NONE,
+    STAR,
+    SUCCESSOR,
+    find,
+)
 from tamis.lab.tree.matcher import TreeMatcher
 from tamis.lab.tree.options import Options
 from tamis.lab.tree.tree import Tree

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from tamis.matching.codes.columns import Kind
-from tamis.matching.columnar.index import ColumnarMatcher
+from tamis.matching.columnar.level import ColumnarMatcher
 from tamis.testing import Generated, crowds, reference_matches, workloads
 from tests.generated import cases
 from tests.matching.codes.test_lower import EVENTS, TEXTS

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.matching.codes import level as module
-from tamis.matching.codes.slabs import KEPT, Slabs
+from tamis.matching.codes.level import KEPT, Slabs
 from tests.matching.columnar.subject import SCHEMA, level_of, matches_of
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.matching.codes.texts import BLOCK, Texts
+from tamis.matching.codes.names import BLOCK, Texts
 
 texts = st.text(st.characters(codec="utf-8"), max_size=5)
 

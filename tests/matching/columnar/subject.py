@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from tamis.language import bind
-from tamis.matching.columnar.index import ColumnarMatcher
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarMatcher, Level
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.matches import Answer, Matches, Work
 from tamis.matching.statistics import Statistics

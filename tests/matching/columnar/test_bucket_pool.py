@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import TamisError
-from tamis.matching.columnar import bucket_pool as module
+from tamis.matching.columnar import level as module
 from tamis.matching.columnar.bucket_kernels import fill_buckets, sort_by
 from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.planning_kernels import mix

@@ -18,7 +18,7 @@ from tamis.language import DEFAULT_LIMITS, bind
 from tamis.language.shapes import Bound
 from tamis.matching.codes import levelled_matcher as module
 from tamis.matching.codes.levelled_matcher import FOLD, GROWTH, WAITING
-from tamis.matching.columnar.index import ColumnarMatcher
+from tamis.matching.columnar.level import ColumnarMatcher
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.statistics import Statistics
 from tamis.testing import reference_matches

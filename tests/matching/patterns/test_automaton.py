@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.matching.patterns import automaton
-from tamis.matching.patterns import automaton_kernels as kernels
+from tamis.matching.patterns import automaton as kernels
 from tamis.matching.patterns.automaton import Automaton
 from tamis.matching.patterns.kernels import find_keys
 

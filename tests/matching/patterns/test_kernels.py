@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tamis.matching.patterns import kernels
 from tamis.matching.patterns.like import program_of
-from tamis.matching.patterns.like_set import LikeSet
-from tamis.matching.patterns.steps import Steps
+from tamis.matching.patterns.like_set import LikeSet, Steps
 from tamis.matching.patterns.texts import Texts
 
 both_ways = pytest.mark.parametrize("way", ["compiled", "interpreted"])

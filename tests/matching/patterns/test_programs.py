@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.predicates import Like
-from tamis.matching.patterns import PatternSet, programs
+from tamis.matching.patterns import PatternSet
+from tamis.matching.patterns import like as programs
 from tamis.matching.patterns.like import program_of
 from tests.matching.patterns.reference import like_regex, like_texts, values
 

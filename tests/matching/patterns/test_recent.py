@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.matching.patterns.recent import Recent
+from tamis.matching.patterns.regex_set import Recent
 
 
 def numbers(*of: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -28,8 +28,11 @@ from tamis.operators.library.images import (  # noqa: E402
     vehicle_count,
 )
 from tamis.operators.library.images.people import groups  # noqa: E402
-from tamis.operators.library.images.pictures import MOST_PIXELS, read_picture  # noqa: E402
-from tamis.operators.library.images.remembered import Remembered  # noqa: E402
+from tamis.operators.library.images.pictures import (  # noqa: E402
+    MOST_PIXELS,
+    Remembered,
+    read_picture,
+)
 from tamis.operators.library.images.traffic import PATTERNS, chases  # noqa: E402
 from tamis.operators.library.images.vehicles import KINDS, Vehicle, VehicleDetector, counted  # noqa: E402
 

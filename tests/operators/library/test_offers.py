@@ -13,7 +13,7 @@ import pytest
 
 from tamis.errors import OperatorError
 from tamis.operators import Operator, Registry, registry
-from tamis.operators.library.extras import extra
+from tamis.operators.library.offering import extra
 
 ROOT = Path(__file__).resolve().parents[3]
 OFFERED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][registry.GROUP]

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tamis.operators.schedules import Problem
-from tamis.operators.schedules.problem import Truths
-from tamis.operators.schedules.truth import TRUE
+from tamis.operators.schedules.problem import TRUE, Truths
 
 MOST_PREDICATES = 8
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tamis.lab.schedules.counting import batches, counted, problem_of
 from tamis.operators.schedules import Evidence, Problem, schedule
 from tamis.operators.schedules.adaptive import Adaptive
-from tamis.operators.schedules.adaptive.buckets import BUCKETS, bucket_for
+from tamis.operators.schedules.adaptive.kernels import BUCKETS, bucket_for
 from tamis.operators.schedules.knowledge import Knowledge
 from tamis.operators.schedules.record import Trail
 from tamis.workloads.expensive_operators import Parameters, expensive_operators

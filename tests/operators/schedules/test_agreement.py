@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import TamisError
 from tamis.operators.schedules import SCHEDULES, Evidence, Live, Problem, Run, Schedule, schedule
-from tamis.operators.schedules.problem import Truths
-from tamis.operators.schedules.truth import TRUE
+from tamis.operators.schedules.problem import TRUE, Truths
 from tests.operators.schedules.generated import by_number, chances, costs, matching, members, problems, truths
 
 every = pytest.mark.parametrize("name", SCHEDULES)

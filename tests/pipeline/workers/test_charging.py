@@ -12,7 +12,8 @@ import pytest
 
 import tamis
 from tamis.errors import PipelineError
-from tamis.matching.patterns import PatternSet, steps
+from tamis.matching.patterns import PatternSet
+from tamis.matching.patterns import like_set as steps
 from tamis.matching.patterns.metering import Numbers, Seconds, metered
 from tamis.pipeline.workers import charging as charging_module
 from tamis.pipeline.workers.charging import Charging, Desk, write_left_out

@@ -13,7 +13,7 @@ import tamis
 from tamis.language import Filter, normalise, parse
 from tamis.language.predicates import Like, Literal, Not, RLike, Versus
 from tamis.matching.codes.level import Level
-from tamis.matching.columnar.index import ColumnarMatcher
+from tamis.matching.columnar.level import ColumnarMatcher
 from tamis.matching.patterns import prefix_of
 from tamis.routing.covering import Relation, covers, relate
 from tamis.routing.covering.facts.facts import Facts, facts_of

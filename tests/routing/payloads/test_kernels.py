@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.routing.payloads.kernels import NOWHERE, acknowledged, admitted, arrived, found, has_gone, used
-from tamis.routing.payloads.store import store_of
+from tamis.routing.payloads.kernels import NOWHERE, acknowledged, admitted, arrived, found, has_gone, store_of, used
 from tests.generated import cases
 
 KEYS = st.integers(0, 12).map(lambda n: n * 2**58 - 5)  # they fall on few places of the hash table

@@ -137,7 +137,7 @@ def operators_of(named: list[str] | None) -> list[Operator] | None:
     """What `tamis.compile` takes; None where none is named."""
     if not named:
         return None
-    from tamis.operators.naming import operators_named
+    from tamis.operators.registry import operators_named
 
     names = separate(named)
     return operators_named(names) if names else None

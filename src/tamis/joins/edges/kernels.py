@@ -11,7 +11,7 @@ from tamis.joins.kernels import LEAST_ITEM, PLACES, SPARE, Ordered, find, insert
 from tamis.joins.ranges import Floats, Integers, Records
 from tamis.joins.stabbing.kernels import Stabbing
 from tamis.joins.tables import NO_ROW
-from tamis.matching.searching import first_above, first_from
+from tamis.matching.flat_arrays import first_above, first_from
 
 OUTBOX_FULL, INDEX_FULL, GAPS_FULL = 1, 2, 3  # what a change was not done for lack of
 NO_GAP = -1

@@ -19,7 +19,7 @@ from tamis.joins.schemes.messages import EVERYBODY, Form, Operation
 from tamis.joins.sending.kernels import FULL, NUMBERS, SENT, TUPLES, begin, put_number, put_tuple
 from tamis.joins.stabbing.kernels import Stabbing, between, maybe_between, reaching
 from tamis.joins.tables import NO_ROW
-from tamis.matching.searching import first_above, first_from
+from tamis.matching.flat_arrays import first_above, first_from
 
 
 class SemijoinSide(NamedTuple):

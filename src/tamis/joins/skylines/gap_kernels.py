@@ -13,7 +13,7 @@ from tamis.joins.ranges import Floats, Integers, Records
 from tamis.joins.sending.kernels import put_number
 from tamis.joins.skylines.kernels import leap, sort_by_high
 from tamis.joins.stabbing.kernels import CLUSTERS, JOURNAL, WRITTEN, between, soon_above
-from tamis.matching.searching import first_from
+from tamis.matching.flat_arrays import first_from
 
 SPARE_GAPS, END, MISSING = range(3)
 GAP = np.dtype([("upper", "f8"), ("version", "i8"), ("start", "i8"), ("length", "i8"), ("spare", "i8")])

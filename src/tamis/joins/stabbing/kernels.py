@@ -9,7 +9,7 @@ import numpy as np
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.kernels import LAST_ITEM, LEAST_ITEM, PLACES, Ordered, find
 from tamis.joins.ranges import Floats, Integers, Records
-from tamis.matching.searching import first_above
+from tamis.matching.flat_arrays import first_above
 
 CLUSTERS, WRITTEN = range(2)
 CLUSTER = np.dtype([("there", "i8"), ("lowest", "f8"), ("highest", "f8")])

@@ -2,11 +2,144 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from tamis.lab.diagrams.kernels import EMPTY, GONE, MADE, TRUE, add_chain, add_chains, collect, drop_node, enter_all
-from tamis.matching.room import extended
+from tamis.compiled import bare_kernel
+from tamis.lab.le_subscribe.counting import count
+from tamis.lab.le_subscribe.verified import load, settle
+from tamis.matching.flat_arrays import extended
+from tamis.matching.matches import CANDIDATES, NODES
+
+# Diagrams of conjunctions: hash-consed nodes, and their evaluation.
+#
+# Node n > 0 is `variables[n]` and, if that holds, `children[n]`; if not, it is false, so the low child is not stored.
+# Node 0 is true. A child is numbered before its parents. `table` is an open hash table of the nodes.
+
+TRUE = 0
+DEAD = -1
+EMPTY = -1
+# What is counted: nodes, and those of them that are dead.
+MADE, GONE = range(2)
+_FACTOR, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_SHIFT = np.uint64(29)
+
+
+@bare_kernel
+def slot_of(variable: int, child: int, variables: Any, children: Any, table: Any) -> Any:
+    """Where a node is in the table, or would be."""
+    hashed = np.uint64(variable) * _FACTOR + np.uint64(child) * _OTHER
+    slot = np.int64((hashed ^ (hashed >> _SHIFT)) & np.uint64(len(table) - 1))
+    while table[slot] != EMPTY:
+        node = table[slot]
+        if variables[node] == variable and children[node] == child:
+            break
+        slot = (slot + 1) & (len(table) - 1)
+    return slot
+
+
+@bare_kernel
+def add_chain(chain: Any, begin: int, end: int, variables: Any, children: Any, uses: Any, table: Any, work: Any) -> int:
+    """The node that holds iff all variables do, bottom first; what of it is there already is shared."""
+    node = TRUE
+    for i in range(begin, end):
+        slot = slot_of(chain[i], node, variables, children, table)
+        if table[slot] == EMPTY:
+            new = work[MADE]
+            work[MADE] += 1
+            variables[new], children[new], uses[new] = chain[i], node, 0
+            uses[node] += 1
+            table[slot] = new
+        node = table[slot]
+    uses[node] += 1
+    return node
+
+
+@bare_kernel
+def add_chains(
+    offsets: Any, chains: Any, variables: Any, children: Any, uses: Any, table: Any, work: Any, roots: Any
+) -> None:
+    """The node of every chain, into `roots`."""
+    for c in range(len(offsets) - 1):
+        roots[c] = add_chain(chains, offsets[c], offsets[c + 1], variables, children, uses, table, work)
+
+
+@bare_kernel
+def drop_node(node: int, variables: Any, children: Any, uses: Any, work: Any) -> None:
+    """One use less of a node; nodes that nobody uses any more are dead, though they stay in the table for now."""
+    uses[node] -= 1
+    while node != TRUE and uses[node] == 0:
+        child = children[node]
+        variables[node] = DEAD
+        work[GONE] += 1
+        uses[child] -= 1
+        node = child
+
+
+@bare_kernel
+def collect(variables: Any, children: Any, uses: Any, table: Any, work: Any, moved: Any) -> None:
+    """Closes up over dead nodes; `moved` gets every living node's new number."""
+    for slot in range(len(table)):
+        table[slot] = EMPTY
+    kept = 0
+    for node in range(work[MADE]):
+        if node != TRUE and variables[node] == DEAD:
+            moved[node] = DEAD
+            continue
+        moved[node] = kept
+        variables[kept], uses[kept] = variables[node], uses[node]
+        children[kept] = moved[children[node]] if node != TRUE else TRUE
+        if kept != TRUE:
+            table[slot_of(variables[kept], children[kept], variables, children, table)] = kept
+        kept += 1
+    work[MADE], work[GONE] = kept, 0
+
+
+@bare_kernel
+def enter_all(variables: Any, children: Any, table: Any, made: int) -> None:
+    """Fills an empty table with the living nodes."""
+    for node in range(1, made):
+        if variables[node] != DEAD:
+            table[slot_of(variables[node], children[node], variables, children, table)] = node
+
+
+@bare_kernel
+def match_by_diagrams(
+    codes: Any, sets: Any, first: int, own: Any, rest: Any, memory: Any, seen: Any, stamp: int, room: int, event: Any,
+    scratch: Any, out: Any, ends: Any, work: Any,
+) -> int:  # fmt: skip
+    """See `Level.run`. `own`: predicates, and diagrams over them; `scratch`: the truth of predicates, and of nodes."""
+    predicates, diagrams = own
+    truth, holds = scratch
+    variables, children, starts, rows = diagrams.variables, diagrams.children, diagrams.starts, diagrams.rows
+    end = ends[first]
+    for e in range(first, len(codes)):
+        if end + room > len(out):
+            return e
+        stamp += 1
+        load(codes, e, event)
+        for variable in range(len(truth)):
+            truth[variable] = 0
+        count(predicates, e, event, sets, truth, work)
+        holds[TRUE] = 1
+        for i in range(starts[TRUE], starts[TRUE + 1]):
+            out[end] = rows[i]
+            end += 1
+        for node in range(1, len(variables)):
+            held = truth[variables[node]] & holds[children[node]]
+            holds[node] = held
+            if held:
+                for i in range(starts[node], starts[node + 1]):
+                    out[end] = rows[i]
+                    end += 1
+        work[NODES] += len(variables) - 1
+        work[CANDIDATES] += end - ends[e]
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
+        ends[e + 1] = end
+    return len(codes)
+
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

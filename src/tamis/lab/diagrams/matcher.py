@@ -3,26 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.errors import TamisError
-from tamis.lab.diagrams.diagrams import Diagrams
-from tamis.lab.diagrams.kernels import match_by_diagrams
-from tamis.lab.diagrams.options import Options
-from tamis.lab.diagrams.ordering import from_the_top
-from tamis.lab.le_subscribe.intervals import rows_of
-from tamis.lab.le_subscribe.predicates import Predicates, loose_predicates, predicates_of
-from tamis.lab.le_subscribe.verified import VerifiedLevel
+from tamis.lab.diagrams.diagrams import Diagrams, match_by_diagrams
+from tamis.lab.le_subscribe.counting import Predicates, loose_predicates, predicates_of
+from tamis.lab.le_subscribe.verified import VerifiedLevel, rows_of
+from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
-from tamis.matching.columnar.knowledge import Knowledge
+from tamis.matching.columnar.plan import Knowledge
 from tamis.matching.matcher import Subscriptions
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
+
+# What can be chosen of the diagrams.
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`order`: attributes from the top of the diagrams down; those that are not named come before them, in the order
+    that past subscriptions suggest (ordering.py). An index that is opened from files keeps the order that its
+    diagrams have; what is added to it later is ordered by what was asked for."""
+
+    order: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Options:
+        """Options by name; `order` may be one attribute."""
+        for name, value in form.items():
+            if name != "order":
+                raise TamisError(f"mbd has no option {name!r}; it has order")
+            if not isinstance(value, list | tuple | str):
+                raise TamisError(f"{value!r} is nothing that the option 'order' can be: it is a list of attributes")
+        named = form.get("order", ())
+        return cls((named,) if isinstance(named, str) else tuple(named))
+
+
+# Which attributes stand at the top of the diagrams, and which at the bottom, where nodes are shared.
+
+
+def from_the_top(uses: npt.NDArray[Any], distinct: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Attributes in order, by how often each is asked of and how many distinct predicates ask of it.
+
+    What is asked often, and by few predicates, goes to the bottom: there most conjunctions can have it in common
+    (Li, Hou and Jacobsen 2005, §3.2; its third criterion, what belongs together by its meaning, is not known here).
+    """
+    shared = uses / np.maximum(1, distinct)
+    return np.argsort(shared, kind="stable").astype(np.int64)
+
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel
-from tamis.lab.diagrams.kernels import DEAD, TRUE
+from tamis.lab.diagrams.diagrams import DEAD, TRUE
 from tamis.routing.standing.kernels import (
     ASK,
     COMPARED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from tamis.lab.diagrams.dependencies import Dependencies
 from tamis.lab.diagrams.diagrams import Diagrams
+from tamis.lab.diagrams.matcher import from_the_top
 from tamis.lab.diagrams.row_kernels import NOBODY, assign_by_scan, evaluate
+from tamis.language.forms import Filter
+from tamis.language.predicates import Literal, attributes_of
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.kernels import COVERED, COVERING
-from tamis.routing.standing.related import Related, Relating
+from tamis.routing.standing.rows import Related, Relating
 
 Int64s = npt.NDArray[np.int64]
 
@@ -128,3 +131,21 @@ class DiagramRows:
             more = np.full(len(self._owners) + self.diagrams.end, NOBODY, np.int32)
             self._owners = np.concatenate([self._owners, more])
             self._rhs, self._lhs = np.zeros(len(self._owners), np.int8), np.zeros(len(self._owners), np.int32)
+
+
+# The order of attributes in the diagrams, by what past filters asked for.
+
+
+def order_from_history(filters: Iterable[Filter]) -> list[str]:
+    """The attributes of past filters, from the top of the diagrams down."""
+    uses: dict[str, int] = {}
+    distinct: dict[str, set[Literal]] = {}
+    for filter in filters:
+        for conjunct in filter.conjuncts:
+            for literal in conjunct:
+                name = attributes_of(literal)[0]
+                uses[name] = uses.get(name, 0) + 1
+                distinct.setdefault(name, set()).add(literal)
+    names = sorted(uses)
+    places = from_the_top(np.array([uses[n] for n in names]), np.array([len(distinct[n]) for n in names]))
+    return [names[place] for place in places.tolist()]

@@ -7,15 +7,19 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.lab.le_subscribe.clustering_kernels import match_by_clusters_and_counting
-from tamis.lab.le_subscribe.clusters import Clusters, clusters_of, equalities, lookup_memory
-from tamis.lab.le_subscribe.intervals import rows_of
-from tamis.lab.le_subscribe.predicates import Predicates, loose_predicates, needs, predicates_of
-from tamis.lab.le_subscribe.verified import VerifiedLevel
+from tamis.lab.le_subscribe.clustering import (
+    Clusters,
+    clusters_of,
+    equalities,
+    lookup_memory,
+    match_by_clusters_and_counting,
+)
+from tamis.lab.le_subscribe.counting import Predicates, loose_predicates, needs, predicates_of
+from tamis.lab.le_subscribe.verified import VerifiedLevel, rows_of
+from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
-from tamis.matching.columnar.knowledge import Knowledge
+from tamis.matching.columnar.plan import Knowledge
 
 
 class Counted(NamedTuple):

@@ -6,15 +6,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.lab.le_subscribe.counters import Counters, counters_of, zeroed
-from tamis.lab.le_subscribe.counting_kernels import match_by_counting
-from tamis.lab.le_subscribe.intervals import rows_of
-from tamis.lab.le_subscribe.predicates import Predicates, loose_predicates, needs, predicates_of
-from tamis.lab.le_subscribe.verified import VerifiedLevel
+from tamis.lab.le_subscribe.counting import (
+    Counters,
+    Predicates,
+    counters_of,
+    loose_predicates,
+    match_by_counting,
+    needs,
+    predicates_of,
+    zeroed,
+)
+from tamis.lab.le_subscribe.verified import VerifiedLevel, rows_of
+from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
-from tamis.matching.columnar.knowledge import Knowledge
+from tamis.matching.columnar.plan import Knowledge
 
 
 class FairPredicateLevel(VerifiedLevel):

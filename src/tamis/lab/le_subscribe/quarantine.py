@@ -6,16 +6,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.lab.le_subscribe.clustering_kernels import match_by_clusters_and_quarantine
-from tamis.lab.le_subscribe.clusters import Clusters, clusters_of, equalities, lookup_memory
-from tamis.lab.le_subscribe.counters import Counters, counters_of, zeroed
-from tamis.lab.le_subscribe.intervals import Intervals, intervals_of, rows_of, taken
-from tamis.lab.le_subscribe.predicates import Predicates, loose_predicates, needs, predicates_of
-from tamis.lab.le_subscribe.verified import VerifiedLevel
+from tamis.lab.le_subscribe.clustering import (
+    Clusters,
+    clusters_of,
+    equalities,
+    lookup_memory,
+    match_by_clusters_and_quarantine,
+)
+from tamis.lab.le_subscribe.counting import (
+    Counters,
+    Predicates,
+    counters_of,
+    loose_predicates,
+    needs,
+    predicates_of,
+    zeroed,
+)
+from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, intervals_of, rows_of, taken
+from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
-from tamis.matching.columnar.knowledge import Knowledge
+from tamis.matching.columnar.plan import Knowledge
 
 
 class QuarantineLevel(VerifiedLevel):

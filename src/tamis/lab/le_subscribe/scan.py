@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tamis.compiled import bare_kernel
-from tamis.lab.le_subscribe.intervals import Intervals, intervals_of
-from tamis.lab.le_subscribe.kernels import holds, load, settle
-from tamis.lab.le_subscribe.verified import VerifiedLevel
+from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, holds, intervals_of, load, settle
+from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
-from tamis.matching.columnar.knowledge import Knowledge
+from tamis.matching.columnar.plan import Knowledge
 from tamis.matching.matches import CANDIDATES
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.compiled import bare_kernel
+from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoded, Encoder
-from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.matching.codes.level import Arrays, Int32s, Int64s, Level, Scratch, part_of, under
-from tamis.matching.codes.names import Names
-from tamis.matching.codes.texts import Texts
-from tamis.matching.columnar.knowledge import Knowledge, learn
+from tamis.matching.codes.names import Names, Texts
+from tamis.matching.columnar.plan import Knowledge, learn
+from tamis.matching.columnar.probing_kernels import passes
+from tamis.matching.matches import PREDICATES
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
@@ -87,3 +89,89 @@ def _named(parts: Mapping[str, type[Any]], own: tuple[Any, ...]) -> Arrays:
     for name, part in zip(parts, own, strict=True):
         arrays |= under(f"{name}.", part._asdict())
     return arrays
+
+
+# Intervals by row, as kernels verify them.
+
+Bools = npt.NDArray[np.bool_]
+
+
+class Intervals(NamedTuple):
+    """Row c asks for `lows <= code <= highs` on each of `columns`, from `offsets[c]` to `offsets[c + 1]`."""
+
+    offsets: Int32s
+    columns: Int32s
+    lows: Int32s
+    highs: Int32s
+
+
+def intervals_of(conjuncts: Conjuncts, chosen: Bools) -> Intervals:
+    """The chosen ones among the intervals of all conjunctions."""
+    offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(chosen, dtype=np.int32)])[conjuncts.offsets]
+    columns = conjuncts.columns[chosen].astype(np.int32)
+    return Intervals(offsets, columns, conjuncts.lows[chosen], conjuncts.highs[chosen])
+
+
+def rows_of(conjuncts: Conjuncts) -> Int32s:
+    """The conjunction of each interval."""
+    return np.repeat(np.arange(len(conjuncts), dtype=np.int32), np.diff(conjuncts.offsets))
+
+
+def taken(intervals: Intervals, rows: Int32s) -> Intervals:
+    """The rows in another order: what is verified together then lies together."""
+    sizes = np.diff(intervals.offsets)[rows]
+    offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)])
+    places = np.repeat(intervals.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return Intervals(offsets, intervals.columns[places], intervals.lows[places], intervals.highs[places])
+
+
+# What the kernels of several algorithms share: an event's codes, intervals, and what is left after them.
+
+
+@bare_kernel
+def load(codes: Any, e: int, event: Any) -> None:
+    """Copies one event's codes out: what small kernels hand each other is then one array."""
+    for column in range(len(event)):
+        event[column] = codes[e, column]
+
+
+@bare_kernel
+def holds(intervals: Any, c: int, event: Any, work: Any) -> bool:
+    """Whether all intervals of row c hold. An absent attribute fails each of them by itself."""
+    for i in range(intervals.offsets[c], intervals.offsets[c + 1]):
+        code = event[intervals.columns[i]]
+        work[PREDICATES] += 1
+        if code < intervals.lows[i] or intervals.highs[i] < code:
+            return False
+    return True
+
+
+@bare_kernel
+def settle(
+    begin: int, end: int, e: int, event: Any, sets: Any, rest: Any, memory: Any, seen: Any, stamp: int, out: Any,
+    work: Any,
+) -> int:  # fmt: skip
+    """Turns the conjunctions `out[begin:end]`, whose intervals hold, into subscriptions, in place; returns their end.
+
+    What intervals could not say is tested, what was removed is left out, and a subscription of several is written once.
+    All of an event's at once: a call for each would cost more than its work.
+    """
+    alive, special, tests, owners, simple = rest
+    kept = begin
+    for i in range(begin, end):
+        c = out[i]
+        held = alive[c] != 0
+        if held and special[c]:
+            for j in range(tests[0][c], tests[0][c + 1]):
+                test = tests[1][j]
+                work[PREDICATES] += memory[test] >> 1 != stamp
+                if not passes(test, e, event, sets, tests, memory, stamp):
+                    held = False
+                    break
+            if held and c >= simple:
+                c = owners[c - simple]
+                held = seen[c - simple] != stamp
+                seen[c - simple] = stamp
+        out[kept] = c
+        kept += held
+    return kept

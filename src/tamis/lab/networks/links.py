@@ -3,13 +3,118 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.lab.networks.link_kernels import Links, spread
-from tamis.lab.networks.regions import Floats, Integers, Regions
-from tamis.lab.networks.summaries import summary
+from tamis.compiled import bare_kernel, inlined_kernel
+from tamis.lab.networks.regions import UNBOUNDED, Floats, Integers, Regions
 from tamis.lab.networks.trees import ROOT, Tree, Way, by_node, tree_of, way_for
+
+# The way of a message through a tree of nodes, over those links whose filters it passes.
+
+
+class Links(NamedTuple):
+    """The arrays of a network of links, for kernels.
+
+    Node n hands messages to `child[first[n]:first[n + 1]]`; the place of one in it is the number of the link to it.
+    What is behind the link to node n are the boxes from `first_box[n]` on, a binary tree as in a heap: box k holds the
+    boxes 2k + 1 and 2k + 2, and the last `leaves[n]` of them hold the points behind the link.
+    """
+
+    first: Integers
+    child: Integers
+    first_box: Integers
+    leaves: Integers
+    low: Floats
+    high: Floats
+    home: int
+
+
+@inlined_kernel
+def _touches(links: Any, box: int, low: Any, high: Any, other: int) -> bool:
+    for d in range(low.shape[1]):
+        if links.high[box, d] < low[other, d] or high[other, d] < links.low[box, d]:
+            return False
+    return True
+
+
+@bare_kernel
+def passes(links: Any, node: int, first: Any, low: Any, high: Any, region: int, stack: Any, start: int) -> bool:
+    """Whether a region touches one of the boxes that hold what is behind the link to a node.
+
+    The stack is free from `start` on.
+    """
+    leaves = links.leaves[node]
+    if leaves == 0:
+        return False
+    root = links.first_box[node]
+    for box in range(first[region], first[region + 1]):
+        depth = start + 1
+        stack[start] = 0
+        while depth > start:
+            depth -= 1
+            here = stack[depth]
+            if not _touches(links, root + here, low, high, box):
+                continue
+            if here >= leaves - 1:
+                return True
+            stack[depth] = 2 * here + 2
+            stack[depth + 1] = 2 * here + 1
+            depth += 2
+    return False
+
+
+@bare_kernel
+def spread(links: Any, first: Any, low: Any, high: Any, region: int, way: Any) -> int:
+    """The tree of a message for a region, written to `way`; how many places it has."""
+    way.stamp[0] += 1
+    way.node[0], way.parent[0], way.link[0] = links.home, ROOT, 0
+    count, place = 1, 0
+    while place < count:
+        node = way.node[place]
+        for k in range(links.first[node], links.first[node + 1]):
+            if passes(links, links.child[k], first, low, high, region, way.stack, 0):
+                way.node[count], way.parent[count], way.link[count] = links.child[k], place, k - links.first[node]
+                count += 1
+        place += 1
+    return count
+
+
+# Many points as few boxes: what a link needs to know of those behind it.
+
+
+def summary(points: Floats, leaves: int | None) -> tuple[Floats, Floats]:
+    """Low and high corners of boxes in a binary tree as in a heap, of which the last ones hold all points.
+
+    There are at most so many of these, a power of two; None stands for one a point, which loses nothing. Points are
+    halved at the median of the dimension in which they are widest, so that boxes are small.
+    """
+    count = len(points)
+    if count == 0:
+        return np.empty((0, points.shape[1])), np.empty((0, points.shape[1]))
+    last = 1 << (count - 1).bit_length()
+    if leaves is not None:
+        last = min(last, 1 << (leaves.bit_length() - 1))
+    low, high = (np.empty((2 * last - 1, points.shape[1])) for _ in range(2))
+    finite = points.clip(-UNBOUNDED, UNBOUNDED)
+    groups: list[Integers] = [np.arange(count)]
+    for box in range(2 * last - 1):
+        some = groups[box]
+        low[box], high[box] = points[some].min(axis=0), points[some].max(axis=0)
+        if box < last - 1:
+            groups += _halves(some, finite)
+    return low, high
+
+
+def _halves(some: Integers, points: Floats) -> list[Integers]:
+    """Two halves by the widest dimension; one point alone is both."""
+    if len(some) == 1:
+        return [some, some]
+    here = points[some]
+    order = np.argpartition(here[:, np.argmax(np.ptp(here, axis=0))], len(some) // 2)
+    return [some[order[: len(some) // 2]], some[order[len(some) // 2 :]]]
+
 
 LEAVES = 256
 

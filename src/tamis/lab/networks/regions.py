@@ -4,12 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.lab.networks.kernels import held
+from tamis.compiled import bare_kernel, inlined_kernel
+
+# Points in regions. A region's boxes are `Regions.arrays`.
+
+
+@inlined_kernel
+def in_box(low: Any, high: Any, box: int, points: Any, point: int) -> bool:
+    for d in range(low.shape[1]):
+        value = points[point, d]
+        if not (low[box, d] <= value <= high[box, d]):
+            return False
+    return True
+
+
+@inlined_kernel
+def in_region(first: Any, low: Any, high: Any, region: int, points: Any, point: int) -> bool:
+    for box in range(first[region], first[region + 1]):  # noqa: SIM110 (Numba compiles no generators here)
+        if in_box(low, high, box, points, point):
+            return True
+    return False
+
+
+@bare_kernel
+def held(first: Any, low: Any, high: Any, region: int, points: Any, mask: Any) -> None:
+    """`mask[p]`: whether point p lies in a region."""
+    for point in range(len(points)):
+        mask[point] = in_region(first, low, high, region, points, point)
+
+
+@bare_kernel
+def count_held(first: Any, low: Any, high: Any, region: int, points: Any, start: int, stop: int) -> int:
+    """How many of the points from `start` up to `stop` lie in a region."""
+    count = 0
+    for point in range(start, stop):
+        if in_region(first, low, high, region, points, point):
+            count += 1
+    return count
+
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -58,3 +95,34 @@ class Regions:
     def arrays(self) -> tuple[Integers, Floats, Floats]:
         """What kernels take, in their order."""
         return self.first, self.low, self.high
+
+
+# Messages as networks see them: whom they are for, how large they are, what they carry.
+
+EVERYBODY = -1
+
+
+@dataclass(frozen=True)
+class Post:
+    """Any number of messages in the order in which they are sent: all that a network reads of them.
+
+    Message m is for all subscriptions in `regions[m]`, or for the one whose number is `address[m]`. It has `size[m]`
+    bytes beside its payloads, which are `payload[first_payload[m]:first_payload[m + 1]]`: numbers that name their
+    contents, of `payload_size` bytes each.
+    """
+
+    regions: Regions
+    address: Integers
+    size: Integers
+    first_payload: Integers
+    payload: Integers
+    payload_size: int
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @property
+    def whole_size(self) -> Integers:
+        """Bytes with all payloads."""
+        whole: Integers = self.size + self.payload_size * np.diff(self.first_payload)
+        return whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.lab.schedules.walking import Walking
-from tamis.operators.schedules.kernels import SEQUENTIAL, STOPPING
+from tamis.operators.schedules.kernels import NAIVE, SEQUENTIAL, STOPPING
 
 
 class Sequential(Walking):
@@ -26,3 +26,14 @@ class Stopping(Walking):
 
     name = "sequential-stopping"
     way = STOPPING
+
+
+# The baseline: subscriptions by themselves, one after the other.
+
+
+class Naive(Walking):
+    """Every subscription up to its first predicate that fails; evaluations are remembered, eliminations are not passed
+    on (Liu et al. 2007, §5.2)."""
+
+    name = "naive"
+    way = NAIVE

@@ -3,17 +3,149 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tamis.lab.schedules.walking_lanes import Walk, WalkingLanes
-from tamis.lab.schedules.walking_order import Order
-from tamis.operators.schedules.kernels import walk
-from tamis.operators.schedules.lanes import Lanes, lanes_for
-from tamis.operators.schedules.problem import Integers, Offsets, Problem, Truths
-from tamis.operators.schedules.running import Live
+from tamis.operators.schedules.graph import Graph
+from tamis.operators.schedules.kernels import (
+    CURSOR,
+    TOLD,
+    dismiss_each,
+    finish_each,
+    follow,
+    next_of_each,
+    settle_each,
+    start_each,
+    walk,
+)
+from tamis.operators.schedules.problem import NOT_ASKED, Integers, Offsets, Problem, Truths
+from tamis.operators.schedules.running import Lanes, Live, lanes_for
 from tamis.operators.schedules.schedule import Schedule
+
+# The order in which subscriptions are walked.
+
+
+class Order:
+    """Numbers in a doubly linked list, so that one can be put anywhere or taken out at once.
+
+    `after[n]` and `before[n]` are n's neighbours, -1 at the ends, the second of which is `last`. `listed` and `rank`
+    are made when first asked for after a change.
+    """
+
+    def __init__(self, numbers: Integers, size: int) -> None:
+        self.after = np.full(size, -1, np.int32)
+        self.before = np.full(size, -1, np.int32)
+        self.after[numbers[:-1]] = numbers[1:]
+        self.before[numbers[1:]] = numbers[:-1]
+        self._first, self.last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (-1, -1)
+        self._count = len(numbers)
+        self._listed: Integers | None = numbers
+        self._rank: Integers | None = None
+
+    def insert(self, number: int, after: int | None = None) -> None:
+        """Puts a number behind another one: -1 is the front, None the end."""
+        left = self.last if after is None else after
+        right = self._first if left < 0 else int(self.after[left])
+        if number >= len(self.after):
+            more = np.full(number - len(self.after) + max(8, len(self.after) // 2), -1, np.int32)
+            self.after, self.before = np.concatenate([self.after, more]), np.concatenate([self.before, more])
+        self.before[number], self.after[number] = left, right
+        self._link(left, number)
+        self._link(number, right)
+        self._changed(1)
+
+    def remove(self, number: int) -> None:
+        self._link(int(self.before[number]), int(self.after[number]))
+        self.before[number] = self.after[number] = -1
+        self._changed(-1)
+
+    def listed(self) -> Integers:
+        """All numbers, first to last."""
+        if self._listed is None:
+            self._listed = np.empty(self._count, np.int32)
+            follow(self.after, self._first, self._listed)
+        return self._listed
+
+    def rank(self) -> Integers:
+        """Each number's place in the order."""
+        if self._rank is None:
+            self._rank = np.zeros(len(self.after), np.int32)
+            self._rank[self.listed()] = np.arange(self._count, dtype=np.int32)
+        return self._rank
+
+    def _link(self, left: int, right: int) -> None:
+        if left < 0:
+            self._first = right
+        else:
+            self.after[left] = right
+        if right < 0:
+            self.last = left
+        else:
+            self.before[right] = left
+
+    def _changed(self, more: int) -> None:
+        self._count += more
+        self._listed = self._rank = None
+
+
+# The lanes of a walk.
+
+
+class Walk(NamedTuple):
+    """States of walks, a lane an event: how many predicates of a subscription are open (or what became of it), what is
+    known of a predicate, which predicates were told in what order, and where the walk stands (see kernels)."""
+
+    left: npt.NDArray[np.uint16]
+    truth: Truths
+    told: Integers
+    cursor: Integers
+
+    @classmethod
+    def of(cls, graph: Graph, lanes: int) -> Walk:
+        return cls(
+            np.zeros(lanes * graph.size, np.uint16),
+            np.full(lanes * graph.predicates, NOT_ASKED, np.int8),
+            np.empty(lanes * graph.predicates, np.int32),
+            np.zeros(lanes * CURSOR, np.int32),
+        )
+
+    @staticmethod
+    def bytes_each(graph: Graph) -> int:
+        return 2 * graph.size + 5 * graph.predicates
+
+
+class WalkingLanes(Lanes):
+    def __init__(self, graph: Graph, way: int, count: int) -> None:
+        self.count = count
+        self._members, self._subscribers = graph.members.rows, graph.subscribers.rows
+        self._way = way
+        self._state = Walk.of(graph, count)
+
+    def start(self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets) -> None:
+        start_each(self._members, self._state, lanes, queue, begins, ends)
+
+    def next(self, lanes: Integers, queue: Integers, begins: Offsets) -> Integers:
+        found = np.empty(len(lanes), np.int32)
+        next_of_each(self._members, self._subscribers, self._state, self._way, lanes, queue, begins, found)
+        return found
+
+    def settle(self, lanes: Integers, predicates: Integers, values: Truths) -> None:
+        settle_each(self._members, self._subscribers, self._state, lanes, predicates, values)
+
+    def dismiss(self, lanes: Integers, subscriptions: Integers) -> None:
+        dismiss_each(self._members, self._state, lanes, subscriptions)
+
+    def told(self, lane: int) -> tuple[Integers, Truths]:
+        known = lane * len(self._subscribers.start)
+        predicates = self._state.told[known : known + self._state.cursor[lane * CURSOR + TOLD]].copy()
+        return predicates, self._state.truth[known + predicates]
+
+    def free(
+        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets, out: Integers, counts: Offsets
+    ) -> None:
+        finish_each(self._members, self._subscribers, self._state, lanes, queue, begins, ends, out, counts)
 
 
 class Walking(Schedule):

@@ -7,8 +7,7 @@ import numpy as np
 from tamis.joins.ranges import Shape
 from tamis.joins.schemes.messages import Messages, Operation
 from tamis.joins.tables import NO_ROW, Changes
-from tamis.lab.networks.post import Post
-from tamis.lab.networks.regions import Integers, Mask, Regions
+from tamis.lab.networks.regions import Integers, Mask, Post, Regions
 from tamis.lab.simulation.kernels import boxes_of
 from tamis.lab.simulation.spaces import Space
 

@@ -11,12 +11,10 @@ from tamis.errors import TamisError
 from tamis.joins.ranges import Ranges, Shape
 from tamis.joins.schemes.messages import Messages
 from tamis.lab.networks.links import LEAVES, LinkNetwork
-from tamis.lab.networks.post import EVERYBODY, Post
-from tamis.lab.networks.regions import Floats, Integers, Mask
+from tamis.lab.networks.regions import EVERYBODY, Floats, Integers, Mask, Post
 from tamis.lab.networks.trees import Way, way_for
 from tamis.lab.networks.zones import ZoneNetwork
-from tamis.lab.simulation.accounting_kernels import carry_over_links, carry_over_zones
-from tamis.lab.simulation.books import (
+from tamis.lab.simulation.accounting import (
     ASKS,
     BYTES,
     DELIVERED,
@@ -27,14 +25,15 @@ from tamis.lab.simulation.books import (
     LATENCY,
     LINK_BYTES,
     Books,
+    Traffic,
     books_for,
+    carry_over_links,
+    carry_over_zones,
 )
-from tamis.lab.simulation.overlay import Overlay
 from tamis.lab.simulation.reading import PayloadNumbers, post_of, sizes_of
 from tamis.lab.simulation.spaces import Space, Spaces
-from tamis.lab.simulation.traffic import Traffic
-from tamis.routing.payloads.kernels import Store
-from tamis.routing.payloads.store import DIRECTORY, REPOSITORY, store_of
+from tamis.lab.simulation.topology import Overlay
+from tamis.routing.payloads.kernels import DIRECTORY, REPOSITORY, Store, store_of
 
 NETWORKS = ("zones", "links")
 

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from tamis.compiled import bare_kernel
 from tamis.lab.tree.vocabulary import Source, Vocabulary, float_keys
 from tamis.matching.codes.codes import ABSENT
-from tamis.matching.codes.columns import Kind
-from tamis.matching.codes.versus import nan_refused
+from tamis.matching.codes.columns import Kind, nan_refused
 from tamis.schema import EVENT_TYPE
 from tamis.schema.columns import typed
 

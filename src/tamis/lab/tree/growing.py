@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel
-from tamis.lab.tree.edges import find, find_range, put, range_key, slot_of
 from tamis.lab.tree.layout import (
     ANNOTATED,
     COUNT,
@@ -29,8 +28,14 @@ from tamis.lab.tree.layout import (
     STAR,
     STEPS,
     SUCCESSOR,
+    enter,
+    find,
+    find_range,
+    make_room,
+    put,
+    range_key,
+    slot_of,
 )  # fmt: skip
-from tamis.lab.tree.leaves import enter, make_room
 from tamis.lab.tree.successors import star_changed, value_changed
 
 

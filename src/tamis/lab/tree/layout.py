@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from tamis.compiled import bare_kernel
+from tamis.matching.codes.encoding_kernels import mixed
 
 # A node's row. A branch node tests the attribute of its level; a leaf (level LEAF) holds subscriptions; a range node
 # (edge IN_RANGES) holds one test of its parent's level, and what its edge leads to when the test holds is its STAR; a
@@ -41,3 +46,168 @@ LOWEST, HIGHEST = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 # How far a change goes to keep things tidy: beyond, it leaves a wider path or a node without successors.
 STEPS, ANNOTATIONS = 256, 256
+
+
+# The hash of (node, value) → child, one table for the whole tree; ranges stand under the complement of a node.
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@bare_kernel
+def home(node: int, key: int, mask: int) -> Any:
+    """The slot where the search for an edge begins."""
+    return np.int64(mixed(np.uint64(key) ^ (np.uint64(np.int64(node)) * _SPREAD))) & mask
+
+
+@bare_kernel
+def find(keys: Any, table: Any, node: int, key: int) -> Any:
+    """The child behind a value edge, or NONE."""
+    mask = len(keys) - 1
+    slot = home(node, key, mask)
+    while table[slot, 1] != NONE:
+        if table[slot, 0] == node and keys[slot] == key:
+            return np.int64(table[slot, 1])
+        slot = (slot + 1) & mask
+    return np.int64(NONE)
+
+
+@bare_kernel
+def range_key(low: int, high: int) -> Any:
+    return np.int64(mixed(np.uint64(low)) ^ np.uint64(high))
+
+
+@bare_kernel
+def find_range(keys: Any, table: Any, bounds: Any, node: int, low: int, high: int) -> Any:
+    """The range node of exactly this test under a branch node, or NONE."""
+    mask, key = len(keys) - 1, range_key(low, high)
+    slot = home(~node, key, mask)
+    while table[slot, 1] != NONE:
+        child = table[slot, 1]
+        if table[slot, 0] == ~node and keys[slot] == key and bounds[child, 0] == low and bounds[child, 1] == high:
+            return np.int64(child)
+        slot = (slot + 1) & mask
+    return np.int64(NONE)
+
+
+@bare_kernel
+def put(keys: Any, table: Any, node: int, key: int, child: int) -> None:
+    """Enters an edge that is not there."""
+    mask = len(keys) - 1
+    slot = home(node, key, mask)
+    while table[slot, 1] != NONE:
+        slot = (slot + 1) & mask
+    keys[slot], table[slot, 0], table[slot, 1] = key, node, child
+
+
+@bare_kernel
+def slot_of(keys: Any, table: Any, node: int, key: int, child: int) -> Any:
+    """Where an edge that is there stands."""
+    mask = len(keys) - 1
+    slot = home(node, key, mask)
+    while table[slot, 0] != node or keys[slot] != key or table[slot, 1] != child:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@bare_kernel
+def take_out(keys: Any, table: Any, node: int, key: int, child: int) -> None:
+    """Deletes an edge that is there, and closes the gap: no tombstones stay."""
+    mask = len(keys) - 1
+    hole = slot_of(keys, table, node, key, child)
+    at = hole
+    while True:
+        at = (at + 1) & mask
+        if table[at, 1] == NONE:
+            break
+        if ((at - home(np.int64(table[at, 0]), keys[at], mask)) & mask) >= ((at - hole) & mask):
+            keys[hole], table[hole, 0], table[hole, 1] = keys[at], table[at, 0], table[at, 1]
+            hole = at
+    table[hole, 1] = NONE
+
+
+@bare_kernel
+def refill(old_keys: Any, old: Any, keys: Any, table: Any) -> None:
+    """All edges into a larger, empty table."""
+    for slot in range(len(old_keys)):
+        if old[slot, 1] != NONE:
+            put(keys, table, np.int64(old[slot, 0]), old_keys[slot], np.int64(old[slot, 1]))
+
+
+# The subscriptions at the leaves: a block of the pool a leaf, blocks of 1, 2, 4, … places, free ones in lists.
+#
+# Place i of a leaf's block holds in `outs` what a match is: the subscription's number, or the complement of the number
+# of a special conjunction, which has to be looked at first; and in `holders` the entry that stands there.
+
+
+@bare_kernel
+def take_block(outs: Any, state: Any, size_class: int) -> Any:
+    """Where a free block of this class begins; NONE if the pool is full."""
+    start = state[CLASSES + size_class]
+    if start != NONE:
+        state[CLASSES + size_class] = outs[start]
+        return start
+    start = state[POOL_END]
+    if start + (1 << size_class) > len(outs):
+        return NONE
+    state[POOL_END] = start + (1 << size_class)
+    return start
+
+
+@bare_kernel
+def give_block(outs: Any, state: Any, start: int, size_class: int) -> None:
+    outs[start] = state[CLASSES + size_class]
+    state[CLASSES + size_class] = start
+
+
+@bare_kernel
+def make_room(nodes: Any, outs: Any, holders: Any, state: Any, leaf: int) -> bool:
+    """Room for one more at a leaf; False if the pool is full."""
+    count, size_class = nodes[leaf, COUNT], nodes[leaf, KIDS]
+    if size_class != NONE and count < 1 << size_class:
+        return True
+    start = take_block(outs, state, size_class + 1)
+    if start == NONE:
+        return False
+    old = nodes[leaf, FIRST]
+    for i in range(count):
+        outs[start + i], holders[start + i] = outs[old + i], holders[old + i]
+    if size_class != NONE:
+        give_block(outs, state, old, size_class)
+    nodes[leaf, FIRST], nodes[leaf, KIDS] = start, size_class + 1
+    return True
+
+
+@bare_kernel
+def enter(
+    nodes: Any, entries: Any, outs: Any, holders: Any, state: Any, heads: Any, leaf: int, of: int, special: int
+) -> None:
+    """Puts a conjunction of subscription `of` at a leaf that has room."""
+    entry = state[ENTRIES_FREE]
+    if entry != NONE:
+        state[ENTRIES_FREE] = entries[entry, AT]
+    else:
+        entry = state[ENTRIES_END]
+        state[ENTRIES_END] += 1
+    place = nodes[leaf, COUNT]
+    at = nodes[leaf, FIRST] + place
+    outs[at] = of if special == NONE else ~special
+    holders[at] = entry
+    nodes[leaf, COUNT] += 1
+    entries[entry, AT], entries[entry, PLACE], entries[entry, SPECIAL] = leaf, place, special
+    entries[entry, OTHER] = heads[of]
+    heads[of] = entry
+
+
+@bare_kernel
+def leave(nodes: Any, entries: Any, outs: Any, holders: Any, state: Any, entry: int) -> None:
+    """Takes an entry from its leaf; the last one there takes its place."""
+    leaf, place = entries[entry, AT], entries[entry, PLACE]
+    nodes[leaf, COUNT] -= 1
+    at, last = nodes[leaf, FIRST] + place, nodes[leaf, FIRST] + nodes[leaf, COUNT]
+    outs[at], holders[at] = outs[last], holders[last]
+    entries[holders[at], PLACE] = place
+    entries[entry, AT] = state[ENTRIES_FREE]
+    state[ENTRIES_FREE] = entry
+    if nodes[leaf, COUNT] == 0:
+        give_block(outs, state, nodes[leaf, FIRST], nodes[leaf, KIDS])
+        nodes[leaf, KIDS] = NONE

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,7 +14,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import EventError
-from tamis.lab.tree.access import SharedAccess
 from tamis.lab.tree.checks import Checks
 from tamis.lab.tree.conjunctions import conjunctions_of
 from tamis.lab.tree.encoding import encode
@@ -31,6 +31,48 @@ from tamis.matching.matches import Answer, Matches, Part, Work
 from tamis.matching.patterns import PatternSet
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
+
+# Many may read at once, or one may change.
+
+
+class SharedAccess:
+    """Readers share, a change is alone. A change that waits goes before readers that come after it.
+
+    A thread must not ask again while it has it.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Condition()
+        self._readers = self._waiting = 0
+        self._changing = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self._turn:
+            self._turn.wait_for(lambda: not self._changing and not self._waiting)
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._readers -= 1
+                if not self._readers:
+                    self._turn.notify_all()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        with self._turn:
+            self._waiting += 1
+            self._turn.wait_for(lambda: not self._changing and not self._readers)
+            self._waiting -= 1
+            self._changing = True
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._changing = False
+                self._turn.notify_all()
+
 
 Int32s = npt.NDArray[np.int32]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel
-from tamis.lab.tree.edges import range_key, take_out
 from tamis.lab.tree.growing import lead, unlink
 from tamis.lab.tree.layout import (
     ANNOTATED,
@@ -31,8 +30,10 @@ from tamis.lab.tree.layout import (
     SPECIAL,
     STALE,
     STAR,
+    leave,
+    range_key,
+    take_out,
 )  # fmt: skip
-from tamis.lab.tree.leaves import leave
 from tamis.lab.tree.successors import star_changed, value_changed
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.matching.codes.texts import Texts
+from tamis.matching.codes.names import Texts
 
 Arrays = dict[str, npt.NDArray[Any]]
 Int32s = npt.NDArray[np.int32]

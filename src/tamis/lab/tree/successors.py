@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel
-from tamis.lab.tree.edges import find
 from tamis.lab.tree.layout import (
     ANNOTATED,
     ANNOTATIONS,
@@ -29,6 +28,7 @@ from tamis.lab.tree.layout import (
     STALE,
     STAR,
     SUCCESSOR,
+    find,
 )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from tamis.errors import TamisError
 from tamis.lab.tree.conjunctions import Conjunctions
-from tamis.lab.tree.edges import put, refill
 from tamis.lab.tree.growing import grow
 from tamis.lab.tree.layout import (
     ANNOTATED,
@@ -33,14 +32,16 @@ from tamis.lab.tree.layout import (
     STATE,
     SUCCESSOR,
     WIDTH,
+    put,
+    refill,
 )  # fmt: skip
 from tamis.lab.tree.options import Options
 from tamis.lab.tree.pruning import drop
-from tamis.lab.tree.retracing import paths_of
 from tamis.lab.tree.successors import annotate_all
+from tamis.lab.tree.visiting import paths_of
 from tamis.lab.tree.vocabulary import Source, Vocabulary
 from tamis.matching.codes.columns import Column, Kind
-from tamis.matching.room import extended
+from tamis.matching.flat_arrays import extended
 
 Arrays = dict[str, npt.NDArray[Any]]
 Int32s = npt.NDArray[np.int32]

@@ -7,7 +7,11 @@ of the language is `low <= code <= high` over int32, exactly, and an absent attr
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from tamis.errors import TamisError
 
@@ -25,3 +29,59 @@ def refuse_excess(count: int, most: int, what: str) -> None:
         raise TamisError(
             f"the subscriptions come to {count:,} {what} and an index holds {most:,}; compile them into several indexes"
         )
+
+
+# Conjunctions over codes: what is left of the subscriptions once their constants have become codes.
+
+Int32s = npt.NDArray[np.int32]
+Arrays = dict[str, npt.NDArray[Any]]
+
+NEGATED, LISTED = 1, 2  # flags of a test
+
+
+@dataclass(frozen=True)
+class Conjuncts:
+    """Conjunction c holds iff all its intervals and all its tests do.
+
+    Intervals `offsets[c]:offsets[c + 1]`, ascending by column, a column once: `lows <= code <= highs` on single-code
+    columns. On a set column an interval is one code that the set must contain; it is there to find the conjunction by,
+    and the same condition stands among the tests, which alone decide it.
+
+    Tests `test_offsets[c]:test_offsets[c + 1]` are numbers of distinct tests: some code of the test's column lies in
+    `test_lows..test_highs`, or, if LISTED, among `listed[test_lows:test_highs]` (ascending); NEGATED turns it round.
+    Conjunctions below `simple` are the one conjunction of the subscription of the same number; the others
+    belong to subscription `owners[c - simple]` (ascending), which has several.
+    """
+
+    simple: int
+    owners: Int32s
+    offsets: Int32s
+    columns: npt.NDArray[np.uint16]
+    lows: Int32s
+    highs: Int32s
+    test_offsets: Int32s
+    tests: Int32s
+    test_columns: Int32s
+    test_flags: Int32s
+    test_lows: Int32s
+    test_highs: Int32s
+    listed: Int32s
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def special(self) -> npt.NDArray[np.int8]:
+        """Which conjunctions need more than their intervals: tests, or a subscription that has others."""
+        special = np.diff(self.test_offsets) > 0
+        special[self.simple :] = True
+        return special.astype(np.int8)
+
+    def arrays(self) -> Arrays:
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "simple"}
+        return {**named, "simple": np.array([self.simple], np.int64)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Conjuncts:
+        named = {f.name: arrays[f.name] for f in fields(cls) if f.name != "simple"}
+        return cls(simple=int(arrays["simple"][0]), **named)

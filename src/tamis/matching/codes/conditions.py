@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.language.predicates import Like, RLike
-from tamis.matching.codes.codes import MOST_COLUMNS, MOST_NUMBERED, refuse_excess
+from tamis.matching.codes.codes import LISTED, MOST_COLUMNS, MOST_NUMBERED, Conjuncts, refuse_excess
 from tamis.matching.codes.columns import Column, Encoder, Kind
-from tamis.matching.codes.conjuncts import LISTED, Conjuncts
 from tamis.matching.codes.constants import Constants, Edge, Fixed
 from tamis.matching.codes.lowering_kernels import distinct_rows, gather_intervals, gather_numbers, take_rows
 from tamis.matching.patterns import PatternSet

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching.codes.codes import LISTED, Conjuncts
 from tamis.matching.codes.columns import Kind
-from tamis.matching.codes.conjuncts import LISTED, Conjuncts
 
 if TYPE_CHECKING:
     from tamis.matching.codes.level import Level

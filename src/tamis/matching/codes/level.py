@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -13,18 +14,50 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import EventError
+from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Column, Encoded, Encoder, Kind
 from tamis.matching.codes.conditions import Conditions
-from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
 from tamis.matching.codes.files import Source, read_arrays, write_arrays
-from tamis.matching.codes.names import Names
-from tamis.matching.codes.slabs import SLAB, Slabs
-from tamis.matching.codes.texts import Texts
+from tamis.matching.codes.names import Names, Texts
 from tamis.matching.matches import Part, Work
 from tamis.matching.patterns import PatternSet
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
+
+# Output buffers that are used again once nobody holds what was written to them.
+
+SLAB = 1 << 23  # words beyond what one event may need: larger answers come in several parts
+KEPT = 4
+
+
+def _references(slabs: list[npt.NDArray[np.int32]], number: int) -> int:
+    return sys.getrefcount(slabs[number])
+
+
+# What is counted of a slab that only its list refers to: measured, for it differs between interpreters.
+_UNUSED = _references([np.empty(0, np.int32)], 0)
+
+
+class Slabs:
+    """The large buffers of one thread, a few at most.
+
+    An answer is a view of its slab, so a slab that nothing else refers to holds no answer that somebody still has.
+    Memory that was written before is written again much faster than memory fresh from the system.
+    """
+
+    def __init__(self) -> None:
+        self._slabs: list[npt.NDArray[np.int32]] = []
+
+    def take(self, words: int) -> npt.NDArray[np.int32]:
+        """A slab of at least so many words that nobody uses."""
+        for number in range(len(self._slabs)):
+            if _references(self._slabs, number) == _UNUSED and len(self._slabs[number]) >= words:
+                return self._slabs[number]
+        fresh = np.empty(words, np.int32)
+        self._slabs = [*self._slabs[1 - KEPT :], fresh]
+        return fresh
+
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

@@ -27,9 +27,9 @@ from tamis.language.predicates import (
     Versus,
 )  # fmt: skip
 from tamis.language.shapes import Block, Bound
+from tamis.matching.codes.codes import NEGATED
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
-from tamis.matching.codes.conjuncts import NEGATED
 from tamis.matching.codes.constants import OPEN_HIGH, OPEN_LOW, Edge, Fixed, Ranked, numbers_of
 from tamis.matching.patterns import literal_of, prefix_of
 from tamis.schema import EnumeratedDomain, HierarchicalDomain

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.matching.codes.codes import HIGHEST, LOWEST
+from tamis.matching.codes.codes import HIGHEST, LISTED, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
-from tamis.matching.codes.conjuncts import LISTED, Conjuncts
 from tamis.matching.codes.constants import Edge, Fixed, Recoded
 from tamis.matching.codes.dictionary import Strings
 from tamis.matching.codes.level import Level

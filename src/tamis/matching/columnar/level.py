@@ -2,24 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.codes.columns import Encoded, Encoder
-from tamis.matching.codes.conjuncts import Conjuncts
+from tamis.matching.codes.codes import MOST_NUMBERED, Conjuncts, refuse_excess
+from tamis.matching.codes.columns import Encoded, Encoder, Kind
 from tamis.matching.codes.intrinsics import has_compress
 from tamis.matching.codes.level import SLACK, Arrays, Int32s, Int64s, Scratch, part_of, under
 from tamis.matching.codes.level import Level as AnyLevel
-from tamis.matching.codes.names import Names
-from tamis.matching.codes.texts import Texts
-from tamis.matching.columnar.bucket_pool import Buckets, fill
-from tamis.matching.columnar.knowledge import learn
-from tamis.matching.columnar.plan import Plan, plan
+from tamis.matching.codes.levelled_matcher import LevelledMatcher
+from tamis.matching.codes.names import Names, Texts
+from tamis.matching.columnar.bucket_kernels import fill_buckets, lay_out, signatures
+from tamis.matching.columnar.plan import Entries, Plan, learn, plan
 from tamis.matching.columnar.probing_kernels import PROBES, match_events
 from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
+
+# The tables and the pool of a level: entries laid out for the event's way.
+
+_PADDING = 128  # words a kernel may read past the end
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """`slots`: pairs (key, where the bucket's segments are), a table a group from `slot_starts[g]` on.
+
+    `root`: the bucket every event scans, or -1. `entry_ends` and `positions`: where in the pool each conjunction's
+    numbers stand, so that they can be struck out.
+    """
+
+    slots: Int64s
+    slot_starts: Int64s
+    root: int
+    pool: Int32s
+    entry_ends: Int32s
+    positions: Int32s
+
+
+def fill(conjuncts: Conjuncts, encoder: Encoder, entries: Entries, groups: int) -> Buckets:
+    """Lays out the entries of a plan with so many groups."""
+    sizes = np.bincount(entries.groups, minlength=groups + 1)
+    slots, slot_starts, ends, order = fill_buckets(groups + 1, entries.groups, entries.keys, sizes)
+    rows = (conjuncts.offsets, conjuncts.columns, conjuncts.lows, conjuncts.highs)
+    special = conjuncts.special
+    signature = signatures(entries.conjuncts, entries.masks, rows, special, encoder.singles)
+    values, positions = np.empty(len(ends) - 1, np.int64), np.empty(len(entries.groups), np.int64)
+    flat = (entries.conjuncts, entries.masks, rows, special, signature, _tops(encoder), encoder.singles, positions)
+    pool = lay_out(ends, order, flat, values)
+    refuse_excess(max(len(pool), len(positions)), MOST_NUMBERED, "words")
+    occupied = np.flatnonzero(slots[::2] != -1)
+    slots[2 * occupied + 1] = values[slots[2 * occupied + 1]]
+    at_root = occupied[occupied >= slot_starts[groups]]
+    return Buckets(
+        slots=slots,
+        slot_starts=slot_starts,
+        root=int(slots[2 * at_root[0] + 1]) if len(at_root) else -1,
+        pool=np.concatenate([pool, np.zeros(_PADDING, np.int32)]),
+        entry_ends=entries.ends.astype(np.int32),
+        positions=positions.astype(np.int32),
+    )
+
+
+def _tops(encoder: Encoder) -> Int64s:
+    """The highest code of each single-code column."""
+    columns = encoder.columns[: encoder.singles]
+    return np.array(
+        [1 if c.kind is Kind.VERSUS else 2 * len(encoder.dictionaries[c.attribute]) for c in columns], np.int64
+    )
 
 
 class _Scratch(Scratch):
@@ -92,3 +144,13 @@ def _named(groups: Plan, ranges: tuple[Int64s, Int32s], buckets: Buckets) -> Arr
     laid = {**vars(buckets), "root": np.array([buckets.root], np.int64)}
     named = under("groups.", dict(vars(groups))) | under("buckets.", laid)
     return named | {"ranges.columns": ranges[0], "ranges.edges": ranges[1]}
+
+
+# The engine that production uses.
+
+
+class ColumnarMatcher(LevelledMatcher[Level]):
+    """Levels whose conjunctions lie in buckets, found by keys of up to three columns and compared sixteen at a time."""
+
+    name: ClassVar[str] = "columnar"
+    level = Level

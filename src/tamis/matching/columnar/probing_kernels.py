@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
-from tamis.matching.codes.codes import ABSENT
-from tamis.matching.codes.conjuncts import LISTED, NEGATED
+from tamis.matching.codes.codes import ABSENT, LISTED, NEGATED
 from tamis.matching.codes.intrinsics import (
     LANES,
     compress16,

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import kernel
-from tamis.matching.patterns.automaton_kernels import KEY, step
-from tamis.matching.patterns.like import END, START
-from tamis.matching.patterns.programs import CONTINUATION, CONTINUATION_MASK, after_code_point, holds
+from tamis.matching.patterns.automaton import KEY, step
+from tamis.matching.patterns.like import CONTINUATION, CONTINUATION_MASK, END, START, after_code_point, holds
 
 ABSENT_END = -1
 _SORT_BY_INSERTION = 24

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.matching.patterns.kernels import gather
@@ -15,10 +17,56 @@ from tamis.matching.patterns.like import containing
 from tamis.matching.patterns.like_set import Hits, LikeSet
 from tamis.matching.patterns.lowercase import lower_texts
 from tamis.matching.patterns.metering import Gauge
-from tamis.matching.patterns.recent import Numbers, Recent
 from tamis.matching.patterns.regex_search import Together, search_alone, search_each
 from tamis.matching.patterns.required_literals import required_literals
 from tamis.matching.patterns.texts import Arrays, Texts, frozen, prefixed, under
+
+# Answers for the values seen last.
+
+Numbers = npt.NDArray[np.int32]
+# What an entry weighs beside its bytes: the objects and their place in the table.
+_ENTRY_BYTES = 200
+
+
+class Recent:
+    """Value → numbers, the least recently used forgotten first, up to a number of bytes in all.
+
+    Threads share it: a call holds the lock for a whole batch, and never while anything is computed.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._entries: OrderedDict[bytes, Numbers] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, values: Sequence[bytes]) -> list[Numbers | None]:
+        with self._lock:
+            found = [self._entries.get(value) for value in values]
+            for value, numbers in zip(values, found, strict=True):
+                if numbers is not None:
+                    self._entries.move_to_end(value)
+        return found
+
+    def keep(self, values: Sequence[bytes], answers: Sequence[Numbers]) -> None:
+        with self._lock:
+            for value, numbers in zip(values, answers, strict=True):
+                weight = _weight(value, numbers)
+                # A value that would push out a good part of the others is not worth it.
+                if value not in self._entries and 16 * weight <= self._most_bytes:
+                    self._entries[value] = numbers
+                    self._bytes += weight
+            while self._bytes > self._most_bytes:
+                value, numbers = self._entries.popitem(last=False)
+                self._bytes -= _weight(value, numbers)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _weight(value: bytes, numbers: Numbers) -> int:
+    return _ENTRY_BYTES + len(value) + numbers.nbytes
+
 
 # A literal that more patterns than this hang on is a bad gate: each would be run by itself at every sight of it.
 _MOST_BEHIND_ONE_LITERAL = 64

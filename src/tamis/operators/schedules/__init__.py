@@ -27,7 +27,7 @@ __all__ = [
 
 SCHEDULES: Final[LazyRegistry[type[Schedule]]] = LazyRegistry(
     {
-        "naive": "tamis.lab.schedules.naive:Naive",
+        "naive": "tamis.lab.schedules.sequential:Naive",
         "sequential": "tamis.lab.schedules.sequential:Sequential",
         "sequential-stopping": "tamis.lab.schedules.sequential:Stopping",
         "sub-order": "tamis.lab.schedules.sub_order:SubOrder",

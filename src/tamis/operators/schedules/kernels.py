@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel
-from tamis.operators.schedules.truth import DECIDED, MATCHED, NOT_ASKED, TRUE, matched, undecided
+from tamis.operators.schedules.problem import DECIDED, MATCHED, NOT_ASKED, TRUE, matched, undecided
 
 NAIVE, SEQUENTIAL, STOPPING = 0, 1, 2  # ways to walk
 # What a lane remembers of its walk: place in the queue, place in the chain, whether the chain was begun, and how long

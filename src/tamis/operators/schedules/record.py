@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.operators.schedules.problem import Integers, Offsets, Reals, Truths
-from tamis.operators.schedules.truth import TRUE, UNKNOWN
+from tamis.operators.schedules.problem import TRUE, UNKNOWN, Integers, Offsets, Reals, Truths
 
 
 @dataclass(frozen=True)

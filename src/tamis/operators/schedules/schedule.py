@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from tamis.operators.schedules.graph import Graph
-from tamis.operators.schedules.lanes import Lanes
 from tamis.operators.schedules.problem import (
     Integers,
     Offsets,
@@ -20,7 +19,7 @@ from tamis.operators.schedules.problem import (
     check_selectivities,
 )
 from tamis.operators.schedules.record import Evidence, Record, Trail
-from tamis.operators.schedules.running import Live, Run
+from tamis.operators.schedules.running import Lanes, Live, Run
 
 AT_ONCE = 16  # events whose trails are written before they are taken over
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis.durable import replace_durably
 from tamis.errors import IndexFileError
-from tamis.operators.lessons import COUNTS, Seen
+from tamis.operators.learning import COUNTS, Seen
 
 LEARNED = "learned.arrow"
 

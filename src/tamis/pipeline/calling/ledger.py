@@ -11,10 +11,8 @@ from weakref import WeakSet, WeakValueDictionary
 from tamis.engine import Index
 from tamis.operators import Operator
 from tamis.operators.calling_part import resolved_all
-from tamis.operators.health import Tally
-from tamis.operators.learning import HALF_LIFE, faded
-from tamis.operators.lessons import EVALUATED, HELD, SPENT, TIMED, Lessons, united
-from tamis.operators.statistics import OperatorStatistics, OperatorTable
+from tamis.operators.health import OperatorStatistics, OperatorTable, Tally
+from tamis.operators.learning import EVALUATED, HALF_LIFE, HELD, SPENT, TIMED, Lessons, faded, united
 from tamis.pipeline.calling.learned_file import read_learned, write_learned
 from tamis.schema import Schema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from tamis.operators.lessons import Lessons, united
+from tamis.operators.learning import Lessons, united
 from tamis.pipeline.calling.ledger import take_reports
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.engine import Index, Operators
 from tamis.errors import SubscriptionError, TamisError
 from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
-from tamis.operators.statistics import OperatorTable
+from tamis.operators.health import OperatorTable
 from tamis.pipeline.calling.crew import Crew
 from tamis.pipeline.calling.learned_file import LEARNED
 from tamis.pipeline.calling.ledger import Ledger

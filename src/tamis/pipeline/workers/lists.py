@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.matching.matches import Matches
-from tamis.operators.written import json_bindings
+from tamis.operators.values import json_bindings
 
 Rows = npt.NDArray[np.int64]
 

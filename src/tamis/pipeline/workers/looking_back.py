@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.operators.lessons import Lessons
+from tamis.operators.learning import Lessons
 from tamis.pipeline.calling.report import Report
 from tamis.pipeline.table.snapshot import Part, Snapshot
 from tamis.pipeline.workers.legible import legible

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.errors import EventError, PipelineError
 from tamis.matching.patterns.metering import metered
-from tamis.operators.lessons import Lessons
+from tamis.operators.learning import Lessons
 from tamis.pipeline.calling.report import Report
 from tamis.pipeline.table.batch_versions import Live
 from tamis.pipeline.table.snapshot import Snapshot

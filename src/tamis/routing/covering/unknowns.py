@@ -12,8 +12,7 @@ from itertools import pairwise
 
 from tamis.language.extents import END, START, Extent, Range, includes
 from tamis.language.predicates import Literal, Value
-from tamis.routing.covering.exact_values import satisfies
-from tamis.routing.covering.some_values import ascending, some_values
+from tamis.routing.covering.exact_values import ascending, satisfies, some_values
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain
 
 MOST_TRIED = 20_000

@@ -8,8 +8,7 @@ from typing import TypeAlias
 from tamis.language.extents import Extent
 from tamis.language.patterns import Wildcard, read_like
 from tamis.language.predicates import Like, Literal, Not, Value, Versus
-from tamis.routing.covering.exact_values import satisfies
-from tamis.routing.covering.some_values import some_values
+from tamis.routing.covering.exact_values import satisfies, some_values
 from tamis.routing.covering.summary import Said, Summary
 from tamis.routing.covering.unknowns import Comparison, UndecidedError, Unknown, solve
 from tamis.schema import EVENT_TYPE, Schema

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
+from typing import TypeAlias
 
 from tamis.language.extents import Extent, everything, leaf_of, united, without
 from tamis.language.predicates import Leaf, OneOf, Present
 from tamis.routing.covering.exact_values import settled
+from tamis.routing.predicates import PredicateIndex
+from tamis.routing.predicates.index import Terms
 from tamis.schema import Attribute
 
 
@@ -144,3 +147,106 @@ def _expressed(extent: Extent, attribute: Attribute, rules: Rules) -> Leaf | Non
     if isinstance(leaf, OneOf) and attribute.domain.kind not in _LISTED and not rules & Rules.LISTS:
         return None
     return Present(attribute.name) if leaf is None and extent == everything(attribute) else leaf
+
+
+# Filters that ask for the same but for one attribute: those that may become one.
+
+GroupKey: TypeAlias = tuple[int, Terms]
+"""The column in which the filters of a group differ, and the predicates that they have in common."""
+
+
+class Groups:
+    """Conjunctions by the predicates that all of them have; each is in one group for each side that it may differ in.
+
+    In diagrams, filters that differ in their topmost attribute have output nodes with the same child
+    (Li, Hou and Jacobsen 2005, §5.2): so these alone are together, unless `every_side` is wanted. `changed` are the
+    groups that got a member since they were last looked at.
+    """
+
+    def __init__(self, index: PredicateIndex, order: Sequence[str], every_side: bool) -> None:
+        self._index, self._every_side = index, every_side
+        self._ranks = {name: rank for rank, name in enumerate(order)}
+        self._members: dict[GroupKey, dict[str, int]] = {}
+        self._keys: dict[str, list[GroupKey]] = {}
+        self.changed: dict[GroupKey, None] = {}
+
+    def add(self, name: str, terms: Terms) -> None:
+        keys = []
+        for place in self._sides(terms):
+            key = (self._index.column(terms[place]), terms[:place] + terms[place + 1 :])
+            members = self._members.setdefault(key, {})
+            members[name] = terms[place]
+            if len(members) > 1:
+                self.changed[key] = None
+            keys.append(key)
+        self._keys[name] = keys
+
+    def remove(self, name: str) -> None:
+        for key in self._keys.pop(name, ()):
+            members = self._members[key]
+            del members[name]
+            if not members:
+                del self._members[key]
+                self.changed.pop(key, None)
+
+    def members(self, key: GroupKey) -> dict[str, int]:
+        """The names in a group, each with the predicate in which it differs from the others."""
+        return self._members.get(key, {})
+
+    def change_all(self) -> None:
+        """Has every group looked at again."""
+        self.changed.update((key, None) for key, members in self._members.items() if len(members) > 1)
+
+    def _sides(self, terms: Terms) -> list[int]:
+        mergeable = [place for place, term in enumerate(terms) if self._index[term].said is not None]
+        if self._every_side or not mergeable:
+            return mergeable
+        return [min(mergeable, key=lambda place: self._rank(terms[place]))]
+
+    def _rank(self, term: int) -> tuple[int, str]:
+        said = self._index[term].said
+        assert said is not None
+        name = said.attribute.name
+        return self._ranks.get(name, len(self._ranks)), name
+
+
+# When filters are merged, and how far.
+
+
+@dataclass(frozen=True, slots=True)
+class MergePolicy:
+    """When merging is tried, and which mergers are made.
+
+    It is tried after `every` changes of the table, after `period` seconds, once the table has at least `size` roots, or
+    has grown to `growth` times what the last merging left; each may be left out, and the first that asks for it wins.
+
+    `imt`, the imperfect merging threshold: a merger may forward less than this share of all events in vain; 0 allows
+    what loses nothing. `order`: the attributes, from the top of the diagrams down; filters are merged that differ in
+    their topmost attribute, or, with `every_side`, in any one.
+    """
+
+    imt: float = 0.0
+    rules: Rules = Rules.TABLE_1
+    every: int | None = 1_000
+    period: float | None = None
+    size: int | None = None
+    growth: float | None = None
+    order: Sequence[str] = ()
+    every_side: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.imt <= 1.0:
+            raise ValueError(f"the imperfect merging threshold is a share from 0 to 1, not {self.imt}")
+        if self.growth is not None and self.growth <= 1.0:
+            raise ValueError(f"a table is merged when it has grown: {self.growth} is no growth")
+
+    def asks(self, changes: int, elapsed: float, roots: int, after_last: int) -> bool:
+        """Whether it is time, after so many changes and seconds, with so many roots now and after the last merging."""
+        if not changes:
+            return False
+        return (
+            (self.every is not None and changes >= self.every)
+            or (self.period is not None and elapsed >= self.period)
+            or (self.size is not None and roots >= self.size and roots > after_last)
+            or (self.growth is not None and roots >= self.growth * max(1, after_last))
+        )

@@ -13,11 +13,8 @@ from tamis.matching.statistics import Statistics
 from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Said
 from tamis.routing.forwarding import Change, Telling
-from tamis.routing.merging.degree import Likelihood, Side
-from tamis.routing.merging.groups import GroupKey, Groups
-from tamis.routing.merging.policy import MergePolicy
-from tamis.routing.merging.rules import Merged, Part, Rules, merge_group
-from tamis.routing.merging.shares import Shares
+from tamis.routing.merging.likelihood import Likelihood, Shares, Side
+from tamis.routing.merging.rules import GroupKey, Groups, Merged, MergePolicy, Part, Rules, merge_group
 from tamis.routing.standing import CoveringTable
 from tamis.schema import Schema
 

@@ -10,16 +10,18 @@ from typing import TypeAlias
 import numpy as np
 
 from tamis.routing.payloads.kernels import (
+    DIRECTORY,
     LINKS_A_WORD,
     NOWHERE,
+    REPOSITORY,
     acknowledged,
     arrived,
     found,
     has_gone,
+    store_of,
     supplied,
 )
 from tamis.routing.payloads.parcel import Carried, Parcel, payload_id
-from tamis.routing.payloads.store import DIRECTORY, REPOSITORY, store_of
 
 _Way: TypeAlias = tuple[int | None, int | None]
 """The link that parcels came by (None: published here) and the one they go over (None: to subscribers)."""

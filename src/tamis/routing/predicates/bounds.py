@@ -49,3 +49,12 @@ def _of_double(value: float) -> int:
     """Doubles in their order, next ones next to each other; both zeros are one."""
     (bits,) = struct.unpack("<q", struct.pack("<d", value + 0.0))
     return int(bits) if bits >= 0 else -(int(bits) + _SIGN)
+
+
+# What kernels may conclude from a predicate's bounds, as bits.
+
+WHOLE = 1  # any value will do: whatever has one satisfies it
+RANGES = 2  # its ranges say exactly which values will do
+POINT = 4  # one value will do
+OPAQUE = 8  # bounds are all that is known of it: a closer look decides
+SEVERAL = 16  # it asks for more than one value of a multi-valued attribute, or something of all of them

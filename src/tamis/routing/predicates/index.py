@@ -10,12 +10,22 @@ import numpy as np
 
 from tamis.language.extents import Extent, everything
 from tamis.language.predicates import Literal, Not, Present, Versus
-from tamis.matching.room import doubled
+from tamis.matching.flat_arrays import doubled
 from tamis.routing.covering.compared import Compared, by_pair, compared, pair_of, versus_of
 from tamis.routing.covering.exact_values import is_absence, settled
 from tamis.routing.covering.summary import Said, Summary
-from tamis.routing.predicates.bounds import HIGHEST, LOWEST, first, is_exact, last
-from tamis.routing.predicates.flags import OPAQUE, POINT, RANGES, SEVERAL, WHOLE
+from tamis.routing.predicates.bounds import (
+    HIGHEST,
+    LOWEST,
+    OPAQUE,
+    POINT,
+    RANGES,
+    SEVERAL,
+    WHOLE,
+    first,
+    is_exact,
+    last,
+)
 from tamis.schema import EVENT_TYPE, Schema
 
 Terms = tuple[int, ...]

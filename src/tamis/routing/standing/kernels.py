@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.routing.predicates.flags import POINT, RANGES, SEVERAL, WHOLE
+from tamis.routing.predicates.bounds import POINT, RANGES, SEVERAL, WHOLE
 
 # It does not follow; it needs a closer look; it follows.
 NO, ASK, YES = range(3)

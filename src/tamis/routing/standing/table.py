@@ -10,8 +10,7 @@ from tamis.language.forms import Filter
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.kernels import YES
-from tamis.routing.standing.related import Related
-from tamis.routing.standing.rows import MOST_ASKED, Int64s, Rows
+from tamis.routing.standing.rows import MOST_ASKED, Int64s, Related, Rows
 from tamis.schema import Schema
 
 _Key = tuple[Terms, ...]

@@ -3,11 +3,9 @@
 Advertisements and subscriptions have the same form, so both tables are a `RoutingTable`.
 """
 
-from tamis.routing.tables.intersection import intersects
-from tamis.routing.tables.policies import POLICIES, Policy, policy
+from tamis.routing.tables.policies import POLICIES, Policy, RowChange, intersects, policy
 from tamis.routing.tables.routed_filter import RoutedFilter, read_canonical, read_filter
 from tamis.routing.tables.routing_table import RoutingTable
-from tamis.routing.tables.row_change import RowChange
 
 __all__ = [
     "POLICIES",

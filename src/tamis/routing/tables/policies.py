@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from tamis.language import print_filter
+from tamis.language import Filter, print_filter
 from tamis.matching.statistics import Statistics
+from tamis.routing.covering.summary import Summary
 from tamis.routing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding
 from tamis.routing.merging import MergePolicy, MergingTable
 from tamis.routing.tables.routed_filter import RoutedFilter
-from tamis.routing.tables.row_change import RowChange
 from tamis.schema import Schema
+
+# A change of a set of filters.
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """What comes to a set of filters and what leaves it, at once: nothing is in both, and neither without the other."""
+
+    added: tuple[RoutedFilter, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
 
 Policy = Callable[[Schema], Forwarding]
 
@@ -80,3 +95,16 @@ class Reduction:
         """Only events that match one of these will come from where the filters are forwarded to."""
         if isinstance(self._forwarding, MergingTable):
             self._forwarding.advertise([gate.form for gate in gates.values()])
+
+
+# Whether some event could satisfy two filters: which subscriptions are worth telling to whoever advertises.
+
+
+def intersects(a: Filter, b: Filter, schema: Schema) -> bool:
+    """False only if no event satisfies both; True also where patterns or comparisons of attributes hide that.
+
+    A subscription that is forwarded in vain costs a row; one that is not forwarded would cost events.
+    """
+    if () in a.conjuncts or () in b.conjuncts:  # TRUE
+        return bool(a.conjuncts) and bool(b.conjuncts)
+    return any(not Summary((*one, *other), schema).impossible for one in a.conjuncts for other in b.conjuncts)

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from tamis.matching.statistics import Statistics
-from tamis.routing.tables.intersection import intersects
-from tamis.routing.tables.policies import Policy, Reduction
+from tamis.routing.tables.policies import Policy, Reduction, RowChange, intersects
 from tamis.routing.tables.routed_filter import RoutedFilter
-from tamis.routing.tables.row_change import RowChange
 from tamis.schema import Schema
 
 

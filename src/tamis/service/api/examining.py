@@ -14,7 +14,7 @@ import pyarrow as pa
 import tamis
 from tamis.matching.matches import Matches
 from tamis.operators import Operator
-from tamis.operators.preparing import prepare
+from tamis.operators.caller import prepare
 from tamis.service.api.examiners.bench import Bench
 from tamis.service.api.language import ReadFilter
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
-from tamis.operators.written import json_bindings
+from tamis.operators.values import json_bindings
 from tamis.service.api.examiners.bench import Bench
 from tamis.service.api.examining import index_of, newest_first
 from tamis.service.api.joins import JoinedNow

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.broker.delivered import Delivered
+from tamis.broker.carrying import Delivered
 from tamis.schema import Schema
 from tamis.service.api.publishing.arrow_rows import row_text
 from tamis.service.api.publishing.door import judge

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tamis.matching.explanation import MOST, Explanation, Verdict, quotes
 from tamis.operators.explanation import CourseExplanation, Step
-from tamis.operators.written import json_value
+from tamis.operators.values import json_value
 from tamis.schema import Schema
 from tamis.schema.timestamps import to_datetime
 

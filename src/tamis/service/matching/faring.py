@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tamis.operators.health import Tally
-from tamis.operators.statistics import OperatorStatistics
+from tamis.operators.health import OperatorStatistics, Tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tamis.errors import IndexFileError, OperatorError, TamisError
 from tamis.operators.health import Tally
-from tamis.operators.lessons import Seen
+from tamis.operators.learning import Seen
 from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.calling.learned_file import LEARNED, read_learned
 from tamis.pipeline.table.snapshot import Snapshot

@@ -13,10 +13,9 @@ from sqlalchemy import Row, delete, func, insert, select, update
 
 from tamis.service.store import counters
 from tamis.service.store.database import Database
-from tamis.service.store.errors import TooManyError
+from tamis.service.store.errors import TooManyError, is_storable, made_storable
 from tamis.service.store.hashing import random_text
 from tamis.service.store.moments import now
-from tamis.service.store.storable import is_storable, made_storable
 from tamis.service.store.tables import BACKTESTS
 
 BacktestState = Literal["waiting", "running", "done", "failed"]

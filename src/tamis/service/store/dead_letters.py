@@ -12,8 +12,8 @@ from typing import Any, Literal
 from sqlalchemy import Row, delete, func, insert, select
 
 from tamis.service.store.database import Database, pieces
+from tamis.service.store.errors import made_storable, within
 from tamis.service.store.moments import now
-from tamis.service.store.storable import made_storable, within
 from tamis.service.store.tables import DEAD_LETTERS
 
 LetterKind = Literal["event", "delivery"]

@@ -10,7 +10,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.service.store.database import Database, pieces
-from tamis.service.store.storable import made_storable
+from tamis.service.store.errors import made_storable
 from tamis.service.store.tables import DELIVERIES
 
 _CHANGING = ("cursor", "failures", "next_attempt", "last_error", "disabled")

@@ -29,12 +29,11 @@ from tamis.service.store import counters
 from tamis.service.store.counters import counted
 from tamis.service.store.database import Database, pieces
 from tamis.service.store.ending import announce, expire, purge
-from tamis.service.store.errors import NotFoundError, TicketError, TooManyError
+from tamis.service.store.errors import NotFoundError, TicketError, TooManyError, is_storable, require_storable, within
 from tamis.service.store.hashing import digest, fits, id_for, random_text
 from tamis.service.store.importing import Importing
 from tamis.service.store.keys import require_live, require_subscriber
 from tamis.service.store.moments import microseconds, now
-from tamis.service.store.storable import is_storable, require_storable, within
 from tamis.service.store.subscription import (
     FOREVER,
     LASTING,

@@ -19,7 +19,7 @@ from tamis.language import Filter
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing import CoveringTable
-from tamis.routing.standing.related import Related
+from tamis.routing.standing.rows import Related
 from tamis.routing.standing.rows import Rows as Buckets
 from tamis.routing.standing.table import RootRows
 

@@ -13,7 +13,7 @@ from tamis.language.predicates import Literal, sort_key
 from tamis.matching.statistics import AttributeStatistics, Statistics
 from tamis.routing.merging import MergePolicy, MergingTable, Rules
 from tamis.workloads import Workload, padres_sets
-from tamis.workloads.padres_sets import ATTRIBUTES, SET_A, SET_B
+from tamis.workloads.stock_quotes import ATTRIBUTES, SET_A, SET_B
 
 SETS = {"A": SET_A, "B": SET_B}
 NONE, COVERING, PERFECT, RANDOM, IMPERFECT, EVERY_SIDE = (

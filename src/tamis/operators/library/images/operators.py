@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
-from tamis.operators.library.configured import version_of
 from tamis.operators.library.images.people import Boxes, PeopleDetector, classifier, groups
-from tamis.operators.library.images.pictures import MOST_PIXELS, read_picture
-from tamis.operators.library.images.remembered import Remembered
+from tamis.operators.library.images.pictures import MOST_PIXELS, Remembered, read_picture
 from tamis.operators.library.images.traffic import PATTERNS, Pattern, chases
 from tamis.operators.library.images.vehicles import Sort, Vehicle, VehicleDetector, counted
+from tamis.operators.library.offering import version_of
 
 _FEWEST_IN_A_MOB = 5
 _PICTURES = 4096

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tamis.operators.library.extras import extra
 from tamis.operators.library.images.vehicles import KINDS, Vehicle
+from tamis.operators.library.offering import extra
 
 with extra("images"):
     import cv2

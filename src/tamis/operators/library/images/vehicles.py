@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from tamis.operators.library.extras import extra
 from tamis.operators.library.images.pictures import Pixels
+from tamis.operators.library.offering import extra
 
 with extra("images"):
     import cv2

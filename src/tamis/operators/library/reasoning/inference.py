@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tamis.errors import OperatorError
-from tamis.operators.library.extras import extra
+from tamis.operators.library.offering import extra
 from tamis.operators.library.reasoning.ontology import Names, Ontology, graph_of, rules_of, value_of, vocabulary_of
 
 with extra("reasoning"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import OperatorError
-from tamis.operators.library.extras import extra
+from tamis.operators.library.offering import extra
 
 with extra("reasoning"):
     from rdflib import BNode, Graph, Literal, URIRef, Variable

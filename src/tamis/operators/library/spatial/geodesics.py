@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tamis.operators.library.extras import extra
+from tamis.operators.library.offering import extra
 
 with extra("spatial"):
     from geographiclib.geodesic import Geodesic

@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
-from tamis.operators.library.answers import Found, answer
-from tamis.operators.library.configured import version_of, with_choices
-from tamis.operators.library.spatial.gazetteer import Gazetteer, gazetteer_of
+from tamis.operators.library.offering import Found, answer, version_of, with_choices
+from tamis.operators.library.spatial.gazetteer import SAMPLE, Gazetteer, Places, gazetteer_of, read_places
 from tamis.operators.library.spatial.geodesics import Reals
-from tamis.operators.library.spatial.places import SAMPLE, Places, read_places
 
 _MILLISECONDS = 0.005
 

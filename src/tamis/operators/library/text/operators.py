@@ -16,8 +16,7 @@ from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.patterns import compiled_rlike, rlike_fault
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
-from tamis.operators.library.answers import Found, answer, each_value
-from tamis.operators.library.configured import version_of, with_choices
+from tamis.operators.library.offering import Found, answer, each_value, version_of, with_choices
 from tamis.operators.library.text.keywords import SAMPLE, Keywords, KeywordSets, keyword_sets_of, read_keywords
 
 _MILLISECONDS = 0.01

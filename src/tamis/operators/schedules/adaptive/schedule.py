@@ -3,16 +3,130 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from tamis.operators.schedules.adaptive.kernels import BUCKETS, CELL, NUMBERS, TOLD
 from tamis.operators.schedules.adaptive.kinds import Expectation, Kinds
-from tamis.operators.schedules.adaptive.lanes import AdaptiveLanes, Mind
-from tamis.operators.schedules.adaptive.starting import run, start_some
+from tamis.operators.schedules.adaptive.starting import (
+    dismiss_each,
+    finish_each,
+    next_of_each,
+    run,
+    settle_each,
+    start_each,
+    start_each_like,
+    start_some,
+)
+from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.knowledge import HALF_LIFE, Knowledge
-from tamis.operators.schedules.lanes import Lanes, lanes_for
-from tamis.operators.schedules.problem import Integers, Offsets, Problem, Truths
+from tamis.operators.schedules.problem import NOT_ASKED, Integers, Offsets, Problem, Reals, Truths
 from tamis.operators.schedules.record import Evidence
-from tamis.operators.schedules.running import Live
+from tamis.operators.schedules.running import Lanes, Live, lanes_for
 from tamis.operators.schedules.schedule import Schedule
+
+# The lanes of the adaptive schedule.
+
+Singles = npt.NDArray[np.float32]
+
+
+class Mind(NamedTuple):
+    """States of events, a lane each (see kernels).
+
+    Of a subscription: how many predicates are open, or what became of it; its price, two of them, the second being for
+    the predicate that decides it soonest, in a cell together with that (`price` and `best` are the same cells, as
+    floats and as integers); and a list of those undecided at the last revision. Of a predicate:
+    what is known, how many wanted it at the last revision, its rate, what it promised when last looked at, and its
+    place in the buckets; and a list of those wanted at the last revision. Of an event: what was told in which order,
+    some numbers, and how likely it is of which kind (as a logarithm; `share` is scratch).
+    """
+
+    left: npt.NDArray[np.uint16]
+    price: Singles
+    best: Integers
+    undecided: Integers
+    truth: Truths
+    told: Integers
+    live: Integers
+    rate: Singles
+    promise: Singles
+    wanted: Integers
+    bucket: npt.NDArray[np.int16]
+    ahead: Integers
+    behind: Integers
+    first: Integers
+    numbers: Offsets
+    likelihood: Reals
+    share: Reals
+
+    @classmethod
+    def of(cls, graph: Graph, kinds: int, lanes: int) -> Mind:
+        subscriptions, predicates = lanes * graph.size, lanes * graph.predicates
+        cells = np.zeros(CELL * subscriptions, np.float32)
+        return cls(
+            left=np.zeros(subscriptions, np.uint16),
+            price=cells,
+            best=cells.view(np.int32),
+            undecided=np.zeros(subscriptions, np.int32),
+            truth=np.full(predicates, NOT_ASKED, np.int8),
+            told=np.zeros(predicates, np.int32),
+            live=np.zeros(predicates, np.int32),
+            rate=np.zeros(predicates, np.float32),
+            promise=np.zeros(predicates, np.float32),
+            wanted=np.zeros(predicates, np.int32),
+            bucket=np.zeros(predicates, np.int16),
+            ahead=np.zeros(predicates, np.int32),
+            behind=np.zeros(predicates, np.int32),
+            first=np.full(lanes * BUCKETS, -1, np.int32),
+            numbers=np.zeros(lanes * NUMBERS, np.int64),
+            likelihood=np.zeros(lanes * kinds),
+            share=np.zeros(lanes * kinds),
+        )
+
+    @staticmethod
+    def bytes_each(graph: Graph) -> int:
+        return 22 * graph.size + 31 * graph.predicates + 4 * BUCKETS
+
+
+class AdaptiveLanes(Lanes):
+    """`beginning` is the state in which every event begins; without it, each has its own subscriptions in question."""
+
+    def __init__(self, graph: Graph, expectation: Expectation, beginning: Mind | None, count: int) -> None:
+        self.count = count
+        self._graph = (graph.members.rows, graph.subscribers.rows)
+        self._kinds = expectation
+        self._beginning = beginning
+        self._state = Mind.of(graph, len(expectation.weights), count)
+
+    def start(self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets) -> None:
+        if self._beginning is not None:
+            start_each_like(*self._graph, self._state, self._beginning, self._kinds, lanes)
+        else:
+            start_each(*self._graph, self._state, self._kinds, lanes, queue, begins, ends)
+
+    def next(self, lanes: Integers, queue: Integers, begins: Offsets) -> Integers:
+        found = np.empty(len(lanes), np.int32)
+        next_of_each(*self._graph, self._state, self._kinds, lanes, found)
+        return found
+
+    def settle(self, lanes: Integers, predicates: Integers, values: Truths) -> None:
+        settle_each(*self._graph, self._state, self._kinds, lanes, predicates, values)
+
+    def dismiss(self, lanes: Integers, subscriptions: Integers) -> None:
+        dismiss_each(self._graph[0], self._state, lanes, subscriptions)
+
+    def told(self, lane: int) -> tuple[Integers, Truths]:
+        known = lane * len(self._graph[1].start)
+        predicates = self._state.told[known : known + self._state.numbers[lane * NUMBERS + TOLD]].copy()
+        return predicates, self._state.truth[known + predicates]
+
+    def free(
+        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets, out: Integers, counts: Offsets
+    ) -> None:
+        overwritten = self._beginning is not None
+        finish_each(*self._graph, self._state, lanes, queue, begins, ends, out, counts, overwritten)
 
 
 class Adaptive(Schedule):

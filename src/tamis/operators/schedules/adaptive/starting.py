@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel
-from tamis.operators.schedules.adaptive.buckets import BUCKETS
 from tamis.operators.schedules.adaptive.kernels import (
+    BUCKETS,
     CELL,
     LISTED,
     NUMBERS,
@@ -20,7 +20,7 @@ from tamis.operators.schedules.adaptive.kernels import (
     settle,
     unprice,
 )  # fmt: skip
-from tamis.operators.schedules.truth import DECIDED, NOT_ASKED, matched, undecided
+from tamis.operators.schedules.problem import DECIDED, NOT_ASKED, matched, undecided
 
 
 @bare_kernel

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching.codes.codes import LISTED, Conjuncts
 from tamis.matching.codes.columns import Encoder, Kind
-from tamis.matching.codes.conjuncts import LISTED, Conjuncts
-from tamis.matching.room import doubled
-from tamis.routing.covering.facts.kept_sets import CONJUNCTIONS, FACTS, RANGES, SETS, enter_sets
+from tamis.matching.flat_arrays import doubled
 from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gather
 from tamis.routing.covering.facts.pattern_hits import Runs, constants_hit, implied_patterns
-from tamis.routing.covering.facts.places import Places
+from tamis.routing.covering.facts.places import CONJUNCTIONS, FACTS, RANGES, SETS, Places, enter_sets
 from tamis.schema import EVENT_TYPE, Schema
 
 Int8s = npt.NDArray[np.int8]

@@ -7,9 +7,21 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
-from tamis.matching.searching import is_listed
-from tamis.routing.covering.facts.kept_sets import CONJUNCTIONS, FACTS, RANGES, SETS, kept_set
-from tamis.routing.covering.facts.ranges import copy_set, holds_all, intersect, of_codes, of_list, subtract, whole
+from tamis.matching.flat_arrays import is_listed
+from tamis.routing.covering.facts.places import (
+    CONJUNCTIONS,
+    FACTS,
+    RANGES,
+    SETS,
+    copy_set,
+    holds_all,
+    intersect,
+    kept_set,
+    of_codes,
+    of_list,
+    subtract,
+    whole,
+)
 from tamis.routing.covering.facts.said import (
     SAID_ABSENT,
     SAID_IN,

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.compiled import bare_kernel
 from tamis.language.numbers import INT_MAX, INT_MIN
 from tamis.matching.codes.dictionary import Dictionary, Strings
 from tamis.routing.covering.exact_values import prefixed
@@ -112,3 +114,152 @@ def _rule_out_gap(constants: pa.Array, rank: int, possible: Flags) -> None:
         possible[2 * rank + 2] = False
     elif rank + 1 < len(constants):
         possible[2 * rank + 2] = following < constants[rank + 1].as_py()
+
+
+# Sets of places, each kept once under a number: an open-addressing table over flat arrays.
+
+# Counters of what is kept.
+SETS, RANGES, FACTS, CONJUNCTIONS = range(4)
+
+
+@bare_kernel
+def hash_set(attribute: int, lows: Any, highs: Any, start: int, n: int) -> Any:
+    value = np.uint64(attribute + 1) * np.uint64(0x9E3779B97F4A7C15)
+    for i in range(start, start + n):
+        value = (value ^ np.uint64(lows[i])) * np.uint64(0xBF58476D1CE4E5B9)
+        value = (value ^ (value >> np.uint64(29)) ^ np.uint64(highs[i])) * np.uint64(0x94D049BB133111EB)
+        value ^= value >> np.uint64(31)
+    return value
+
+
+@bare_kernel
+def kept_set(attribute: int, sets: Any, at: int, n: int, extents: Any, counters: Any) -> int:
+    """The number under which a set of an attribute's places is kept; a new one if need be."""
+    offsets, lows, highs, owners, table = extents
+    new_lows, new_highs = sets
+    mask = len(table) - 1
+    slot = np.int64(hash_set(attribute, new_lows, new_highs, at, n) & np.uint64(mask))
+    while table[slot] >= 0:
+        known = table[slot]
+        start = offsets[known]
+        if owners[known] == attribute and offsets[known + 1] - start == n:
+            i = 0
+            while i < n and lows[start + i] == new_lows[at + i] and highs[start + i] == new_highs[at + i]:
+                i += 1
+            if i == n:
+                return known
+        slot = (slot + 1) & mask
+    number, end = counters[SETS], counters[RANGES]
+    for i in range(n):
+        lows[end + i], highs[end + i] = new_lows[at + i], new_highs[at + i]
+    owners[number], offsets[number + 1], table[slot] = attribute, end + n, number
+    counters[SETS], counters[RANGES] = number + 1, end + n
+    return number
+
+
+@bare_kernel
+def enter_sets(extents: Any, count: int) -> None:
+    """Fills an empty table with the sets that are kept."""
+    offsets, lows, highs, owners, table = extents
+    mask = len(table) - 1
+    for number in range(count):
+        start = offsets[number]
+        slot = np.int64(hash_set(owners[number], lows, highs, start, offsets[number + 1] - start) & np.uint64(mask))
+        while table[slot] >= 0:
+            slot = (slot + 1) & mask
+        table[slot] = number
+
+
+# Sets of places as ascending, disjoint ranges that do not touch: `lows[i] <= place <= highs[i]`.
+#
+# A set in working memory is a stretch of two arrays, `sets`, the lows and the highs: it is named by where it begins,
+# and has as many ranges as the function that wrote it returned.
+
+
+@bare_kernel
+def whole(count: int, sets: Any, out: int) -> int:
+    """All places there are."""
+    sets[0][out], sets[1][out] = 0, count - 1
+    return 1
+
+
+@bare_kernel
+def of_codes(below: Any, start: int, codes: int, low: int, high: int, sets: Any, out: int) -> int:
+    """The places among the codes from low to high; an attribute has so many codes, and open ends lie beyond them."""
+    first = below[start + min(max(low, 0), codes)]
+    last = below[start + min(max(high, -1), codes - 1) + 1] - 1
+    sets[0][out], sets[1][out] = first, last
+    return 1 if first <= last else 0
+
+
+@bare_kernel
+def of_list(below: Any, start: int, listed: Any, begin: int, end: int, sets: Any, out: int) -> int:
+    """The places of listed codes, ascending."""
+    n = 0
+    for i in range(begin, end):
+        place = below[start + listed[i]]
+        if below[start + listed[i] + 1] == place:
+            continue
+        if n > 0 and sets[1][out + n - 1] + 1 >= place:
+            sets[1][out + n - 1] = place
+        else:
+            sets[0][out + n], sets[1][out + n] = place, place
+            n += 1
+    return n
+
+
+@bare_kernel
+def intersect(sets: Any, a: int, na: int, b: int, nb: int, out: int) -> int:
+    """What is in both."""
+    i = j = n = 0
+    while i < na and j < nb:
+        low, high = max(sets[0][a + i], sets[0][b + j]), min(sets[1][a + i], sets[1][b + j])
+        if low <= high:
+            sets[0][out + n], sets[1][out + n] = low, high
+            n += 1
+        if sets[1][a + i] <= sets[1][b + j]:
+            i += 1
+        else:
+            j += 1
+    return n
+
+
+@bare_kernel
+def subtract(sets: Any, a: int, na: int, b: int, nb: int, out: int) -> int:
+    """What is in the first and not in the second."""
+    j = n = 0
+    for i in range(na):
+        low, high = sets[0][a + i], sets[1][a + i]
+        while j < nb and sets[1][b + j] < low:
+            j += 1
+        k = j
+        while k < nb and sets[0][b + k] <= high:
+            if sets[0][b + k] > low:
+                sets[0][out + n], sets[1][out + n] = low, sets[0][b + k] - 1
+                n += 1
+            low = sets[1][b + k] + 1
+            k += 1
+        if low <= high:
+            sets[0][out + n], sets[1][out + n] = low, high
+            n += 1
+    return n
+
+
+@bare_kernel
+def copy_set(sets: Any, a: int, n: int, out: int) -> None:
+    for i in range(n):
+        sets[0][out + i], sets[1][out + i] = sets[0][a + i], sets[1][a + i]
+
+
+@bare_kernel
+def holds_all(offsets: Any, lows: Any, highs: Any, large: int, small: int) -> bool:
+    """Whether one kept set has all places of another."""
+    if large == small:
+        return True
+    i, stop = offsets[large], offsets[large + 1]
+    for j in range(offsets[small], offsets[small + 1]):
+        while i < stop and highs[i] < lows[j]:
+            i += 1
+        if i == stop or lows[i] > lows[j] or highs[i] < highs[j]:
+            return False
+    return True

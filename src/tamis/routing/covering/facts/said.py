@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel
-from tamis.matching.codes.codes import HIGHEST, LOWEST
-from tamis.matching.codes.conjuncts import LISTED, NEGATED
+from tamis.matching.codes.codes import HIGHEST, LISTED, LOWEST, NEGATED
 
 # What a column holds (encoding/columns.py), in the order of its kinds.
 VALUE, LEAST, GREATEST, VERSUS_COLUMN, VALUES, PATTERNS = range(6)

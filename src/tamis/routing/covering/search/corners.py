@@ -10,6 +10,7 @@ on the facts afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,29 +18,71 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.matching.codes.codes import ABSENT as NOTHING
-from tamis.matching.codes.codes import HIGHEST
+from tamis.matching.codes.codes import HIGHEST, Conjuncts
 from tamis.matching.codes.columns import Column, Encoder, Kind
-from tamis.matching.codes.conjuncts import Conjuncts
 from tamis.matching.codes.dictionary import Dictionary
 from tamis.matching.codes.files import read_arrays, write_arrays
 from tamis.matching.codes.intrinsics import has_compress
 from tamis.matching.codes.level import SLACK, part_of, under
-from tamis.matching.columnar.bucket_pool import Buckets, fill
-from tamis.matching.columnar.knowledge import LEAST_PRESENCE, Knowledge
-from tamis.matching.columnar.plan import Plan, plan
+from tamis.matching.columnar.level import Buckets, fill
+from tamis.matching.columnar.plan import LEAST_PRESENCE, Knowledge, Plan, plan
 from tamis.matching.columnar.planning_kernels import FINEST
 from tamis.matching.columnar.probing_kernels import PROBES, match_events
 from tamis.matching.patterns import PatternSet
 from tamis.routing.covering.search.ground import Arrays, Ground
-from tamis.routing.covering.search.kernels import conditions
-from tamis.routing.covering.search.probes import Probes
+from tamis.routing.covering.search.kernels import conditions, corners, members_of, patterns_of
 from tamis.schema import Schema
+
+# Conjunctions as events of the index of corners.
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
+_NONE32 = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Conjunctions as events of the index: codes, and sets, as in `columnar.encoding.columns.Encoded`."""
+
+    codes: Int32s
+    set_ends: Int64s
+    set_codes: Int32s
+
+    @classmethod
+    def of(cls, chosen: Int64s, ground: Ground) -> Probes:
+        codes = np.empty((len(chosen), ground.singles + 1), np.int32)
+        corners(chosen, ground.facts, ground.sets, ground.layout, codes)
+        count = ground.columns - ground.singles
+        ends = np.zeros((count, len(chosen) + 1), np.int64)
+        pieces, base = [_NONE32], 0
+        _, _, members, patterns = ground.layout
+        for attribute, column in (*enumerate(members), *enumerate(patterns)):
+            if column < 0:
+                continue
+            row = np.zeros(len(chosen) + 1, np.int64)
+            piece = _filled(chosen, attribute, ground, row, of_patterns=bool(patterns[attribute] == column))
+            ends[column - ground.singles] = row + base
+            pieces.append(piece)
+            base += len(piece)
+        return cls(codes, ends, np.concatenate(pieces))
+
+
+def _filled(chosen: Int64s, attribute: int, ground: Ground, ends: Int64s, of_patterns: bool) -> Int32s:
+    room = 4 * len(chosen) + 64
+    while True:
+        out = np.empty(room, np.int32)
+        if of_patterns:
+            end = patterns_of(chosen, attribute, ground.facts, ground.sets, ground.patterns, ends, out)
+        else:
+            end = members_of(chosen, attribute, ground.facts, ground.sets, ends, out)
+        if end >= 0:
+            return out[:end]
+        room *= 4
+
+
 _ROOM = 1 << 19  # matches that are looked at together, or those of one event if they are more
-_NONE32, _NONE64 = np.zeros(0, np.int32), np.zeros(0, np.int64)
+_NONE64 = np.zeros(0, np.int64)
 
 
 class Corners:

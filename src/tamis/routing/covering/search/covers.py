@@ -12,10 +12,9 @@ import numpy.typing as npt
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.relation import Relation
 from tamis.routing.covering.search.classes import Classes
-from tamis.routing.covering.search.corners import Corners
+from tamis.routing.covering.search.corners import Corners, Probes
 from tamis.routing.covering.search.ground import Ground
 from tamis.routing.covering.search.kernels import settle_covers
-from tamis.routing.covering.search.probes import Probes
 from tamis.schema import Schema
 
 Int32s = npt.NDArray[np.int32]

@@ -13,8 +13,7 @@ from tamis.matching.codes.codes import MOST_COLUMNS, refuse_excess
 from tamis.matching.codes.files import read_arrays, write_arrays
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import ABSENT, PATTERN
-from tamis.routing.covering.search.classes import Classes
-from tamis.routing.covering.search.generality import demands
+from tamis.routing.covering.search.classes import Classes, demands
 
 Arrays = dict[str, npt.NDArray[Any]]
 Flags = npt.NDArray[np.bool_]

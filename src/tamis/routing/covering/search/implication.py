@@ -13,7 +13,7 @@ from tamis.routing.covering.facts.kernels import (
     SOME,
     matches_pattern,
 )
-from tamis.routing.covering.facts.ranges import holds_all
+from tamis.routing.covering.facts.places import holds_all
 
 # It does not follow; it needs a closer look than facts allow; it follows.
 NO, ASK, YES = range(3)

@@ -1,1 +1,0 @@
-"""What each subscription costs to match, by what the columnar index does with it."""

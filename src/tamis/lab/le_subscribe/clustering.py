@@ -1,0 +1,278 @@
+"""Equality clusters: conjunctions that fix the same columns to the same codes, by one lookup a schema."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.compiled import bare_kernel, kernel
+from tamis.lab.le_subscribe.counting import compare, count
+from tamis.lab.le_subscribe.verified import holds, load, settle
+from tamis.matching.codes.codes import ABSENT, Conjuncts
+from tamis.matching.codes.columns import Encoder
+from tamis.matching.codes.dictionary import power_of_two
+from tamis.matching.columnar.planning_kernels import mix
+from tamis.matching.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
+
+
+@bare_kernel
+def hashed(value: Any, word: int) -> Any:
+    """A hash continued by one more word."""
+    return mix(np.int64((value ^ np.uint64(np.uint32(word))) & np.uint64(0x7FFFFFFFFFFFFFFF)))
+
+
+@kernel
+def distinct_runs(offsets: Any, words: Any, table: Any, numbers: Any, firsts: Any) -> int:
+    """Gives equal runs `words[offsets[r]:offsets[r + 1]]` the same number, and `firsts` where each first stands.
+
+    `table`, of a power of two and more than there are runs, holds the numbers by hash, -1 where free.
+    """
+    mask, found = len(table) - 1, 0
+    for r in range(len(offsets) - 1):
+        start, size = offsets[r], offsets[r + 1] - offsets[r]
+        value = np.uint64(size)
+        for i in range(size):
+            value = hashed(value, words[start + i])
+        slot = np.int64(value & np.uint64(mask))
+        while table[slot] >= 0:
+            there = firsts[table[slot]]
+            same = offsets[there + 1] - offsets[there] == size
+            for i in range(size):
+                if not same:
+                    break
+                same = words[offsets[there] + i] == words[start + i]
+            if same:
+                break
+            slot = (slot + 1) & mask
+        if table[slot] < 0:
+            table[slot], firsts[found] = found, r
+            found += 1
+        numbers[r] = table[slot]
+    return found
+
+
+@bare_kernel
+def look_up(clusters: Any, schema: int, key: Any, size: int, work: Any) -> int:
+    """The cluster of a schema whose codes are these, or -1. `key`: the schema, then the codes."""
+    mask = len(clusters.table) - 1
+    value = np.uint64(size)
+    for i in range(size):
+        value = hashed(value, key[i])
+    slot = np.int64(value & np.uint64(mask))
+    work[PROBES] += 1
+    while clusters.table[slot] >= 0:
+        there = clusters.table[slot]
+        start = clusters.key_offsets[there]
+        same = clusters.key_offsets[there + 1] - start == size
+        for i in range(size):
+            if not same:
+                break
+            same = clusters.keys[start + i] == key[i]
+        if same:
+            work[PREDICATES] += size - 1
+            work[BUCKETS] += 1
+            return there
+        slot = (slot + 1) & mask
+    return -1
+
+
+@bare_kernel
+def find_clusters(clusters: Any, e: int, event: Any, sets: Any, key: Any, found: Any, work: Any) -> int:
+    """The clusters whose equalities all hold, into `found`; returns how many. Schemas go by their first column."""
+    set_ends, set_codes = sets
+    singles, columns = len(event) - 1, len(clusters.schema_firsts) - 1
+    end = 0
+    for column in range(columns):
+        if column < singles:
+            if event[column] == ABSENT:
+                continue
+        elif set_ends[column - singles, e] == set_ends[column - singles, e + 1]:
+            continue
+        for schema in range(clusters.schema_firsts[column], clusters.schema_firsts[column + 1]):
+            start, stop = clusters.schema_offsets[schema], clusters.schema_offsets[schema + 1]
+            key[0] = schema
+            last, present = -1, True
+            for i in range(start, stop):
+                other = clusters.schema_columns[i]
+                if other >= singles:
+                    last = other - singles
+                    break
+                key[1 + i - start] = event[other]
+                if event[other] == ABSENT:
+                    present = False
+                    break
+            if not present:
+                continue
+            if last < 0:
+                there = look_up(clusters, schema, key, 1 + stop - start, work)
+                if there >= 0:
+                    found[end] = there
+                    end += 1
+                continue
+            for member in range(set_ends[last, e], set_ends[last, e + 1]):
+                key[stop - start] = set_codes[member]
+                there = look_up(clusters, schema, key, 1 + stop - start, work)
+                if there >= 0:
+                    found[end] = there
+                    end += 1
+    return end
+
+
+@bare_kernel
+def match_by_clusters_and_counting(
+    codes: Any, sets: Any, first: int, own: Any, rest: Any, memory: Any, seen: Any, stamp: int, room: int, event: Any,
+    scratch: Any, out: Any, ends: Any, work: Any,
+) -> int:  # fmt: skip
+    """See `Level.run`: equality-preferred."""
+    clusters, predicates, counted = own
+    key, found, hits = scratch
+    end = ends[first]
+    for e in range(first, len(codes)):
+        if end + room > len(out):
+            return e
+        stamp += 1
+        load(codes, e, event)
+        count(predicates, e, event, sets, hits, work)
+        for f in range(find_clusters(clusters, e, event, sets, key, found, work)):
+            start, stop = clusters.offsets[found[f]], clusters.offsets[found[f] + 1]
+            work[CANDIDATES] += stop - start
+            for i in range(start, stop):
+                c = clusters.members[i]
+                if hits[c] == counted.needs[c]:
+                    out[end] = c
+                    end += 1
+        work[CANDIDATES] += len(counted.unequal)
+        for i in range(len(counted.unequal)):
+            c = counted.unequal[i]
+            if hits[c] == counted.needs[c]:
+                out[end] = c
+                end += 1
+        for c in range(len(hits)):
+            hits[c] = 0
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
+        ends[e + 1] = end
+    return len(codes)
+
+
+@bare_kernel
+def match_by_clusters_and_quarantine(
+    codes: Any, sets: Any, first: int, own: Any, rest: Any, memory: Any, seen: Any, stamp: int, room: int, event: Any,
+    scratch: Any, out: Any, ends: Any, work: Any,
+) -> int:  # fmt: skip
+    """See `Level.run`: equality-preferred with nonequality quarantining."""
+    clusters, intervals, predicates, counters = own
+    key, found, hits, words = scratch
+    end = ends[first]
+    for e in range(first, len(codes)):
+        if end + room > len(out):
+            return e
+        stamp += 1
+        load(codes, e, event)
+        for f in range(find_clusters(clusters, e, event, sets, key, found, work)):
+            start, stop = clusters.offsets[found[f]], clusters.offsets[found[f] + 1]
+            work[CANDIDATES] += stop - start
+            for i in range(start, stop):
+                if holds(intervals, i, event, work):
+                    out[end] = clusters.members[i]
+                    end += 1
+        count(predicates, e, event, sets, hits, work)
+        end = compare(words, counters.needs, counters.rows, out, end, work)
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
+        ends[e + 1] = end
+    return len(codes)
+
+
+# Conjunctions clustered by the columns they fix and the codes they fix them to.
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Clusters(NamedTuple):
+    """Schema s fixes `schema_columns[schema_offsets[s]:schema_offsets[s + 1]]`, ascending; at most one is a set.
+
+    Schemas are sorted by their first column: those of column c are `schema_firsts[c]:schema_firsts[c + 1]`. Cluster k
+    has the conjunctions `members[offsets[k]:offsets[k + 1]]`; its key is its schema and then the codes. `table` holds
+    the clusters by the hash of their keys.
+    """
+
+    schema_firsts: Int64s
+    schema_offsets: Int64s
+    schema_columns: Int32s
+    table: Int32s
+    key_offsets: Int64s
+    keys: Int32s
+    offsets: Int64s
+    members: Int32s
+
+
+def equalities(conjuncts: Conjuncts, rows: Int32s, encoder: Encoder) -> Bools:
+    """The intervals to cluster by: one code on a single-code column, and on the first set of a conjunction."""
+    sets = conjuncts.columns >= encoder.singles
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = (rows[1:] != rows[:-1]) | ~sets[:-1]
+    return (conjuncts.lows == conjuncts.highs) & (~sets | first)
+
+
+def clusters_of(conjuncts: Conjuncts, rows: Int32s, equal: Bools, encoder: Encoder) -> Clusters:
+    sizes = np.bincount(rows[equal], minlength=len(conjuncts))
+    clustered = np.flatnonzero(sizes)
+    sizes = sizes[clustered]
+    offsets = _starts(sizes)
+    columns, codes = conjuncts.columns[equal].astype(np.int32), conjuncts.lows[equal]
+    schema, firsts, _ = _distinct(offsets, columns)
+    order = np.argsort(columns[offsets[firsts]], kind="stable")
+    firsts = firsts[order]
+    schema = _inverse(order)[schema]
+    schema_sizes = sizes[firsts]
+    schema_offsets = _starts(schema_sizes)
+    schema_columns = columns[_runs(offsets[firsts], schema_sizes)]
+
+    keys = np.insert(codes, offsets[:-1], schema).astype(np.int32)
+    key_offsets = offsets + np.arange(len(offsets))
+    cluster, firsts, table = _distinct(key_offsets, keys)
+    key_sizes = sizes[firsts] + 1
+    first_columns = schema_columns[schema_offsets[:-1]]
+    return Clusters(
+        schema_firsts=np.searchsorted(first_columns, np.arange(len(encoder.columns) + 1)).astype(np.int64),
+        schema_offsets=schema_offsets,
+        schema_columns=schema_columns,
+        table=table,
+        key_offsets=_starts(key_sizes),
+        keys=keys[_runs(key_offsets[firsts], key_sizes)],
+        offsets=_starts(np.bincount(cluster, minlength=len(firsts))),
+        members=clustered[np.argsort(cluster, kind="stable")].astype(np.int32),
+    )
+
+
+def lookup_memory(clusters: Clusters) -> tuple[Int32s, Int32s]:
+    """Room for the longest key, and for every cluster that one event may lead to."""
+    longest = int(np.diff(clusters.key_offsets).max(initial=1))
+    return np.zeros(longest, np.int32), np.zeros(len(clusters.offsets), np.int32)
+
+
+def _distinct(offsets: Int64s, words: Int32s) -> tuple[Int32s, Int32s, Int32s]:
+    """Numbers of the runs, where each number first stands, and the table of the numbers by hash."""
+    count = len(offsets) - 1
+    table, numbers = np.full(power_of_two(2 * count + 1), -1, np.int32), np.empty(count, np.int32)
+    firsts = np.empty(count, np.int32)
+    found = distinct_runs(offsets, words, table, numbers, firsts)
+    return numbers, firsts[:found], table
+
+
+def _starts(sizes: npt.NDArray[Any]) -> Int64s:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def _runs(starts: Int64s, sizes: npt.NDArray[Any]) -> Int64s:
+    """Every position of the runs from `starts` on, of these sizes."""
+    return np.repeat(starts - _starts(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
+
+
+def _inverse(order: Int64s) -> Int32s:
+    inverse = np.empty(len(order), np.int32)
+    inverse[order] = np.arange(len(order), dtype=np.int32)
+    return inverse

@@ -1,0 +1,270 @@
+"""The store's tables as this version has them; `migrations` brings a database to this state.
+
+All in one `METADATA`. Numbers, positions and moments are 64 bits wide; documents are JSON text.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
+
+from tamis.service.store.moments import Moment
+
+# What all tables share.
+
+METADATA = MetaData()
+
+# SQLite makes a row's own number of a key that is declared INTEGER, and of no other.
+Number = BigInteger().with_variant(Integer(), "sqlite")
+
+
+# What joins stand on: the rows of tables, and the content of each subscription that joins them.
+
+# The rows that there are. `key` is JSON: what tells rows of a table apart; `position` is where the row changed last,
+# and `body` the event that it changed by.
+TABLE_ROWS = Table(
+    "table_rows",
+    METADATA,
+    Column("table", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("position", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("table_rows_by_position", "table", "position"),
+)
+
+# How many rows a table ever took, and the greatest time among them, where its retention goes by time.
+TABLE_ARRIVALS = Table(
+    "table_arrivals",
+    METADATA,
+    Column("table", Text, primary_key=True),
+    Column("arrived", BigInteger, nullable=False),
+    Column("latest", BigInteger),
+)
+
+# The joins whose content is kept, each with the text that it is the content of, and the columns that its rows have, as
+# JSON; `trouble` is why it is not kept any more, of one that has outgrown the limits.
+JOINED = Table(
+    "joined",
+    METADATA,
+    Column("subscription", Number, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    Column("columns", Text, nullable=False),
+    Column("trouble", Text, nullable=False),
+)
+
+# Results, each under an id that is a function of the rows it is made of; `row` is JSON, as it is shown.
+CONTENTS = Table(
+    "contents",
+    METADATA,
+    Column("subscription", BigInteger, primary_key=True),
+    Column("result", Text, primary_key=True),
+    Column("row", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+
+# What matched, and how far it has been delivered.
+
+# The events that matched something; `position` says where they stand among all of them.
+EVENTS = Table(
+    "events",
+    METADATA,
+    Column("position", Number, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("time", Moment, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+# Pairs, in the order of the events for whoever follows them all, and by subscription for whoever reads one. `bindings`
+# is JSON: what the filter's variables were bound to, by name; null where it has none. `changes` is JSON too: what the
+# event did to the content of a join; null for those that are none. `notice`, JSON, makes of it no match but a message
+# about the subscription; null for matches.
+NOTIFICATIONS = Table(
+    "notifications",
+    METADATA,
+    Column("position", BigInteger, primary_key=True),
+    Column("subscription", BigInteger, primary_key=True),
+    Column("bindings", Text),
+    Column("changes", Text),
+    Column("notice", Text),
+    Index("notifications_by_subscription", "subscription", "position"),
+    Index(
+        "notifications_by_notice",
+        "subscription",
+        "position",
+        sqlite_where=text("notice IS NOT NULL"),
+        postgresql_where=text("notice IS NOT NULL"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+# The newest batches of each stream, so that a repeated one is known.
+BATCHES = Table(
+    "batches",
+    METADATA,
+    Column("stream", Text, primary_key=True),
+    Column("batch", BigInteger, primary_key=True),
+)
+
+# Where the logs that several services share have been matched up to, and which stream goes on from there.
+PROGRESS = Table(
+    "progress",
+    METADATA,
+    Column("log", Text, primary_key=True),
+    Column("stream", Text, nullable=False),
+    Column("offsets", Text, nullable=False),
+)
+
+DELIVERIES = Table(
+    "deliveries",
+    METADATA,
+    Column("subscription", Number, primary_key=True, autoincrement=False),
+    Column("cursor", BigInteger, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("next_attempt", Moment),
+    Column("last_error", Text, nullable=False),
+    Column("disabled", Boolean, nullable=False),
+)
+
+
+# What publishers leave behind: schemas, advertisements, and what could not be taken or delivered.
+
+SCHEMAS = Table(
+    "schemas",
+    METADATA,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("form", Text, nullable=False),
+    Column("added", Moment, nullable=False),
+)
+
+ADVERTISEMENTS = Table(
+    "advertisements",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("event_type", Text, nullable=False),
+    Column("filter", Text, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("expires", Moment, nullable=False),
+)
+
+DEAD_LETTERS = Table(
+    "dead_letters",
+    METADATA,
+    Column("id", Number, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("time", Moment, nullable=False),
+    Index("dead_letters_by_owner", "owner", "id"),
+    sqlite_autoincrement=True,
+)
+
+
+# Who may do what, and what is subscribed to.
+
+KEYS = Table(
+    "keys",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("roles", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("revoked", Moment),
+)
+
+# `revision` and `head`, one row each. Whoever changes one holds its row until the end of the transaction.
+COUNTERS = Table(
+    "counters",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", BigInteger, nullable=False),
+)
+
+# A subscription's number is the revision that it was created under. `filter` is null where it is `text` itself;
+# `mode` is `delivery`'s mode, and `changed` is when it got its `revision`. `reason` is why it is suspended. `began` is
+# when it was made or last renewed, and `notice` when the subscriber is to be told that it expires: null once they were,
+# or if it never does.
+SUBSCRIPTIONS = Table(
+    "subscriptions",
+    METADATA,
+    Column("number", Number, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False, unique=True),
+    Column("ticket", LargeBinary, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("dialect", Text, nullable=False),
+    Column("filter", Text),
+    Column("residual", Text),
+    Column("delivery", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("expires", Moment, nullable=False),
+    Column("changed", Moment, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("reason", Text),
+    Column("began", Moment),
+    Column("notice", Moment),
+    Index("subscriptions_by_notice", "notice"),
+    Index("subscriptions_by_revision", "revision", unique=True),
+    Index("subscriptions_by_owner", "owner", "number"),
+    Index("subscriptions_by_expiry", "state", "expires"),
+    Index("subscriptions_by_mode", "mode", "number"),
+)
+
+# How many subscriptions an owner has in a state, changed with them: counting a million rows would take too long.
+COUNTS = Table(
+    "subscription_counts",
+    METADATA,
+    Column("owner", Text, primary_key=True),
+    Column("state", Text, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+)
+
+
+# Work that waits to be done.
+
+BACKTESTS = Table(
+    "backtests",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("done", BigInteger, nullable=False),
+    Column("total", BigInteger, nullable=False),
+    Column("result", Text),
+    Column("error", Text, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("changed", Moment, nullable=False),
+    Index("backtests_by_state", "state", "created"),
+)
+
+
+__all__ = [
+    "ADVERTISEMENTS",
+    "BACKTESTS",
+    "BATCHES",
+    "CONTENTS",
+    "COUNTERS",
+    "COUNTS",
+    "DEAD_LETTERS",
+    "DELIVERIES",
+    "EVENTS",
+    "JOINED",
+    "KEYS",
+    "METADATA",
+    "NOTIFICATIONS",
+    "PROGRESS",
+    "SCHEMAS",
+    "SUBSCRIPTIONS",
+    "TABLE_ARRIVALS",
+    "TABLE_ROWS",
+]
