@@ -46,7 +46,7 @@ def kills_of_the_service(kills: int, seed: int = 1) -> tuple[Toll, int]:
 def kills_of_spark(kills: int, seed: int = 2) -> tuple[Toll, int]:
     """Kills the pipeline process, its JVM, or a Python worker in turn, at random moments."""
     drawn = random.Random(seed)
-    marks = ("java", "tamis.service.matching", "pyspark")
+    marks = ("java", "tamis.service.worker", "pyspark")
 
     def attack(server: Server, siege: Siege) -> None:
         done = 0

@@ -84,9 +84,9 @@ def subscribe(recorder: Recorder, folder: Path) -> None:
     """POST /v1/subscriptions with a webhook, to the row in the store: the service without what runs beside requests."""
     from fastapi.testclient import TestClient
 
-    from tamis.service.application import create_app
-    from tamis.service.configuration import DeliverySettings, Settings
-    from tests.service.api.server import PlayedPipeline, make_service
+    from tamis.service.app import create_app
+    from tamis.service.base.configuration import DeliverySettings, Settings
+    from tests.service.http.server import PlayedPipeline, make_service
 
     settings = Settings(delivery=DeliverySettings(allow_private=True))
     client = TestClient(create_app(make_service(folder / "state", PlayedPipeline(), settings)))
@@ -122,8 +122,8 @@ def follow(recorder: Recorder, folder: Path) -> None:
     """One changed subscription in the store, up to the table that the next micro-batch uses."""
     from datetime import UTC, datetime, timedelta
 
-    from tamis.service.matching.following import FollowingTable
     from tamis.service.store import NewSubscription, Store
+    from tamis.service.worker.following import FollowingTable
 
     store = Store.open(f"sqlite:///{folder}/store.db")
     store.schemas.add(_schema().to_dict())
@@ -150,7 +150,7 @@ def _compiled(text: str) -> Any:
 
 
 def _schema() -> tamis.Schema:
-    from tests.service.api.server import AUCTIONS
+    from tests.service.http.server import AUCTIONS
 
     return tamis.Schema.from_dict(AUCTIONS)
 

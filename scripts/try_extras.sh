@@ -17,7 +17,7 @@ mkdir -p build/extras
 try "" "import tamis, tamis.cli, tamis.dialects"
 try client "import tamis.client as client; client.Client('http://127.0.0.1:1').close()"
 try spark "import tamis.pipeline"
-try service "import tamis.client, tamis.service.serve, tamis.service.application, tamis.pipeline"
+try service "import tamis.client, tamis.service.serve, tamis.service.app, tamis.pipeline"
 try broker "import tamis.broker.process"
 try sigma "from tamis.dialects import sigma; sigma.convert('{title: t, logsource: {}, detection: {s: {a: b}, condition: s}}', __import__('tamis').Schema.from_dict({'attributes': {'a': 'string'}, 'event_types': {'e': {'a': 'optional'}}}))"
 try spatial "import tamis.operators.library.spatial"

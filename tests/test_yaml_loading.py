@@ -18,7 +18,7 @@ from tamis.operators.library.spatial.gazetteer import read_places
 from tamis.operators.library.text.keywords import read_keywords
 from tamis.quoting import shown
 from tamis.schema import Schema
-from tamis.service.configuration import read_settings
+from tamis.service.base.configuration import read_settings
 from tamis.yaml_loading import Loader, QuickLoader, TooManyAliasesError, load
 
 

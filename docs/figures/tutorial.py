@@ -17,7 +17,7 @@ from benchmarks.service.server import Server
 from tamis.client import Client
 from tamis.workloads.auctions import lots
 from tests.docs.tutorial import Tutorial
-from tests.service.console.conftest import _OPTIONS, Complaints, opened_page
+from tests.service.http.console.conftest import _OPTIONS, Complaints, opened_page
 
 PICTURES = Path(__file__).resolve().parents[1] / "images"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tamis.cli import serve as command
 from tamis.service import serve as service
-from tamis.service.configuration import Settings
+from tamis.service.base.configuration import Settings
 from tests.cli.house import Tamis
 
 

@@ -15,9 +15,9 @@ import tamis
 from tamis.errors import EventError
 from tamis.pipeline.workers.reading import Reader
 from tamis.schema import Checked, Schema
-from tamis.service.api.publishing import door
-from tamis.service.api.publishing.arrow_rows import read_arrow
-from tamis.service.cloudevents import read_structured
+from tamis.service.intake import door
+from tamis.service.intake.arrow_rows import read_arrow
+from tamis.service.intake.cloudevents import read_structured
 from tests.schema.cases import as_dicts
 
 _SEVERAL = ["optional", "multiple"]

@@ -10,7 +10,7 @@ from tamis.errors import TamisError
 from tamis.joins.naive import NaiveJoins
 from tamis.joins.server import JoinServer
 from tamis.joins.showing import Showing, Shown
-from tests.service.matching.exchange import ALL_THREE, PRAISED, SCHEMA, TRADED, drawn
+from tests.service.worker.exchange import ALL_THREE, PRAISED, SCHEMA, TRADED, drawn
 
 TEXTS = {"praised": PRAISED, "traded": TRADED, "three": ALL_THREE}
 

@@ -11,7 +11,7 @@ import pytest
 from tamis.joins.schemes.messages import Messages
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.joins.server import JoinServer
-from tests.service.matching.exchange import ALL_THREE, PRAISED, SCHEMA, TRADED, drawn
+from tests.service.worker.exchange import ALL_THREE, PRAISED, SCHEMA, TRADED, drawn
 
 TEXTS = {"praised": PRAISED, "traded": TRADED, "three": ALL_THREE}
 TWO_TABLES = {"praised": PRAISED, "traded": TRADED}

@@ -129,7 +129,7 @@ class Memory:
             await asyncio.sleep(0.25)
 
 
-_PARTS = {"tamis.service.api.examiners": "examiners", "tamis.service.matching": "matching", "java ": "java"}
+_PARTS = {"tamis.service.examining": "examiners", "tamis.service.worker": "matching", "java ": "java"}
 
 
 def resident(pid: int) -> float:

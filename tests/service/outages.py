@@ -41,7 +41,7 @@ _SETTLED = 240.0
 
 KINDS = ("service", "service", "service", "child", "worker", "java", "postgres", "kafka")
 _MARKS = {
-    "child": re.compile(r" -m tamis\.service\.matching"),
+    "child": re.compile(r" -m tamis\.service\.worker"),
     "java": SPARKS_JAVA,
     "worker": re.compile(r" tamis\.pipeline\.workers\.daemon"),
 }

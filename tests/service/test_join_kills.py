@@ -14,11 +14,11 @@ import yaml
 from benchmarks.service.server import Server, kill_process
 from tamis.client import Client, Subscription
 from tamis.joins.naive import NaiveJoins
-from tests.service.matching.exchange import ALL_THREE, FORM, PRAISED, SCHEMA, drawn, shown
+from tests.service.worker.exchange import ALL_THREE, FORM, PRAISED, SCHEMA, drawn, shown
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
-KILLS = ("the service", "tamis.service.matching", "the service", "java")
+KILLS = ("the service", "tamis.service.worker", "the service", "java")
 
 
 def test_contents_survive_kills_of_the_service_and_of_spark(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def serve(
       2  could not start
     """
     try:
-        from tamis.service.configuration import read_settings
+        from tamis.service.base.configuration import read_settings
         from tamis.service.serve import serve as run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "tamis":

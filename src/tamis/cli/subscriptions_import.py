@@ -166,7 +166,7 @@ def subscriptions_import(
     require_tables(refused_to, of="refused subscriptions")
     _require_access(key, tickets_to, no_tickets)
     with opened_store(state, store) as opened:
-        from tamis.service.offering import Offering
+        from tamis.service.base.offering import Offering
         from tamis.service.store import FOREVER
 
         offering = Offering.named(separate(operators))
@@ -214,7 +214,7 @@ def _schema(store: Store, path: Path | None) -> Schema:
     tell the servers.
     """
     from tamis.schema import Schema
-    from tamis.service.followed_schema import FollowedSchema
+    from tamis.service.store.followed_schema import FollowedSchema
 
     followed = FollowedSchema(store)
     if path is None:

@@ -23,22 +23,22 @@ from tamis.compiled import kernels_are_kept
 from tamis.eventlog import EventLog, open_log
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
 from tamis.pipeline.session import require_spark
-from tamis.service.algorithms import Algorithms
-from tamis.service.api.head_limit import HeadLimit
-from tamis.service.api.known_host import KnownHost
-from tamis.service.api.schema_file import settle_schema
-from tamis.service.api.service import Service
-from tamis.service.api.socket_protocol import SocketProtocol
-from tamis.service.application import create_app
-from tamis.service.configuration import ConfigurationError, Settings
+from tamis.service.app import create_app
+from tamis.service.base.algorithms import Algorithms
+from tamis.service.base.configuration import ConfigurationError, Settings
+from tamis.service.base.offering import Offering
 from tamis.service.delivery import Delivery
-from tamis.service.followed_schema import FollowedSchema
-from tamis.service.matching import Supervisor
-from tamis.service.offering import Offering
+from tamis.service.http.head_limit import HeadLimit
+from tamis.service.http.known_host import KnownHost
+from tamis.service.http.schema_file import settle_schema
+from tamis.service.http.service import Service
+from tamis.service.http.socket_protocol import SocketProtocol
 from tamis.service.store import Store
+from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.worker import Supervisor
 
 if TYPE_CHECKING:
-    from tamis.service.brokering import Bridge
+    from tamis.service.network import Bridge
 
 _LOG: Final = logging.getLogger("tamis.serve")
 
@@ -188,7 +188,7 @@ def _bridge(
     if not settings.broker.wanted:
         return None
     try:
-        from tamis.service.brokering import open_bridge
+        from tamis.service.network import open_bridge
 
         return open_bridge(settings, followed, store, log, offering)
     except ModuleNotFoundError as error:

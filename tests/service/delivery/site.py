@@ -12,11 +12,11 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from tamis.service.api import problems
-from tamis.service.api.service import Service
-from tamis.service.delivery.routes import router
-from tamis.service.followed_schema import FollowedSchema
+from tamis.service.http.notifications import router
+from tamis.service.http.service import Service
+from tamis.service.intake import problems
 from tamis.service.store import NewSubscription, Role, Store, Subscription
+from tamis.service.store.followed_schema import FollowedSchema
 from tests.service.delivery.made import LATER, Running, Told
 
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from tamis.service.base.notification import Cursor, Notification
 from tamis.service.delivery.fanout import Fanout
 from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
-from tamis.service.notification import Cursor, Notification
 from tamis.service.store import Subscription
 from tests.service.delivery.made import LATER, NOON
 

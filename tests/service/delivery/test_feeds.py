@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.service.base.notification import BEGINNING, Cursor, CursorError
 from tamis.service.delivery.feeds import PAGE, FeedEnded, LiveFeed, WideFeed
-from tamis.service.notification import BEGINNING, Cursor, CursorError
 from tests.service.delivery.made import run
 from tests.service.delivery.stepped import QUEUE, Prompt, Stepped, StoreOfPairs
 

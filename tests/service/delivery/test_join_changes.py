@@ -8,11 +8,11 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
+from tamis.service.base.notification import Notification
 from tamis.service.delivery.channel import Undelivered
 from tamis.service.delivery.structured import structured_event
-from tamis.service.joined_rows import changed_text
-from tamis.service.notification import Notification
 from tamis.service.store import JoinWrites, Opening, Store
+from tamis.service.store.joined_rows import changed_text
 from tests.service.delivery.made import NOON, WEBHOOK, Running, Told, run, subscribed
 from tests.service.delivery.site import next_event, site
 

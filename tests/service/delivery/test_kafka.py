@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from aiokafka.errors import OutOfOrderSequenceNumber
 
-from tamis.service.configuration import DeliverySettings
+from tamis.service.base.configuration import DeliverySettings
+from tamis.service.base.notification import Notification
 from tamis.service.delivery.channel import Undelivered
 from tamis.service.delivery.kafka import KafkaChannel
-from tamis.service.notification import Notification
 from tamis.service.store import Store
 from tests.service.delivery.made import NOON, run, subscribed
 

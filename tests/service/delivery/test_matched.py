@@ -14,12 +14,12 @@ from tamis.language.predicates import Literal
 from tamis.matching.conditions import Evaluator, evaluator_of
 from tamis.matching.explanation import explain
 from tamis.schema import Schema
+from tamis.service.base.offering import Offering
+from tamis.service.base.serving_schema import serving_schema
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.opened_event import OpenedEvent
-from tamis.service.followed_schema import FollowedSchema
-from tamis.service.offering import Offering
-from tamis.service.serving_schema import serving_schema
 from tamis.service.store import Store, Subscription
+from tamis.service.store.followed_schema import FollowedSchema
 from tests.service.city import ALL, CITY, shot
 from tests.service.delivery.made import LATER, NOON, SCHEMA, subscribed
 

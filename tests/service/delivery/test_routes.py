@@ -10,9 +10,9 @@ from fastapi import FastAPI
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tamis.service.configuration import LimitSettings
+from tamis.service.base.configuration import LimitSettings
 from tamis.service.delivery.channel import Undelivered
-from tamis.service.delivery.routes import router
+from tamis.service.http.notifications import router
 from tamis.service.store import Store
 from tests.service.delivery.made import WEBHOOK, Running, Told, cheap, record, run, subscribed
 from tests.service.delivery.site import next_event, site

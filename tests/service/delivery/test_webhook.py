@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tamis.service.configuration import DeliverySettings
+from tamis.service.base.configuration import DeliverySettings
+from tamis.service.base.notification import Notification, notification_id
 from tamis.service.delivery.channel import Undelivered
 from tamis.service.delivery.webhook import WebhookChannel
-from tamis.service.notification import Notification, notification_id
 from tamis.service.store import Subscription
 from tests.service.delivery.endpoints import Request, saying, serving
 from tests.service.delivery.made import LATER, NOON, SECRET, StillClock, run

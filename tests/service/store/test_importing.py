@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.schema import Schema
-from tamis.service.offering import Offering
+from tamis.service.base.offering import Offering
 from tamis.service.store import Store, importing
 from tests.service.city import ALL, CITY
 from tests.service.store.made import LATER

@@ -152,7 +152,7 @@ def separate(named: list[str] | None) -> list[str]:
 def opened_store(state: Path | None, url: str | None) -> Iterator[Store]:
     """The store that a server with these options and this environment would use."""
     try:
-        from tamis.service.configuration import read_settings
+        from tamis.service.base.configuration import read_settings
         from tamis.service.store import Store
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "tamis":

@@ -164,8 +164,8 @@ def _schema(file: Path, for_services: bool) -> Schema:
     schema = Schema.load(file)
     if not for_services:
         return schema
-    from tamis.service.brokering.carried_events import network_schema
-    from tamis.service.serving_schema import serving_schema
+    from tamis.service.base.serving_schema import serving_schema
+    from tamis.service.network.carried_events import network_schema
 
     return network_schema(serving_schema(schema))
 

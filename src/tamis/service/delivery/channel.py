@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Protocol
 
 from tamis.errors import TamisError
-from tamis.service.notification import Notification
+from tamis.service.base.notification import Notification
 from tamis.service.store import Subscription
 
 

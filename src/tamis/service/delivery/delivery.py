@@ -13,7 +13,9 @@ from itertools import count
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tamis.errors import TamisError
-from tamis.service.configuration import Settings
+from tamis.service.base.configuration import Settings
+from tamis.service.base.notification import BEGINNING, LAST, Cursor, Notification
+from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.delivery.channel import Channel
 from tamis.service.delivery.clock import Clock, SystemClock
 from tamis.service.delivery.fanout import Fanout
@@ -25,11 +27,9 @@ from tamis.service.delivery.push_store import Changes, Cursors
 from tamis.service.delivery.sending import Backoff, Outcome, Sending
 from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
 from tamis.service.delivery.webhook import WebhookChannel
-from tamis.service.followed_schema import FollowedSchema
-from tamis.service.notification import BEGINNING, LAST, Cursor, Notification
-from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import DeadLetter, DeliveryState, Store
 from tamis.service.store.errors import warn
+from tamis.service.store.followed_schema import FollowedSchema
 
 CHANGES_SECONDS: Final = 0.25
 _REVOKED_EVERY: Final = 8  # times that it looks for changes, it looks whether readers' keys are revoked: two seconds

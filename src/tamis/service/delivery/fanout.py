@@ -11,9 +11,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from tamis.errors import TamisError
+from tamis.service.base.notification import Cursor, Notification
 from tamis.service.delivery.feeds import LiveFeed, WideFeed
 from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
-from tamis.service.notification import Cursor, Notification
 from tamis.service.store.errors import warn
 
 POLL_SECONDS: Final = 0.2

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from tamis.errors import TamisError
+from tamis.service.base.notification import Cursor, Notification
 from tamis.service.delivery.store_reader import Page, WidePage
-from tamis.service.notification import Cursor, Notification
 
 QUEUE_BYTES: Final = 1 << 20
 PAGE: Final = 100

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
-from tamis.service.configuration import DeliverySettings
+from tamis.service.base.configuration import DeliverySettings
+from tamis.service.base.notification import Notification
 from tamis.service.delivery.channel import Undelivered
-from tamis.service.notification import Notification
 from tamis.service.store import Subscription
 
 

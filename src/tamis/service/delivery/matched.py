@@ -14,10 +14,10 @@ from tamis.language import Filter, Limits, Signatures, normal_form, parse
 from tamis.matching.conditions import Alternative, CalledCondition, Condition, alternatives_of, what_held
 from tamis.matching.explanation import quotes
 from tamis.schema import Schema
+from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.delivery.opened_event import OpenedEvent
-from tamis.service.followed_schema import FollowedSchema
-from tamis.service.offering import NOTHING, Offering
 from tamis.service.store import Subscription
+from tamis.service.store.followed_schema import FollowedSchema
 
 _REMEMBERED: Final = 10_000  # filters
 _SHORT: Final = 1_000  # characters of a filter that is remembered before it matches

@@ -15,7 +15,7 @@ from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.reading import flatten
 from tamis.schema.timestamps import to_datetime
 from tamis.schema.values import InadmissibleError, read_value, shown_bytes
-from tamis.service.event_body import published_text
+from tamis.service.base.event_body import published_text
 
 _ONE_LINE: Final = str.maketrans("\r\n", "  ")
 

@@ -15,11 +15,11 @@ from functools import partial
 from typing import Final, TypeVar
 
 from tamis.errors import TamisError
+from tamis.service.base.notification import Cursor, Notification
 from tamis.service.delivery.clock import Clock
 from tamis.service.delivery.feeds import FeedEnded, LiveFeed, Source
 from tamis.service.delivery.push_store import Cursors
 from tamis.service.delivery.sending import Outcome, Sending
-from tamis.service.notification import Cursor, Notification
 from tamis.service.store import DeliveryState, Store, Subscription
 from tamis.service.store.errors import warn
 

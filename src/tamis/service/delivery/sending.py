@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from tamis.service.configuration import DeliverySettings
+from tamis.service.base.configuration import DeliverySettings
+from tamis.service.base.notification import Notification
 from tamis.service.delivery.channel import Channel, Undelivered
 from tamis.service.delivery.clock import Clock
-from tamis.service.notification import Notification
 
 _TROUBLED: Final = 25
 _MOST_DOUBLINGS: Final = 60  # of a backoff

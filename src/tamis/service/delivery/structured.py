@@ -7,8 +7,8 @@ from typing import Any, Final
 import orjson
 
 from tamis.schema.timestamps import write_instant
-from tamis.service.cloudevents.body import CONTEXT, to_structured
-from tamis.service.notification import Notification
+from tamis.service.base.notification import Notification
+from tamis.service.intake.cloudevents.body import CONTEXT, to_structured
 
 _SOURCE: Final = "urn:tamis"
 _TYPE: Final = "tamis.event"

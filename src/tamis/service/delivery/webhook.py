@@ -16,13 +16,13 @@ import httpcore
 import httpx
 
 from tamis.errors import TamisError
-from tamis.service.configuration import DeliverySettings
+from tamis.service.base.configuration import DeliverySettings
+from tamis.service.base.notification import Notification
 from tamis.service.delivery.addresses import AddressRefused, Endpoint, endpoint_of
 from tamis.service.delivery.channel import Undelivered
 from tamis.service.delivery.clock import Clock
 from tamis.service.delivery.pinned import CheckedTransport, Resolve, Resolver
 from tamis.service.delivery.structured import structured_event
-from tamis.service.notification import Notification
 from tamis.service.store import Subscription
 
 _READ_BYTES: Final = 16 << 10

@@ -1,0 +1,132 @@
+"""Why an event does or does not match, for people: every alternative of the filter, condition by condition."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+
+from tamis.dialects.cloudevents_filters import read_filters
+from tamis.matching.explanation import State, explain
+from tamis.operators.explanation import Truth
+from tamis.service.examining.bench import Bench
+from tamis.service.examining.examined import ID, index_of
+from tamis.service.examining.explanation_json import explanation_json
+from tamis.service.examining.joins import JoinedNow, WouldChange, condition_on
+from tamis.service.examining.language import ReadFilter
+from tamis.service.intake.door import judge
+from tamis.service.intake.problems import Fault, Problem
+
+_EXAMPLE: Final[dict[str, Any]] = {
+    "matched": False,
+    "alternatives": [[{"condition": "price < 10.0", "state": "failed", "values": {"price": [12.5]}}]],
+    "omitted": 0,
+    "first_failure": {"condition": "price < 10.0", "state": "failed", "values": {"price": [12.5]}},
+}
+
+
+class EventForm(BaseModel):
+    """An event to look at."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"event": {"event_type": ["antiques"], "price": 12.5}}]}
+    )
+
+    event: dict[str, Any]
+
+
+class VerdictForm(BaseModel):
+    """One condition; `absent`: it failed because the event lacks an attribute. `values` are what the event has.
+
+    Long texts are cut, and of many values there are the first: in full length with the first condition on the
+    attribute, shorter with those after it.
+
+    Of operators: `unknown` if one could not tell, and `not asked` if it did not have to be.
+    """
+
+    condition: str
+    state: State
+    values: dict[str, list[Any]]
+
+
+class StepForm(BaseModel):
+    """One evaluation of an operator: what it said, what it bound its variables to, what that decided."""
+
+    predicate: str
+    truth: Truth
+    bindings: list[dict[str, Any]] = Field(description="The first few")
+    failure: str = Field(description="Why it could not tell")
+    milliseconds: float
+    eliminated: int = Field(description="How many of the filter's alternatives cannot hold after this")
+
+
+class ExplanationForm(BaseModel):
+    """The filter matches iff every condition of some alternative held; no alternative: it contradicts itself."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    matched: bool
+    alternatives: list[list[VerdictForm]]
+    omitted: int = Field(
+        default=0,
+        description="Alternatives left out, since the answer would be too long: those furthest from a match",
+    )
+    first_failure: VerdictForm | None = Field(
+        default=None, description="The first condition to fail in the alternative that came furthest"
+    )
+    residual: bool | None = Field(
+        default=None, description="For CloudEvents filters: whether what the conditions cannot express held too"
+    )
+    steps: list[StepForm] | None = Field(
+        default=None,
+        description="For filters that call operators: what was evaluated, in the order chosen for this filter",
+    )
+    in_question: int | None = Field(
+        default=None, description="How many of its alternatives the plain conditions left for operators to decide"
+    )
+    bindings: dict[str, Any] | None = Field(default=None, description="What its variables are bound to, if it matches")
+    substitutions: int | None = Field(default=None, description="In how many ways that can be done")
+    join: WouldChange | None = Field(
+        default=None, description="For joins: what the event would change; the conditions are those on its table"
+    )
+
+
+def explained(
+    bench: Bench, filter: ReadFilter, event: dict[str, Any], residual: str | None = None, *, inside: bool = False
+) -> ExplanationForm:
+    """A filter on one event; a `Problem` if it would be refused at the door. `inside`: see `explanation_json`."""
+    require_event(bench, event)
+    schema = bench.schema
+    if filter.kind == "join":
+        return _explained_join(bench, filter, event)
+    if filter.kind == "operator":
+        found = index_of(bench, filter).explain(event, ID)
+    else:
+        found = explain(filter.matched, event, schema, bench.limits.filter)
+    rest = None
+    if residual is not None:
+        context = event.get("ce")
+        rest = isinstance(context, dict) and read_filters(orjson.loads(residual)).holds(context)
+    answer = explanation_json(found, schema, inside=inside)
+    return ExplanationForm.model_validate(answer | {"matched": found.matched and rest is not False, "residual": rest})
+
+
+def _explained_join(bench: Bench, filter: ReadFilter, event: dict[str, Any]) -> ExplanationForm:
+    """The conditions on the table that the event changes; it matches if its row takes part as far as these go."""
+    schema = bench.schema
+    would = JoinedNow(bench, filter.matched).would_change(event)
+    if would.table is None:
+        return ExplanationForm(matched=False, alternatives=[], join=would)
+    condition = condition_on(bench, filter.matched, would.table)
+    found = explain(condition, event, schema, bench.limits.filter)
+    return ExplanationForm.model_validate(explanation_json(found, schema, inside=False) | {"join": would})
+
+
+def require_event(bench: Bench, event: dict[str, Any]) -> None:
+    """Refuses what would be refused if it were published."""
+    texts = pa.array([orjson.dumps(event).decode()], pa.large_string())
+    judged = judge(bench.schema, texts, ignore_unknown=bench.ignores_unknown, event_bytes=bench.limits.event_bytes)
+    for reason in judged.reasons.values():
+        raise Problem(422, "event", reason, [Fault(message=reason, field="event")])

@@ -1,0 +1,112 @@
+"""Filters as strangers write them: checked under the serving schema, or refused with the place and the reason."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from tamis.errors import FilterError, FilterTooComplex
+from tamis.language import (
+    NO_OPERATORS,
+    CalledFilter,
+    Filter,
+    Limits,
+    Signatures,
+    normal_form_of,
+    parse,
+    print_filter,
+)
+from tamis.language.joins import are_joins, parse_join, print_join
+from tamis.schema import Schema
+from tamis.service.examining.bench import Reads
+from tamis.service.intake.problems import Fault, Problem, of_filter
+from tamis.service.store import Kind
+
+_QUERY: Final = re.compile(r"\s*\(*\s*(SELECT|WITH)\b", re.IGNORECASE)
+_NO_TABLES: Final = "this is a join (SELECT ...), and the schema has no tables to join; write a filter over one event"
+_NO_JOIN: Final = "this is a query; a join is SELECT ... FROM a JOIN b USING (x) WHERE ..., without WITH or parentheses"
+_NOT_HERE: Final = "this is a join (SELECT ...); a filter over one event belongs here"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFilter:
+    """A filter or join that can be taken: `text` as it was written, its `canonical` form, and of which `kind` it is.
+
+    `matched` is what the index gets. That is the canonical form, but for filters that call operators the text: there
+    the canonical form has names of its own for the variables, and notifications show those of the text.
+    `form` is the normal form under `schema` of a filter that was just read and calls nothing.
+    """
+
+    text: str
+    canonical: str
+    kind: Kind
+    form: Filter | None = None
+    schema: Schema | None = None
+
+    @property
+    def matched(self) -> str:
+        return self.text if self.kind == "operator" else self.canonical
+
+
+def read_filter(service: Reads, text: str, field: str = "filter") -> ReadFilter:
+    """The filter, which may call the operators that are offered, or the join; a 422 `Problem` with its place if it is
+    neither.
+    """
+    schema = service.schema
+    if schema.tables and are_joins(pa.array([text]))[0]:
+        return _read_join(text, schema, service.limits.filter, field)
+    return _read(text, schema, service.limits.filter, service.offering.signatures(schema), field)
+
+
+def canonical_text(service: Reads, text: str, field: str = "filter") -> str:
+    """The canonical form of a filter that calls nothing; a 422 `Problem` with its place if it is none."""
+    if service.schema.tables and are_joins(pa.array([text]))[0]:
+        raise _refused(_NOT_HERE, text, field)
+    return _read(text, service.schema, service.limits.filter, NO_OPERATORS, field).canonical
+
+
+def _read_join(text: str, schema: Schema, limits: Limits, field: str) -> ReadFilter:
+    try:
+        written = print_join(parse_join(text, schema, limits), schema)
+    except FilterError as error:
+        raise of_filter(error, field) from None
+    try:
+        parse_join(written, schema, limits)
+    except FilterTooComplex:
+        written = text
+    return ReadFilter(text, written, "join")
+
+
+def _read(text: str, schema: Schema, limits: Limits, operators: Signatures, field: str) -> ReadFilter:
+    """Whatever comes back is within the limits: a text whose canonical form is too large to be read again stays."""
+    if _QUERY.match(text) is not None:
+        raise _refused(_NO_JOIN if schema.tables else _NO_TABLES, text, field)
+    try:
+        form = normal_form_of(text, schema, limits, operators)
+        written = print_filter(form, schema)
+        sure = len(written) <= len(text) or (isinstance(form, Filter) and limits.admit(written))
+        if not sure and not _is_readable(written, schema, limits, operators):
+            written = text
+    except FilterError as error:
+        raise of_filter(error, field) from None
+    if isinstance(form, CalledFilter):
+        return ReadFilter(text, written, "operator")
+    return ReadFilter(text, written, "filter", form, schema)
+
+
+def _is_readable(text: str, schema: Schema, limits: Limits, operators: Signatures) -> bool:
+    try:
+        parse(text, schema, limits, operators)
+    except FilterError:
+        return False
+    return True
+
+
+def _refused(message: str, text: str, field: str) -> Problem:
+    """A query where none is taken."""
+    query = _QUERY.match(text)
+    start, end = (None, None) if query is None else query.span(1)
+    return Problem(422, "filter", message, [Fault(message=message, start=start, end=end, field=field)])

@@ -1,0 +1,173 @@
+"""The examiners of one service: few processes, each caller's share of them, and a deadline for every question."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import orjson
+from starlette.requests import ClientDisconnect, Request
+
+from tamis.schema import Schema
+from tamis.service.base.configuration import Settings
+from tamis.service.examining.process import Examiner, Gone
+from tamis.service.intake.allowances import Claimant, Line
+from tamis.service.intake.problems import Problem
+
+_LOG: Final = logging.getLogger("tamis.service")
+_WAITING: Final = 20  # questions of one caller that wait for a place
+_IDLE_SECONDS: Final = 60.0  # after which all but one of the examiners that nobody asks end
+
+
+class Examiners:
+    """Processes to ask about filters: at most as many as `limits.examiners`, started when they are needed.
+
+    One that does not answer within `limits.examine_seconds` is killed, and so is one whose question nobody waits for
+    any more: a filter's work cannot be interrupted otherwise. Another one is started when it is needed. Belongs to the
+    event loop.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._first_line = settings.to_json().encode()
+        self._seconds = settings.limits.examine_seconds
+        self._line = Line(settings.limits.examiners, _WAITING)
+        self._idle: list[Examiner] = []
+        self._all: set[Examiner] = set()
+        self._closed = False
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def warm(self) -> None:
+        """Starts one, so that the first who asks does not wait for that."""
+        if self._all or self._closed:
+            return
+        try:
+            self._put_back(await self._start())
+        except (Gone, OSError, TimeoutError) as error:
+            _LOG.warning("a process to examine filters cannot be started: %s", str(error) or "it ended at once")
+
+    async def ask(
+        self,
+        who: Claimant,
+        question: dict[str, Any],
+        schema: tuple[int, Schema],
+        tail: Callable[[], Awaitable[bytes]] | None = None,
+    ) -> bytes:
+        """An examiner's answer, as JSON; a `Problem` if the question is refused, or takes too long.
+
+        `tail` fetches what goes with the question, once there is a place for it.
+        """
+        async with self._line.place(who):
+            more = b"" if tail is None else await tail()
+            try:
+                examiner = self._rested() or await self._start()
+            except (Gone, OSError, TimeoutError):
+                raise _failed() from None
+            try:
+                answer = await examiner.ask(_written(examiner, question, schema, more), self._seconds)
+            except Problem:
+                self._put_back(examiner)
+                raise
+            except TimeoutError:
+                self._end(examiner)
+                raise _too_long(self._seconds) from None
+            except Gone:
+                self._end(examiner)
+                raise _failed() from None
+            except BaseException:
+                self._end(examiner)
+                raise
+            self._put_back(examiner)
+            return answer
+
+    @property
+    def pids(self) -> set[int]:
+        """The processes that there are."""
+        return {examiner.pid for examiner in self._all}
+
+    async def close(self) -> None:
+        """Ends all of them."""
+        self._closed = True
+        for examiner in tuple(self._all):
+            self._end(examiner)
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
+    def _rested(self) -> Examiner | None:
+        """One that is idle, if there is any, and not one that has died meanwhile."""
+        while self._idle:
+            if (examiner := self._idle.pop()).is_alive:
+                return examiner
+            self._end(examiner)
+        return None
+
+    async def _start(self) -> Examiner:
+        examiner = await Examiner.start(self._first_line)
+        self._all.add(examiner)
+        if self._closed:
+            self._end(examiner)
+            raise Gone
+        return examiner
+
+    def _put_back(self, examiner: Examiner) -> None:
+        if examiner not in self._all:
+            return
+        # The one that was used last is used next, so that those that are not needed stay idle.
+        self._idle.append(examiner)
+        if len(self._idle) > 1:
+            asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._let_go, self._idle[0])
+
+    def _let_go(self, examiner: Examiner) -> None:
+        """Ends one that is idle still, beside another one."""
+        if len(self._idle) > 1 and self._idle[0] is examiner:
+            del self._idle[0]
+            self._end(examiner)
+
+    def _end(self, examiner: Examiner) -> None:
+        if examiner in self._all:
+            self._all.discard(examiner)
+            examiner.kill()
+            task = asyncio.create_task(examiner.ended())
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+
+async def unless_gone(request: Request, asking: asyncio.Task[bytes]) -> bytes:
+    """What is asked for, given up when the client hangs up: nobody is kept waiting for what nobody waits for."""
+    leaving = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not asking.done():
+            raise ClientDisconnect
+        return asking.result()
+    finally:
+        for task in (asking, leaving):
+            task.cancel()
+        await asyncio.gather(asking, leaving, return_exceptions=True)
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _written(examiner: Examiner, question: dict[str, Any], schema: tuple[int, Schema], tail: bytes) -> bytes:
+    """The question, with the schema if the examiner has another one: a line of JSON, and what comes with it."""
+    version, known = schema
+    form = None
+    if examiner.schema != version:
+        examiner.schema, form = version, known.to_dict()
+    return orjson.dumps({**question, "schema": form}) + b"\n" + tail
+
+
+def _too_long(seconds: float) -> Problem:
+    detail = (
+        f"the answer took more than {seconds:g} seconds, or too much memory: ask about a simpler filter, or a smaller "
+        "event"
+    )
+    return Problem(422, "deadline", detail)
+
+
+def _failed() -> Problem:
+    detail = "the process that looks at filters ended; try again"
+    return Problem(503, "unavailable", detail, headers={"Retry-After": "1"})

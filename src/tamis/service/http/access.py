@@ -1,0 +1,236 @@
+"""Who is asking, and what they may have: API keys with roles, and the tickets of single subscriptions.
+
+Where subscribing is by keys, a ticket is as good as its subscription's key: revoking that takes back both.
+
+What is another's is answered exactly as what does not exist.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from fastapi import Depends, Path, Security
+from fastapi.openapi.models import APIKey, APIKeyIn, HTTPBearer
+from fastapi.security.base import SecurityBase
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection, Request
+from starlette.types import Scope
+
+from tamis.service.http.key_ring import LONGEST_SECRET
+from tamis.service.http.origin import origin
+from tamis.service.http.service import Service, Serving, current_service
+from tamis.service.intake.allowances import Claimant
+from tamis.service.intake.problems import Problem, not_found
+from tamis.service.store import Key, Role, Subscription
+
+_CALLER: Final = "tamis.caller"  # under which a request's scope has its caller, once the key was looked at
+_FROM_BROWSERS: Final = ("/stream", "/socket")  # where a browser cannot set headers, the query may have the secret
+
+SubscriptionId = Annotated[
+    str,
+    Path(
+        description="The subscription's id", pattern="^[A-Za-z0-9_-]{1,100}$", examples=["sub_3q2-8xYhT0m5nKc7vZJdQw"]
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever asks: a key, or nobody in particular (`key` is None).
+
+    `address` is where the request comes from, as it is counted: see `origin`.
+    """
+
+    key: Key | None
+    address: str
+
+    @property
+    def name(self) -> str:
+        """What is counted together: everything under one key, or from one address without any."""
+        return f"key {self.key.id}" if self.key is not None else f"address {self.address}"
+
+    @property
+    def claimant(self) -> Claimant:
+        """The caller as one who asks for a place."""
+        return Claimant(self.name, self.key is not None)
+
+    @property
+    def owner(self) -> str:
+        """What subscriptions made by this caller are kept under; empty without a key."""
+        return self.key.id if self.key is not None else ""
+
+    @property
+    def administers(self) -> bool:
+        return self.key is not None and "administer" in self.key.roles
+
+    def has(self, role: Role) -> bool:
+        """Whether the key has the role; administrators have all."""
+        return self.key is not None and (role in self.key.roles or self.administers)
+
+
+class _KeyScheme(SecurityBase):
+    """`Authorization: Bearer tk_…`, or `?key=` for event streams and sockets."""
+
+    model = HTTPBearer(description="An API key: `tk_…`")
+    scheme_name = "key"
+
+    async def __call__(self, connection: HTTPConnection) -> str | None:
+        scheme, _, secret = connection.headers.get("authorization", "").partition(" ")
+        return secret.strip() if scheme.lower() == "bearer" else _in_query(connection, "key")
+
+
+class _TicketScheme(SecurityBase):
+    """`Tamis-Ticket: tkt_…`, or `?ticket=` for event streams and sockets."""
+
+    model = APIKey.model_validate(
+        {"in": APIKeyIn.header, "name": "Tamis-Ticket", "description": "A subscription's ticket: `tkt_…`"}
+    )
+    scheme_name = "ticket"
+
+    async def __call__(self, connection: HTTPConnection) -> str | None:
+        ticket = connection.headers.get("tamis-ticket") or _in_query(connection, "ticket")
+        return ticket if ticket is not None and len(ticket) <= LONGEST_SECRET and ticket.isascii() else None
+
+
+def _in_query(connection: HTTPConnection, name: str) -> str | None:
+    return connection.query_params.get(name) if connection.url.path.endswith(_FROM_BROWSERS) else None
+
+
+PresentedKey = Annotated[str | None, Security(_KeyScheme())]
+Ticket = Annotated[str | None, Security(_TicketScheme())]
+
+
+async def current_caller(connection: HTTPConnection, secret: PresentedKey, service: Serving) -> Caller:
+    """The caller; 401 if a key is given that is none, 429 if they ask too often. A request is looked at once."""
+    if isinstance(known := connection.scope.get(_CALLER), Caller):
+        return known
+    address = _address(connection.scope)
+    key = await service.key_ring.find(secret) if secret is not None else None
+    # Guesses at keys count against the address, so that guessing is slow too.
+    caller = Caller(key, address)
+    wait = service.rates.take(caller.name)
+    if wait:
+        headers = {"Retry-After": str(math.ceil(wait))}
+        raise Problem(429, "rate", f"too many requests; wait {wait:.1f} seconds", headers=headers)
+    if secret is not None and key is None:
+        raise Problem(401, "key", "this key is unknown or revoked", headers={"WWW-Authenticate": "Bearer"})
+    connection.scope[_CALLER] = caller
+    return caller
+
+
+def caller_of(scope: Scope) -> str:
+    """The name of a request's caller: by the key, if it has been looked at, else by the address."""
+    known = scope.get(_CALLER)
+    return (known if isinstance(known, Caller) else Caller(None, _address(scope))).name
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return origin(client[0]) if client else ""
+
+
+Asking = Annotated[Caller, Depends(current_caller)]
+
+
+async def publisher(caller: Asking, service: Serving) -> Caller:
+    """Somebody who may publish: anyone, or keys with the role, as the server is set."""
+    if service.settings.access.publish == "keys":
+        _require(caller, "publish")
+    return caller
+
+
+async def subscriber(caller: Asking, service: Serving) -> Caller:
+    """Somebody who may subscribe: anyone, or keys with the role, as the server is set."""
+    if service.settings.access.subscribe == "keys":
+        _require(caller, "subscribe")
+    return caller
+
+
+async def reader(caller: Asking, service: Serving) -> Caller:
+    """Somebody who may know what events look like and what is advertised: whoever may subscribe or publish."""
+    if not caller.has("publish"):
+        await subscriber(caller, service)
+    return caller
+
+
+async def administrator(caller: Asking) -> Caller:
+    """Somebody with a key that may administer."""
+    _require(caller, "administer")
+    return caller
+
+
+async def admit(request: Request, needed: Collection[object]) -> None:
+    """Asks what those of `needed`, a route's dependencies, that look at keys will ask: before the body is read."""
+    if current_caller not in needed:
+        return
+    service = await current_service(request)
+    caller = await current_caller(request, await _KeyScheme()(request), service)
+    if publisher in needed:
+        await publisher(caller, service)
+    if subscriber in needed:
+        await subscriber(caller, service)
+    if administrator in needed:
+        await administrator(caller)
+
+
+Publisher = Annotated[Caller, Depends(publisher)]
+Subscriber = Annotated[Caller, Depends(subscriber)]
+Reader = Annotated[Caller, Depends(reader)]
+Administrator = Annotated[Caller, Depends(administrator)]
+
+
+def _require(caller: Caller, role: Role) -> None:
+    if caller.has(role):
+        return
+    if caller.key is None:
+        detail = f"this needs an API key that may {role}: send it as Authorization: Bearer tk_…"
+        raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
+    raise Problem(403, "role", f"this key may not {role}")
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A subscription that the caller may see.
+
+    `subscribes`: as its subscriber, by its ticket or as its owner, and not as an administrator who looks on. `key` is
+    the id of the key without which they would not be let in; empty if the ticket alone lets them.
+    """
+
+    subscription: Subscription
+    subscribes: bool
+    key: str
+
+
+def look_up(service: Service, id: str, caller: Caller, ticket: str | None) -> Admission:
+    """The subscription, if it is the caller's, the ticket fits it, or the caller administers; else 404.
+
+    Where subscribing is by keys, a ticket is no good if its owner's key is revoked. Asks the store, so not in the loop.
+    """
+    fits = ticket is not None and service.store.subscriptions.ticket_fits(id, ticket)
+    found = service.store.subscriptions.get(id)
+    owns = found is not None and caller.owner != "" and caller.owner == found.owner
+    if found is None or not (fits or owns or caller.administers):
+        raise not_found()
+    by_keys = service.settings.access.subscribe == "keys"
+    if (owns or caller.administers) and (by_keys or not fits):
+        return Admission(found, fits or owns, caller.owner)
+    if by_keys and service.store.keys.revoked({found.owner}):
+        detail = "the key that this subscription belongs to is revoked; an administrator can give it to another key"
+        raise Problem(403, "key", detail)
+    return Admission(found, True, found.owner if by_keys else "")
+
+
+async def owned_subscription(id: SubscriptionId, caller: Asking, ticket: Ticket, service: Serving) -> Subscription:
+    """The subscription, for whoever may see it: see `look_up`."""
+    return (await run_in_threadpool(look_up, service, id, caller, ticket)).subscription
+
+
+Owned = Annotated[Subscription, Depends(owned_subscription)]
+
+
+def for_owner(caller: Caller, service: Service) -> bool:
+    """Whether a change is made on behalf of the owner, whose key must be live when it is written."""
+    return not caller.administers and (caller.key is not None or service.settings.access.subscribe == "keys")

@@ -1,0 +1,139 @@
+"""What runs beside the requests: expiry, retention, and news from the store and the pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+
+from tamis.errors import TamisError
+from tamis.service.http.observing import matched_ends
+from tamis.service.http.service import Service
+from tamis.service.store.errors import warn
+from tamis.service.worker import Batch
+
+_logger: Final = logging.getLogger("tamis.service")
+_EXPIRY_SECONDS: Final = 1.0
+_SCHEMA_SECONDS: Final = 2.0
+_RETENTION_SECONDS: Final = 60.0
+_METER_SECONDS: Final = 0.5
+_KEPT_BACKTESTS: Final = timedelta(days=7)
+
+
+class Running:
+    """The server at work, from `start` to `close`: delivery, the pipeline process and the sweeps.
+
+    `finish` comes before the last connections are closed, for readers hold theirs until delivery ends.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        service = self._service
+        service.supervisor.on_batch(self._hear)
+        await service.delivery.start()
+        await service.supervisor.start()
+        if service.bridge is not None:
+            await service.bridge.start(service.meter.accepted)
+        work: dict[str, tuple[float, Callable[[], object]]] = {
+            "expiry": (_EXPIRY_SECONDS, lambda: expire(service)),
+            "schema": (_SCHEMA_SECONDS, service.followed.refresh),
+            "retention": (_RETENTION_SECONDS, lambda: let_go(service)),
+        }
+        self._tasks = [asyncio.create_task(_repeat(name, *each), name=name) for name, each in work.items()]
+        self._tasks.append(asyncio.create_task(_keep_meter(service), name="meter"))
+
+    async def finish(self) -> None:
+        """Ends the pipeline process, and delivery with every cursor saved. A second time it does nothing."""
+        tasks, self._tasks = self._tasks, []
+        if not tasks:
+            return
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._service.bridge is not None:
+            await self._service.bridge.stop()
+        # What the pipeline records meanwhile is delivered after the next start.
+        service = self._service
+        await asyncio.gather(service.supervisor.stop(), service.delivery.stop(), service.examiners.close())
+
+    async def close(self) -> None:
+        """The same, and gives the log and the store back."""
+        await self.finish()
+        await self._service.log.close()
+        await run_in_threadpool(self._service.store.close)
+
+    def _hear(self, batch: Batch) -> None:
+        if self._tasks:
+            hear(self._service, batch)
+
+
+def hear(service: Service, batch: Batch) -> None:
+    """A batch is in the store: whoever waits for it is woken, and it is counted."""
+    service.delivery.wake(batch.head)
+    if batch.batch < 0:
+        return
+    metrics, meter = service.metrics, service.meter
+    metrics.batches.inc()
+    metrics.matched_events.inc(batch.events)
+    metrics.matches.inc(batch.matches)
+    metrics.dead.inc(batch.dead)
+    metrics.batch_seconds.observe(batch.ms / 1e3)
+    meter.count("matched", batch.matches)
+    meter.count("events_matched", batch.events)
+    for seconds in meter.matched(matched_ends(batch)):
+        metrics.latency.observe(seconds)
+
+
+def expire(service: Service) -> None:
+    """Tells the subscribers whose time is about to come, and ends the subscriptions whose time has come."""
+    now = datetime.now(UTC)
+    service.store.subscriptions.announce(now)
+    service.store.subscriptions.expire(now)
+
+
+def let_go(service: Service) -> None:
+    """Removes what was kept long enough."""
+    now, retention, store = datetime.now(UTC), service.settings.retention, service.store
+    store.notifications.sweep(now - retention.notifications)
+    store.dead_letters.sweep(now - retention.notifications)
+    store.backtests.sweep(now - _KEPT_BACKTESTS)
+    store.advertisements.sweep(now)
+    pipeline = service.supervisor.status()
+    store.subscriptions.purge(now - retention.notifications, pipeline.revision)
+    if pipeline.last is not None and pipeline.last.processed > 0:
+        service.log.sweep(now - retention.spool, pipeline.last.processed)
+
+
+async def _repeat(name: str, seconds: float, work: Callable[[], object]) -> None:
+    """Does the work now and then, in a thread; what fails is logged, a fault of Tamis's once, and done again."""
+    known = ""
+    while True:
+        try:
+            await run_in_threadpool(work)
+        except TamisError as error:
+            warn(_logger, f"{name} did not succeed", error)
+        except Exception as error:
+            if repr(error) != known:
+                _logger.exception("%s did not succeed; it is tried again", name)
+            known = repr(error)
+        await asyncio.sleep(seconds)
+
+
+async def _keep_meter(service: Service) -> None:
+    """Delivery counts by itself, and rates need to know when; what others match is not waited for."""
+    counted = 0
+    while True:
+        told = service.delivery.status()
+        total = told["delivered"] + told["handed_out"]
+        service.meter.count("delivered", total - counted)
+        counted = total
+        if service.supervisor.status().state == "waiting":
+            service.meter.await_nothing()
+        await asyncio.sleep(_METER_SECONDS)

@@ -1,0 +1,117 @@
+"""API keys: made, listed and revoked by administrators."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from starlette.concurrency import run_in_threadpool
+
+from tamis.service.http.access import Administrator
+from tamis.service.http.service import Serving
+from tamis.service.http.strict_json import StrictRoute
+from tamis.service.http.texts import Id
+from tamis.service.intake.problems import not_found, responses
+from tamis.service.store import Key, Role
+
+router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=StrictRoute)
+
+_EXAMPLE: Final[dict[str, Any]] = {
+    "id": "9f86d081884c7d65",
+    "name": "auction house",
+    "roles": ["publish"],
+    "created": "2026-01-01T10:00:00Z",
+    "revoked": None,
+}
+
+
+class NewKeyForm(BaseModel):
+    """A key to be made."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"name": "auction house", "roles": ["publish"]}]}
+    )
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+    roles: Annotated[list[Role], Field(min_length=1, max_length=3)]
+
+
+class KeyForm(BaseModel):
+    """A key without its secret."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    id: str
+    name: str
+    roles: list[Role]
+    created: datetime
+    revoked: datetime | None
+
+
+class CreatedKey(KeyForm):
+    """A key with its secret, which is shown this once."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{**_EXAMPLE, "secret": "tk_9f86d081884c7d65_..."}]})
+
+    secret: str
+
+
+class RevokedKey(BaseModel):
+    """A key that was just revoked."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "9f86d081884c7d65", "paused": 3}]})
+
+    id: str
+    paused: int = Field(description="How many of its subscriptions were active, and are paused from now on")
+
+
+class KeyList(BaseModel):
+    """All keys, the revoked ones included."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE]}]})
+
+    items: list[KeyForm]
+
+
+@router.post(
+    "",
+    status_code=201,
+    operation_id="create_key",
+    summary="Make a key",
+    responses=responses(400, 401, 403, 413, 422, 503),
+)
+def create_key(form: NewKeyForm, caller: Administrator, service: Serving) -> CreatedKey:
+    """The answer has the secret, which is not shown again."""
+    key, secret = service.store.keys.create(form.name, form.roles)
+    return CreatedKey(**_shown(key).model_dump(), secret=secret)
+
+
+@router.get("", operation_id="list_keys", summary="List keys", responses=responses(401, 403, 422, 503))
+def list_keys(caller: Administrator, service: Serving) -> KeyList:
+    """All keys, without their secrets."""
+    return KeyList(items=[_shown(key) for key in service.store.keys.list()])
+
+
+@router.delete(
+    "/{id}",
+    operation_id="revoke_key",
+    summary="Revoke a key",
+    responses=responses(401, 403, 404, 422, 503),
+)
+async def revoke_key(id: Id, caller: Administrator, service: Serving) -> RevokedKey:
+    """It opens nothing from now on. Its subscriptions are paused, and nothing more is sent for them.
+
+    An administrator finds them by `owner`, and can resume or cancel each, or give it to another key.
+    """
+    paused = await run_in_threadpool(service.store.keys.revoke, id)
+    service.key_ring.forget()
+    if paused is None:
+        raise not_found("key")
+    await service.delivery.notice_revocations()
+    return RevokedKey(id=id, paused=paused)
+
+
+def _shown(key: Key) -> KeyForm:
+    return KeyForm(id=key.id, name=key.name, roles=sorted(key.roles), created=key.created, revoked=key.revoked)

@@ -1,0 +1,160 @@
+"""What Prometheus is told. One registry an application, so that several can live in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+from tamis.service.worker import Fared
+
+_REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_LATENCY_SECONDS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0)
+
+_COUNTED_OF_OPERATORS = {
+    "calls": "Calls of the operator",
+    "evaluations": "Events that the operator was asked about",
+    "held": "Evaluations that held",
+    "unknown": "Evaluations without an answer, for any reason",
+    "failures": "Evaluations that failed",
+    "timeouts": "Evaluations that took too long",
+    "seconds": "Time spent in calls",
+}
+
+# When a counter began is no number that anybody asks for, and there would be one for each.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Totals:
+    """A counter whose totals are kept elsewhere: it shows what it was last set to, under a name that ends in `_total`.
+
+    Where they begin anew, as those of a process that was started again do, Prometheus takes it for that.
+    """
+
+    def __init__(self, name: str, about: str, registry: CollectorRegistry, labels: tuple[str, ...] = ()) -> None:
+        self._name = name
+        self._about = about
+        self._labels = labels
+        self._totals: dict[tuple[str, ...], float] = {} if labels else {(): 0.0}
+        registry.register(self)
+
+    def set(self, total: float, *labels: str) -> None:
+        """The total as it is now."""
+        self._totals[labels] = total
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """As the registry asks for it."""
+        family = CounterMetricFamily(self._name, self._about, labels=self._labels)
+        for labels, total in self._totals.copy().items():
+            family.add_metric(labels, total)
+        yield family
+
+
+class _Knowable:
+    """A gauge that is not always known. What is unknown has no sample: a 0 would be believed, and NaN spoils sums."""
+
+    def __init__(self, name: str, about: str, *, registry: CollectorRegistry) -> None:
+        self._name = name
+        self._about = about
+        self._value: float | None = None
+        registry.register(self)
+
+    def set(self, value: float | None) -> None:
+        """None: it cannot be told."""
+        self._value = value
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """As the registry asks for it."""
+        family = GaugeMetricFamily(self._name, self._about)
+        if self._value is not None:
+            family.add_metric((), self._value)
+        yield family
+
+
+class Metrics:
+    """Counters and gauges of one server. Safe from any thread."""
+
+    def __init__(self) -> None:
+        registry = self.registry = CollectorRegistry()
+        self.requests = Counter("tamis_http_requests", "Requests answered", ("operation", "status"), registry=registry)
+        self.request_seconds = Histogram(
+            "tamis_http_request_seconds",
+            "Time to the first byte of the answer",
+            ("operation",),
+            buckets=_REQUEST_SECONDS,
+            registry=registry,
+        )
+        self.published = Counter("tamis_events_published", "Events that came in", registry=registry)
+        self.accepted = Counter("tamis_events_accepted", "Events put on the log", registry=registry)
+        self.refused = Counter("tamis_events_refused", "Events refused at the door", registry=registry)
+        self.ignored = Counter(
+            "tamis_attributes_ignored",
+            "Unknown attributes that were ignored, each once for each event accepted with it",
+            registry=registry,
+        )
+        self.repeated = Counter(
+            "tamis_events_repeated", "Events that came again under an idempotency key", registry=registry
+        )
+        self.batches = Counter("tamis_batches", "Micro-batches matched", registry=registry)
+        self.matched_events = Counter("tamis_events_matched", "Events that went through matching", registry=registry)
+        self.matches = Counter("tamis_matches", "Pairs of an event and a subscription it satisfies", registry=registry)
+        self.dead = Counter("tamis_events_dead", "Events found illegible in matching", registry=registry)
+        self.batch_seconds = Histogram(
+            "tamis_batch_seconds", "How long a micro-batch took", buckets=_LATENCY_SECONDS, registry=registry
+        )
+        self.latency = Histogram(
+            "tamis_match_latency_seconds",
+            "From an event's acceptance until its matches can be read",
+            buckets=_LATENCY_SECONDS,
+            registry=registry,
+        )
+        self.lag = _Knowable("tamis_lag_events", "Events on the log that are not matched yet", registry=registry)
+        self.subscriptions = _Knowable(
+            "tamis_subscriptions_active", "Subscriptions that are matched", registry=registry
+        )
+        self.listeners = Gauge("tamis_listeners", "Readers by server-sent events and WebSocket", registry=registry)
+        self.delivered = Totals("tamis_deliveries", "Notifications acknowledged by webhooks and Kafka", registry)
+        self.handed_out = Totals("tamis_notifications_read", "Notifications that subscribers have read", registry)
+        self.delivery_failures = Totals("tamis_delivery_failures", "Attempts at a delivery that failed", registry)
+        self.breakers_open = Gauge("tamis_breakers_open", "Endpoints that are not called for now", registry=registry)
+        self.dead_letters = _Knowable("tamis_dead_letters", "Dead letters kept", registry=registry)
+        self.operator_cost = _of_operators("cost", "What an evaluation costs, declared or learned", registry)
+        self.operator_selectivity = _of_operators("selectivity", "The share of evaluations that held, lately", registry)
+        self.operator_suspended = _of_operators("suspended", "1 while the operator is left alone", registry)
+        self.operator_counts = {
+            name: Totals(f"tamis_operator_{name}", about, registry, ("operator",))
+            for name, about in _COUNTED_OF_OPERATORS.items()
+        }
+        self.pipeline_up = Gauge("tamis_pipeline_up", "1 while the pipeline runs", registry=registry)
+        self.batch_busy = Gauge(
+            "tamis_batch_busy_seconds", "How long the micro-batch under way has been running", registry=registry
+        )
+        self.suspensions = Totals(
+            "tamis_subscriptions_suspended", "Subscriptions suspended, since they held up matching", registry
+        )
+        self.pipeline_restarts = Totals("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
+
+    def operator(self, name: str, fared: Fared) -> None:
+        """How one operator fares."""
+        self.operator_suspended.labels(name).set(fared.suspended)
+        for gauge, known in ((self.operator_cost, fared.cost), (self.operator_selectivity, fared.selectivity)):
+            if known is not None:
+                gauge.labels(name).set(known)
+        for counted, totals in self.operator_counts.items():
+            totals.set(getattr(fared.tally, counted), name)
+
+    def text(self) -> bytes:
+        """All of it in Prometheus' text form."""
+        return generate_latest(self.registry)
+
+
+def _of_operators(name: str, about: str, registry: CollectorRegistry) -> Gauge:
+    return Gauge(f"tamis_operator_{name}", about, ("operator",), registry=registry)

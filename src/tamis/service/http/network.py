@@ -1,0 +1,109 @@
+"""The network of brokers that the server is part of: its links, and what each carries."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from tamis.service.http.access import Subscriber
+from tamis.service.http.service import Serving
+from tamis.service.intake.problems import responses
+
+router = APIRouter(prefix="/v1/network", tags=["operations"])
+
+_LINK: Final[dict[str, Any]] = {
+    "name": "north",
+    "address": "10.0.0.7:7070",
+    "state": "open",
+    "in_use": True,
+    "subscriptions_in": 120,
+    "subscriptions_out": 45,
+    "advertisements_in": 1,
+    "advertisements_out": 1,
+    "events_in": 1800,
+    "events_out": 950,
+    "bytes_in": 320000,
+    "bytes_out": 180000,
+    "unwanted": 0,
+    "queue_events": 0,
+    "queue_bytes": 0,
+    "queue_full": False,
+    "unsettled": 0,
+    "sessions": 1,
+    "resets": 0,
+}
+
+
+class NetworkLinkForm(BaseModel):
+    """One link, since the server was started; in: from the neighbour, out: to it."""
+
+    name: str
+    address: str | None = Field(description="For administrators, of a neighbour that is called from here")
+    state: Literal["open", "connected", "down"]
+    in_use: bool = Field(description="False: it would close a circle, and waits until another link is taken away")
+    subscriptions_in: int = Field(description="Filters that the neighbour has told")
+    subscriptions_out: int = Field(description="Filters that the neighbour was told")
+    advertisements_in: int
+    advertisements_out: int
+    events_in: int
+    events_out: int
+    bytes_in: int
+    bytes_out: int
+    unwanted: int = Field(description="Events that came, and nobody here or beyond wanted: what merging costs")
+    queue_events: int = Field(description="Events that wait until the neighbour has taken them")
+    queue_bytes: int
+    queue_full: bool
+    unsettled: int = Field(description="Changes of filters that not all beyond this link have applied yet")
+    sessions: int = Field(description="Connections so far")
+    resets: int = Field(description="Connections ended because an answer was late")
+
+
+class NetworkForm(BaseModel):
+    """The server's own broker and its links; `linked` is False, and nothing else is told, where there is none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "linked": True,
+                    "name": "south",
+                    "policy": "covering",
+                    "brokers": 2,
+                    "links": [_LINK],
+                    "dead_letters": 0,
+                    "error": None,
+                }
+            ]
+        }
+    )
+
+    linked: bool
+    name: str | None = None
+    policy: str | None = None
+    brokers: int = Field(default=0, description="Of the whole network, this one too")
+    links: list[NetworkLinkForm] = []
+    dead_letters: int = Field(default=0, description="Events that did not fit into a queue, ever")
+    error: str | None = Field(default=None, description="For administrators: what does not work just now")
+
+
+@router.get("", operation_id="network", summary="Links to other services", responses=responses(401, 403, 422, 503))
+async def network(caller: Subscriber, service: Serving) -> NetworkForm:
+    """The network of brokers that the server is part of, and what each of its links carries."""
+    if service.bridge is None:
+        return NetworkForm(linked=False)
+    told = await run_in_threadpool(service.bridge.status)
+    links = [NetworkLinkForm(**each) for each in told["links"]]
+    if not caller.administers:
+        links = [each.model_copy(update={"address": None}) for each in links]
+    return NetworkForm(
+        linked=True,
+        name=told["name"],
+        policy=told["policy"],
+        brokers=told["brokers"],
+        links=links,
+        dead_letters=told["dead_letters"],
+        error=told["error"] if caller.administers else None,
+    )

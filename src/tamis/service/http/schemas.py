@@ -1,0 +1,131 @@
+"""The schema: what events look like here, and how it grows."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from tamis.errors import OperatorError, SchemaError
+from tamis.schema import Schema
+from tamis.service.base.serving_schema import serving_schema
+from tamis.service.http.access import Administrator, Reader
+from tamis.service.http.service import Service, Serving
+from tamis.service.http.strict_json import StrictRoute
+from tamis.service.intake.problems import Problem, of_schema, responses
+from tamis.service.store import StoreError
+
+router = APIRouter(prefix="/v1/schema", tags=["schema"], route_class=StrictRoute)
+
+_FORM: Final[dict[str, Any]] = {
+    "attributes": {"price": "float", "title": "string"},
+    "event_types": {"antiques": {"price": "mandatory", "title": "optional"}},
+}
+
+
+class AttributeForm(BaseModel):
+    """An attribute that filters may name."""
+
+    name: str
+    domain: str = Field(description="The name of its domain")
+    kind: str = Field(description="What kind of domain that is")
+    multiple: bool = Field(description="Whether an event may have several values")
+
+
+class SchemaForm(BaseModel):
+    """The schema in force. `attributes` are all that filters may name, those that CloudEvents carry (`ce.*`) too."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "version": 1,
+                    "fingerprint": "9f86d081",
+                    "schema": _FORM,
+                    "attributes": [{"name": "price", "domain": "float", "kind": "float", "multiple": False}],
+                    "event_types": ["antiques"],
+                }
+            ]
+        }
+    )
+
+    version: int
+    fingerprint: str
+    form: dict[str, Any] = Field(serialization_alias="schema", description="The schema in its dict form")
+    attributes: list[AttributeForm]
+    event_types: list[str]
+    tables: list[str] = Field(default_factory=list, description="The event types whose events are rows, for joins")
+
+
+class ExtensionForm(BaseModel):
+    """What is to be added, as in a schema file; `optional` adds attributes to event types that exist."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"attributes": {"colour": "string"}, "optional": {"antiques": {"colour": "optional"}}}]
+        },
+    )
+
+    domains: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
+    attributes: dict[str, Any] = Field(default_factory=dict, max_length=5_000)
+    event_types: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
+    optional: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=1_000)
+    tables: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
+
+
+@router.get("", operation_id="get_schema", summary="The schema in force", responses=responses(401, 403, 422, 503))
+def get_schema(caller: Reader, service: Serving) -> SchemaForm:
+    """What events and filters are checked against."""
+    return _shown(service)
+
+
+@router.post(
+    "/extensions",
+    status_code=201,
+    operation_id="extend_schema",
+    summary="Extend the schema",
+    responses={
+        200: {"model": SchemaForm, "description": "There is nothing in it that the schema does not have"},
+        **responses(400, 401, 403, 409, 413, 422, 503),
+    },
+)
+def extend_schema(form: ExtensionForm, caller: Administrator, service: Serving, response: Response) -> SchemaForm:
+    """Adds domains, attributes, event types, or optional attributes to event types: every valid event stays valid.
+
+    `tables` makes tables of event types; what was published before is no row of them. An extension that adds nothing
+    is answered with 200, and the version stays.
+    """
+
+    def larger(version: int, known: Schema) -> Schema:
+        extended = known.extend(**form.model_dump())
+        service.offering.check_extension(serving_schema(known), serving_schema(extended))
+        return extended
+
+    try:
+        if not service.followed.grow(larger):
+            response.status_code = 200
+    except SchemaError as error:
+        raise of_schema(error) from None
+    except OperatorError as error:
+        raise Problem(422, "schema", str(error)) from None
+    except StoreError as error:
+        raise Problem(409, "conflict", str(error)) from None
+    return _shown(service)
+
+
+def _shown(service: Service) -> SchemaForm:
+    version, serving = service.followed.serving
+    form = service.store.schemas.get(version) if version else None
+    return SchemaForm(
+        version=version,
+        fingerprint=serving.fingerprint,
+        form=serving.to_dict() if form is None else form,
+        attributes=[
+            AttributeForm(name=one.name, domain=one.domain.name, kind=one.domain.kind, multiple=one.multiple)
+            for one in serving.attributes.values()
+        ],
+        event_types=list(serving.event_types),
+        tables=list(serving.tables),
+    )

@@ -1,0 +1,260 @@
+"""Subscribing, and what one can do with a subscription."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from tamis.service.examining.explanations import EventForm, ExplanationForm
+from tamis.service.examining.language import ReadFilter, read_filter
+from tamis.service.http.access import Asking, Owned, Subscriber, Ticket, for_owner, subscriber
+from tamis.service.http.asking import asked
+from tamis.service.http.creation import make_subscription
+from tamis.service.http.deliveries import stored_delivery
+from tamis.service.http.service import Serving
+from tamis.service.http.strict_json import StrictRoute
+from tamis.service.http.subscription_forms import (
+    ChangedForm,
+    ChangeForm,
+    CreatedForm,
+    SubscribeForm,
+    SubscriptionForm,
+    SubscriptionPage,
+    fields_shown,
+    shown,
+)
+from tamis.service.http.validity import ValidityForm, expiry
+from tamis.service.intake.problems import Fault, Problem, responses
+from tamis.service.store import UNCHANGED, NewSubscription, RevokedError, State, Subscription
+
+router = APIRouter(prefix="/v1/subscriptions", tags=["subscriptions"], route_class=StrictRoute)
+
+_LONGEST_ACTIVITY: Final = 366 * 24 * 3600
+_MOST_BUCKETS: Final = 2_000
+_LARGEST: Final = (1 << 63) - 1
+
+
+@router.post(
+    "",
+    status_code=201,
+    operation_id="subscribe",
+    summary="Subscribe",
+    response_model_exclude_none=True,
+    responses=responses(400, 401, 403, 409, 413, 422, 503),
+)
+async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, service: Serving) -> CreatedForm:
+    """Makes a subscription. Events published from now on are matched against it.
+
+    The answer has the ticket, with which anyone can read, change, renew and cancel it, and for a webhook the secret
+    that signs it. Neither is shown again. Whoever brings a ticket of their own may ask again with it if the answer is
+    lost.
+    """
+    expires = expiry(form, service.settings)
+    read = await service.examine(caller.claimant, partial(read_filter, service, form.filter))
+    if form.kind not in (None, read.kind):
+        message = f"the text is of the kind {read.kind}: leave kind out"
+        raise Problem(422, "request", message, [Fault(message=message, field="kind")])
+    delivery = await stored_delivery(form.delivery, service.settings)
+    new = NewSubscription(
+        owner=caller.owner,
+        text=read.text,
+        filter=read.matched,
+        kind=read.kind,
+        expires=expires,
+        label=form.label,
+        delivery=delivery,
+    )
+    made, shown_once = await run_in_threadpool(make_subscription, service, caller, new, ticket)
+    service.delivery.matched.remember(read.matched, read.form, read.schema)
+    return CreatedForm(**fields_shown(made, secret=True), ticket=shown_once)
+
+
+@router.get(
+    "",
+    operation_id="list_subscriptions",
+    summary="List one's subscriptions",
+    response_model_exclude_none=True,
+    responses=responses(401, 403, 422, 503),
+)
+def list_subscriptions(
+    caller: Subscriber,
+    service: Serving,
+    search: Annotated[str, Query(max_length=200, description="Part of the id, label or filter")] = "",
+    state: Annotated[
+        State | Literal["expiring"] | None,
+        Query(description="Only those in this state; `expiring`: those that stand, but not for long"),
+    ] = None,
+    owner: Annotated[
+        str | None, Query(max_length=100, description="For administrators: only those of this key")
+    ] = None,
+    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the page before")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> SubscriptionPage:
+    """The key's subscriptions, or everybody's for an administrator. Those made without a key have no list."""
+    if caller.key is None:
+        detail = "listing needs an API key; a subscription made without one is found by its id and ticket"
+        raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
+    if not caller.administers:
+        owner = caller.owner
+    subscriptions = service.store.subscriptions
+    now = datetime.now(UTC)
+    if state == "expiring":
+        found = subscriptions.list(owner, search=search, expiring=now, after=after, limit=limit)
+        total = subscriptions.count_expiring(owner, now)
+    else:
+        found = subscriptions.list(owner, search=search, state=state, after=after, limit=limit)
+        total = subscriptions.count(owner, state)
+    pushed = service.store.deliveries.get([one.number for one in found if one.delivery["mode"] != "pull"])
+    return SubscriptionPage(
+        items=[shown(one, pushed.get(one.number)) for one in found],
+        next=found[-1].number if len(found) == limit else None,
+        total=total,
+    )
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_subscription",
+    summary="Look at a subscription",
+    response_model_exclude_none=True,
+    responses=responses(401, 404, 422, 503),
+)
+def get_subscription(found: Owned, service: Serving) -> SubscriptionForm:
+    """A subscription of the key's, or the one whose ticket comes along."""
+    return shown(found, service.store.deliveries.get([found.number]).get(found.number))
+
+
+@router.patch(
+    "/{id}",
+    operation_id="change_subscription",
+    summary="Change a subscription",
+    response_model_exclude_none=True,
+    responses=responses(400, 401, 403, 404, 409, 413, 422, 503),
+)
+async def change_subscription(form: ChangeForm, found: Owned, caller: Asking, service: Serving) -> ChangedForm:
+    """Pauses or resumes it, or gives it another filter, label or delivery; an administrator gives it another owner.
+
+    Another filter or delivery is for callers who may subscribe.
+    """
+    if form.filter is not None or form.delivery is not None:
+        await subscriber(caller, service)
+    if form.owner is not None and not caller.administers:
+        raise Problem(403, "role", "giving a subscription to another key needs a key that may administer")
+    if found.state in ("expired", "cancelled"):
+        raise Problem(409, "conflict", f"the subscription is {found.state} and cannot be changed")
+    if form.filter is not None and found.dialect != "tamis":
+        raise Problem(409, "conflict", "its filter is of another dialect; cancel it and subscribe anew")
+    read: ReadFilter | None = None
+    if (text := form.filter) is not None:
+        read = await service.examine(caller.claimant, lambda: read_filter(service, text))
+        if "join" in {read.kind, found.kind} and read.kind != found.kind:
+            raise Problem(409, "conflict", "a join stays a join, and a filter a filter; cancel it and subscribe anew")
+    delivery = UNCHANGED if form.delivery is None else await stored_delivery(form.delivery, service.settings)
+
+    def change() -> Subscription:
+        return service.store.subscriptions.replace(
+            found.id,
+            text=UNCHANGED if read is None else read.text,
+            filter=UNCHANGED if read is None else read.matched,
+            kind=UNCHANGED if read is None else read.kind,
+            label=UNCHANGED if form.label is None else form.label,
+            delivery=delivery,
+            state=UNCHANGED if form.state is None else form.state,
+            by_owner=for_owner(caller, service),
+        )
+
+    if found.delivery["mode"] == "pull" and form.delivery is not None and form.delivery.mode != "pull":
+        await service.delivery.begin_from_now(found.number)
+    ticket = None
+    if (owner := form.owner) is not None and owner != found.owner:
+        try:
+            _, ticket = await run_in_threadpool(service.store.subscriptions.transfer, found.id, owner)
+        except RevokedError as error:
+            raise Problem(422, "request", str(error), [Fault(message=str(error), field="owner")]) from None
+    changed = await run_in_threadpool(change)
+    if read is not None:
+        service.delivery.matched.remember(read.matched, read.form, read.schema)
+    return ChangedForm(**fields_shown(changed, secret=form.delivery is not None), ticket=ticket)
+
+
+@router.post(
+    "/{id}/renew",
+    operation_id="renew_subscription",
+    summary="Renew a subscription",
+    response_model_exclude_none=True,
+    responses=responses(400, 401, 403, 404, 409, 413, 422, 503),
+)
+def renew_subscription(
+    found: Owned, caller: Asking, service: Serving, form: ValidityForm | None = None
+) -> SubscriptionForm:
+    """Valid from now for as long as asked, or for as long as it was before. One that has expired comes back."""
+    if found.state == "cancelled":
+        raise Problem(409, "conflict", "the subscription was cancelled; subscribe anew")
+    before = None if found.ends is None or found.began is None else found.ends - found.began
+    expires, by_owner = expiry(form, service.settings, before), for_owner(caller, service)
+    return shown(service.store.subscriptions.renew(found.id, expires, by_owner=by_owner))
+
+
+@router.delete(
+    "/{id}",
+    status_code=204,
+    operation_id="cancel_subscription",
+    summary="Cancel a subscription",
+    responses=responses(401, 403, 404, 422, 503),
+)
+def cancel_subscription(found: Owned, service: Serving) -> Response:
+    """Ends it for good: by its owner, an administrator, or with the ticket. To cancel again changes nothing."""
+    service.store.subscriptions.cancel(found.id)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/{id}/test",
+    operation_id="test_subscription",
+    summary="Test a subscription against an event",
+    response_model=ExplanationForm,
+    responses=responses(400, 401, 404, 413, 422, 503),
+)
+async def test_subscription(
+    form: EventForm, found: Owned, caller: Asking, service: Serving, request: Request
+) -> Response:
+    """Whether the event would match, and why or why not. Nothing is published."""
+    filter = (found.text, found.filter, found.kind)
+    return await asked(request, service, caller, "test", filter=filter, event=form.event, residual=found.residual)
+
+
+class Activity(BaseModel):
+    """Matches over time: `counts` has a pair a bucket, its beginning and how many."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"total": 3, "bucket_seconds": 3600, "counts": [["2026-01-01T10:00:00Z", 3]]}]}
+    )
+
+    total: int = Field(description="All matches that are still kept")
+    bucket_seconds: int
+    counts: list[tuple[datetime, int]]
+
+
+@router.get(
+    "/{id}/activity",
+    operation_id="subscription_activity",
+    summary="Matches over time",
+    responses=responses(401, 404, 422, 503),
+)
+def subscription_activity(
+    found: Owned,
+    service: Serving,
+    seconds: Annotated[int, Query(ge=60, le=_LONGEST_ACTIVITY, description="How far back")] = 86_400,
+    bucket: Annotated[int | None, Query(ge=1, le=_LONGEST_ACTIVITY, description="Seconds a bucket")] = None,
+) -> Activity:
+    """How many events matched, by bucket; buckets without a match are left out."""
+    width = max(bucket or seconds // 96, -(-seconds // _MOST_BUCKETS), 1)
+    since = datetime.now(UTC) - timedelta(seconds=seconds)
+    notifications = service.store.notifications
+    counts = notifications.counts(found.number, since, timedelta(seconds=width))
+    return Activity(total=notifications.total(found.number), bucket_seconds=width, counts=counts)

@@ -1,0 +1,12 @@
+"""CloudEvents 1.0 over HTTP: read in structured, batched and binary mode, and written in structured mode again.
+
+Within the service an event is one JSON object, its *body*: the context attributes are in `ce`, and the data's members
+stand beside them, so that filters reach both.
+"""
+
+from tamis.service.intake.cloudevents.attributes import CloudEventError
+from tamis.service.intake.cloudevents.binary import read_binary
+from tamis.service.intake.cloudevents.body import to_structured
+from tamis.service.intake.cloudevents.structured import read_batch, read_structured
+
+__all__ = ["CloudEventError", "read_batch", "read_binary", "read_structured", "to_structured"]

@@ -1,0 +1,239 @@
+"""A service's own broker, and its client there: the log goes out, what others publish comes into the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from tamis.broker.access import Access, require_free
+from tamis.broker.broker import Broker, merging_of
+from tamis.broker.broker import BrokerSettings as Routing
+from tamis.broker.broker_thread import BrokerThread
+from tamis.broker.calling import BrokerAway, BrokerRefusal
+from tamis.broker.client import BrokerClient
+from tamis.broker.outbox import QueueBound
+from tamis.broker.store import BrokerStore, BrokerStoreError
+from tamis.errors import TamisError
+from tamis.eventlog import EventLog, NotAppended
+from tamis.eventlog.spool.spool_log import SpoolLog
+from tamis.service.base.configuration import ConfigurationError, Settings
+from tamis.service.base.offering import Offering
+from tamis.service.network.carried_events import bodies_of, incoming, network_schema, outgoing
+from tamis.service.network.wanted_filters import WantedFilters
+from tamis.service.store import Store
+from tamis.service.store.followed_schema import FollowedSchema
+
+_logger: Final = logging.getLogger("tamis.service")
+
+CLIENT: Final = "service"
+_EVERYTHING: Final = "everything"
+_PAUSE: Final = 0.2
+_ROWS: Final = 5_000
+_STEP: Final = 1_000  # filters said at a time
+_PATIENCE: Final = 60.0
+_REVIVAL: Final = 5.0  # seconds until a broker that has ended begins anew
+
+
+class Bridge:
+    """A service in a network of brokers, from `start` to `stop`.
+
+    Its broker runs on a thread of its own, and begins anew over its state if it ends. Three more speak to it as a
+    client: one tells it what the store's subscriptions ask for, one publishes what is new on the log, and one appends
+    to the log what comes. A publish has a number by the log's, one more than that of the event after it, and the broker
+    remembers the last: so it goes on where it was. What comes is appended under a key made of its name in the network,
+    so that nothing is appended twice.
+    """
+
+    def __init__(
+        self, settings: Settings, followed: FollowedSchema, store: Store, log: EventLog, offering: Offering
+    ) -> None:
+        if not isinstance(log, SpoolLog):
+            raise ConfigurationError("a network of brokers needs a log of the service's own: a spool, not Kafka")
+        given = settings.broker
+        schema = followed.schema
+        self._followed = followed
+        self._schema = network_schema(schema)
+        self._log = log
+        limits = settings.limits.filter
+        self._wanted = WantedFilters(store, self._schema, limits, lambda: offering.signatures(schema))
+        self._routing = Routing(
+            policy=given.policy,
+            merging=merging_of(given.imt),
+            link_bound=QueueBound(given.queue_events, given.queue_bytes, given.overflow),
+            client_bound=QueueBound(overflow="block"),
+        )
+        self._access = Access.read(given.token_file, given.tls_cert, given.tls_key, given.tls_ca)
+        if given.listen:
+            require_free(given.listen)  # complains now, not when the server has said that it runs
+        self._settings = settings
+        broker = self._opened()
+        for name in given.forget:
+            broker.links.forget(name)
+        self._broker = BrokerThread(broker, given.listen or None, given.links, self._access)
+        self._reviving = threading.Lock()
+        self._client: BrokerClient | None = None
+        self._told: dict[str, str] | None = None  # what the broker has of the subscriptions
+        self._threads: list[threading.Thread] = []
+        self._ended = threading.Event()
+        self._heard: Callable[[int, int], None] = lambda end, partition: None
+        self.error: str | None = None
+
+    async def start(self, heard: Callable[[int, int], None]) -> str | None:
+        """Returns the address that is listened at; `heard` is told how far the log goes whenever something came."""
+        self._heard = heard
+        self._loop = asyncio.get_running_loop()
+        address = await asyncio.to_thread(self._broker.start)
+        # Whichever broker it is by then.
+        self._client = BrokerClient(lambda said: self._broker.speak(said), CLIENT, echo=False, timeout=None)
+        self._begin(self._keep_broker, address)
+        for work in (self._tell, self._publish, self._take):
+            self._begin(self._keep, work)
+        return address
+
+    async def stop(self) -> None:
+        """Ends in order; what is under way is kept by the broker."""
+        self._ended.set()
+        if self._client is not None:
+            # What came last may not be on the log; if it is, it will be known there by its key.
+            await asyncio.to_thread(self._client.close, done=False)
+        await asyncio.to_thread(self._stop_broker)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join, _PATIENCE)
+
+    def status(self) -> dict[str, Any]:
+        """How the broker does; its clients are not in it."""
+        try:
+            told = self._broker.status()
+        except BrokerStoreError as error:
+            ended: dict[str, Any] = {"name": None, "policy": None, "brokers": 0, "links": [], "dead_letters": 0}
+            return ended | {"error": f"the broker begins anew: {self._broker.failure or error}"}
+        del told["clients"]
+        return told | {"error": self.error}
+
+    def _opened(self) -> Broker:
+        store = BrokerStore.open(self._settings.state / "broker", self._settings.broker.name)
+        return Broker(self._schema, store, self._routing)
+
+    def _keep_broker(self, address: str | None) -> None:
+        """A broker ends where it cannot write its state: what it had written is one to begin from, at its address."""
+        while not self._ended.wait(_PAUSE):
+            if self._broker.failure is None or self._ended.wait(_REVIVAL):
+                continue
+            with self._reviving:
+                if self._ended.is_set():
+                    return
+                try:
+                    self._revive(address)
+                except Exception as error:
+                    told = isinstance(error, TamisError)
+                    _logger.warning("the broker cannot begin anew: %s; it is tried again", error, exc_info=not told)
+
+    def _revive(self, address: str | None) -> None:
+        broker = self._opened()
+        fresh = BrokerThread(broker, address, self._settings.broker.links, self._access)
+        try:
+            fresh.start()
+        except BaseException:
+            broker.store.close()
+            raise
+        self._broker = fresh
+
+    def _stop_broker(self) -> None:
+        with self._reviving:
+            self._broker.stop()
+
+    @property
+    def _attached(self) -> BrokerClient:
+        assert self._client is not None
+        return self._client
+
+    def _begin(self, work: Callable[..., None], *given: Any) -> None:
+        thread = threading.Thread(target=work, args=given, name=f"tamis-bridge-{work.__name__}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _keep(self, work: Callable[[], None]) -> None:
+        """Does some work again and again; what fails is logged, and done again."""
+        while not self._ended.is_set():
+            try:
+                work()
+                self.error = None
+            except Exception as error:
+                if self._ended.is_set():
+                    return
+                self.error = str(error)
+                _logger.warning("the network: %s; it is tried again", error, exc_info=not _expected(error))
+            self._ended.wait(_PAUSE)
+
+    def _tell(self) -> None:
+        """What subscriptions ask for, told to the broker as it changes."""
+        client = self._attached
+        if self._told is None:
+            self._told = dict(client.attached().subscriptions)
+        if _EVERYTHING not in client.attached().advertisements:
+            client.advertise({_EVERYTHING: "TRUE"})
+        while not self._ended.is_set():
+            self._wanted.refresh()
+            wanted = self._wanted.filters()
+            told = self._told
+            for some in _in_steps([id for id in wanted if id not in told]):
+                client.subscribe({id: wanted[id] for id in some})
+                told.update((id, wanted[id]) for id in some)
+            for some in _in_steps([id for id in told if id not in wanted]):
+                client.unsubscribe(some)
+                for id in some:
+                    del told[id]
+            self._ended.wait(_PAUSE)
+
+    def _publish(self) -> None:
+        """What is new on the log."""
+        client = self._attached
+        done = client.attached().published - 1
+        first, end = self._log.bounds()
+        if done < 0:  # what was published before there was a network stays here
+            done = end
+            client.publish([], number=done + 1)
+        done = max(done, first)  # what is not kept any more cannot go out
+        while not self._ended.is_set():
+            _, end = self._log.bounds()
+            for records in self._log.read(done, end, _ROWS) if done < end else ():
+                done += records.num_rows
+                client.publish(outgoing(self._schema, records), number=done + 1)
+            self._ended.wait(_PAUSE)
+
+    def _take(self) -> None:
+        """What comes, onto the log."""
+        for delivered in self._attached.deliveries(timeout=1.0):
+            ids, events = incoming(delivered)
+            self._followed.refresh()
+            bodies = bodies_of(events, self._followed.schema)
+            key = f"network\0{delivered.origin}\0{delivered.epoch}\0{delivered.number}"
+            while True:
+                appending = self._log.append(ids, bodies, key=key, content=events)
+                try:
+                    receipt = asyncio.run_coroutine_threadsafe(appending, self._loop).result()
+                    break
+                except NotAppended as error:
+                    self.error = str(error)
+                    if self._ended.wait(1.0):
+                        return
+            if not receipt.repeated:
+                self._loop.call_soon_threadsafe(self._heard, receipt.first + receipt.count, receipt.partition)
+
+
+def open_bridge(
+    settings: Settings, followed: FollowedSchema, store: Store, log: EventLog, offering: Offering
+) -> Bridge | None:
+    """The bridge that the settings ask for, if they do."""
+    return Bridge(settings, followed, store, log, offering) if settings.broker.wanted else None
+
+
+def _in_steps(ids: list[str]) -> list[list[str]]:
+    return [ids[place : place + _STEP] for place in range(0, len(ids), _STEP)]
+
+
+def _expected(error: Exception) -> bool:
+    return isinstance(error, BrokerAway | BrokerRefusal)

@@ -1,0 +1,11 @@
+"""The pipeline process: Spark over the event log, beside the service and supervised by it.
+
+`Supervisor` is what the service sees. Everything else here runs in the process it starts (`__main__`): a table that
+follows the store's subscriptions, the query over the event log, the recording of its answers, and backtests.
+"""
+
+from tamis.service.worker.faring import Fared
+from tamis.service.worker.messages import Batch
+from tamis.service.worker.supervisor import PipelineStatus, Supervisor
+
+__all__ = ["Batch", "Fared", "PipelineStatus", "Supervisor"]

@@ -1,0 +1,7 @@
+"""`python -m tamis.service.worker`: the pipeline process. Its settings are the first line of standard input."""
+
+import sys
+
+from tamis.service.worker.process import main
+
+sys.exit(main())

@@ -1,0 +1,161 @@
+"""The query that matches the event log, put together: log, table, Spark, store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from tamis.errors import PipelineError
+from tamis.eventlog import RECORDS, EventLog
+from tamis.eventlog.spool.spool_log import SpoolLog
+from tamis.pipeline.sources import read_log
+from tamis.pipeline.stream import sift
+from tamis.pipeline.table.snapshot import Snapshot
+from tamis.service.store import Reached, Store
+from tamis.service.worker.checkpoint import Checkpoint
+from tamis.service.worker.fairness import Fairness
+from tamis.service.worker.following import FollowingTable
+from tamis.service.worker.joining import Joining
+from tamis.service.worker.messages import Batch, Noticed
+from tamis.service.worker.recording import RANK_BITS, Recorder
+from tamis.spark_cause import in_one_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_AGAIN: Final = {
+    True: "events of the spool that it does not tell to be done are matched again, under the same ids",
+    False: "matching goes on from where the store says",
+}
+_COLUMNS: Final = ("offset", "partition", "id", "time", "body")
+
+
+class Matching:
+    """A running query over the log. A batch is in the store, whole and once, before Spark goes on to the next one.
+
+    Spark calls `_snapshot` and `_record` by turns, from a thread of its own. Whatever dies in between, Spark plans the
+    same batch again, and the store knows whether it has it. A log that is shared may have been matched elsewhere since
+    this folder's last batch: the store knows that too, and up to where.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        log: EventLog,
+        store: Store,
+        table: FollowingTable,
+        checkpoint: Path,
+        told: Callable[[Batch | Noticed], None],
+        *,
+        joining: Joining | None = None,
+        fairness: Fairness | None = None,
+    ) -> None:
+        self._log = log
+        self._fairness = fairness
+        self._table = table
+        self._told = told
+        begin, recorded = "", store.notifications.last_batch
+        if log.shared is None:
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), recorded=recorded)
+        else:
+            # Where nobody has begun with this log, what is in the folder is about another one.
+            reached = store.progress.of(log.shared) or Reached(log.shared, stream="", offsets="")
+            begin = reached.offsets
+            self._checkpoint = Checkpoint(checkpoint, _next_batch(store), reached.stream, begin, recorded)
+            # Refused if the one before, cut off and not aware of it yet, has recorded a batch since `reached` was read.
+            store.progress.take_over(reached, self._checkpoint.stream)
+        if self._checkpoint.damage is not None:
+            told(Noticed(f"the checkpoint is damaged: {self._checkpoint.damage}; {_AGAIN[log.shared is None]}"))
+        if joining is not None:
+            joining.take_over(None if log.shared is None else (log.shared, self._checkpoint.stream))
+        self._recorder = Recorder(store, table.residuals, joining, fairness)
+        self._flusher = ThreadPoolExecutor(1, "checkpoint")
+        self._secured: Future[None] | None = None
+        self._began = 0.0
+        self._under_way = False
+        self._query = sift(
+            # Where Spark begins if the checkpoint is new; else it knows by itself.
+            read_log(spark, log, start=begin or None),
+            self._snapshot,
+            sink=self._record,
+            checkpoint=self._checkpoint.folder,
+            json="body",
+            keep=_COLUMNS,
+            # The door has judged; what it passed over, and what others write to a shared log, is no reason here.
+            ignore_unknown=True,
+            name="matching",
+        )
+
+    def check(self) -> None:
+        """Complains if the query has ended."""
+        if not self._query.isActive:
+            error = self._query.exception()
+            raise PipelineError(f"the query ended: {'it was stopped' if error is None else in_one_line(error)}")
+
+    def busy(self) -> float:
+        """For how many seconds the batch under way has been running; 0 between batches. From any thread."""
+        began = self._began
+        return round(time.perf_counter() - began, 1) if self._under_way else 0.0
+
+    def stop(self) -> None:
+        self._query.stop()
+        self._flusher.shutdown()
+
+    def wait_for_all(self) -> None:
+        """Returns when everything that is in the log now has been matched."""
+        self._query.processAllAvailable()
+
+    def _snapshot(self, query: str, number: int) -> Snapshot:
+        self._began = time.perf_counter()
+        self._under_way = True
+        # Flushing takes about as long as everything before the workers begin: it is done beside it.
+        self._secured = self._flusher.submit(self._checkpoint.secure, number)
+        snapshot = self._table.for_batch(query, number)
+        if self._fairness is None:
+            return snapshot
+        self._fairness.begin()
+        return replace(snapshot, desk=str(self._fairness.folder))
+
+    def _record(self, answer: pa.Table, number: int) -> None:
+        if self._secured is not None:
+            self._secured.result()
+        batch = self._checkpoint.first + number
+        recorded = self._recorder.record(self._checkpoint.stream, batch, answer, self._reached(number))
+        if self._fairness is not None:
+            self._fairness.end()
+        planned = self._checkpoint.range(number)
+        self._told(
+            Batch(
+                batch,
+                recorded.head,
+                events=planned.end - planned.start,
+                matches=recorded.matches,
+                dead=recorded.dead,
+                ms=round(1_000 * (time.perf_counter() - self._began), 1),
+                revision=self._table.applied,
+                processed=planned.start,
+                lag_events=self._lag(planned.end),
+                ends=self._checkpoint.ends(number),
+            )
+        )
+        self._under_way = False
+
+    def _reached(self, number: int) -> Reached | None:
+        log, checkpoint = self._log.shared, self._checkpoint
+        return None if log is None else Reached(log, checkpoint.stream, checkpoint.end(number))
+
+    def _lag(self, end: int) -> int:
+        """How many events of the log are still to be matched; -1 if its partitions are numbered apart."""
+        newest = self._log.recent(1) if isinstance(self._log, SpoolLog) else RECORDS.empty_table()
+        return newest["offset"][0].as_py() + 1 - end if newest.num_rows else -1
+
+
+def _next_batch(store: Store) -> int:
+    """One more than the last batch that the store may have."""
+    return (store.notifications.head() >> RANK_BITS) + 1

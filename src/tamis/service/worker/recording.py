@@ -1,0 +1,152 @@
+"""From a micro-batch's answer to the store: the events that matched, the pairs, and the dead letters."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import PipelineError
+from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
+from tamis.service.base.event_body import published_text
+from tamis.service.store import Reached, Store
+from tamis.service.worker.fairness import Fairness
+from tamis.service.worker.joining import TABLES, Joining, Step
+from tamis.service.worker.residuals import Residuals
+
+RANK_BITS: Final = 24
+
+Numbers = npt.NDArray[np.int64]
+
+_EVENTS = pa.schema(
+    [("position", pa.int64()), ("id", pa.string()), ("time", pa.timestamp("us", "UTC")), ("body", pa.string())]
+)
+_DEAD = ("offset", "id", "time", "body")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a batch came to; `head` is the last position of all that are recorded."""
+
+    head: int
+    matches: int
+    dead: int
+
+
+class Recorder:
+    """Puts answers into the store, each once: a batch that is there already is left as it is.
+
+    The answer has the log's columns, `subscriptions` (texts of their numbers), perhaps `bindings` (JSON or null, beside
+    each of these), and `violations`. An event's position is
+    made of the batch's number and the event's rank in it, by partition and offset. Nothing here makes a Python object
+    a match, except where a residual filter has to look at the event, and for the results of joins.
+
+    Nothing is recorded of subscriptions that were suspended while the batch was matched. What is matched by `TABLES`
+    changes a table; what that does to joins is part of the same transaction.
+    """
+
+    def __init__(
+        self, store: Store, residuals: Residuals, joining: Joining | None = None, fairness: Fairness | None = None
+    ) -> None:
+        self._store = store
+        self._residuals = residuals
+        self._joining = joining
+        self._fairness = fairness
+        self._head = store.notifications.head()
+
+    def record(self, stream: str, batch: int, answer: pa.Table, reached: Reached | None = None) -> Recorded:
+        """`reached`: where the batch ends on a log that others may go on with, which is recorded in any case."""
+        if answer.num_rows >= 1 << RANK_BITS:
+            raise PipelineError(
+                f"batch {batch} has {answer.num_rows} events; at most {(1 << RANK_BITS) - 1} have a place"
+            )
+        ordered = answer.sort_by([("partition", "ascending"), ("offset", "ascending")]).combine_chunks()
+        alive = pc.is_null(ordered[VIOLATIONS])
+        matched, dead = ordered.filter(alive), ordered.filter(pc.invert(alive))
+        letters = _letters(dead) if dead.num_rows else None
+        rows, pairs, changing = self._matches(matched, batch << RANK_BITS)
+        with self._joined(stream, batch, matched, changing) as step:
+            if step.pairs.num_rows:
+                pairs = pa.concat_tables([pairs, step.pairs], promote_options="default").sort_by("position")
+                rows = np.union1d(rows, np.asarray(step.pairs["position"]) - (batch << RANK_BITS))
+            if step.refused:
+                letters = _together(letters, _refusals(matched.take(pa.array(changing)), step.refused))
+            count = 0 if letters is None else letters.num_rows
+            if pairs.num_rows or count or reached is not None or step.writes:
+                events = _events(matched, rows, batch << RANK_BITS)
+                self._store.notifications.record(stream, batch, events, pairs, letters, reached, step.writes)
+        if pairs.num_rows:
+            self._head = pairs["position"][-1].as_py()
+        return Recorded(self._head, pairs.num_rows, count)
+
+    def _joined(self, stream: str, batch: int, matched: pa.Table, changing: Numbers) -> AbstractContextManager[Step]:
+        """What those of the events that change tables do to joins; nothing if they have done it already."""
+        joining = self._joining
+        if joining is None or not len(changing) or self._store.notifications.has(stream, batch):
+            return nullcontext(Step())
+        joining.settle()
+        bodies = _column(matched, "body", pa.string()).take(pa.array(changing))
+        return joining.step(bodies, changing + (batch << RANK_BITS))
+
+    def _matches(self, matched: pa.Table, first: int) -> tuple[Numbers, pa.Table, Numbers]:
+        """The rows of events with a match, the pairs, and the rows of events that change tables."""
+        lists = _column(matched, SUBSCRIPTIONS, pa.list_(pa.string()))
+        counts = np.asarray(pc.list_value_length(lists), np.int64)
+        rows = np.repeat(np.arange(matched.num_rows), counts)
+        subscriptions = np.asarray(lists.flatten().cast(pa.int64()))
+        others = subscriptions != TABLES
+        changing = rows[~others]
+        pairs = pa.table({"position": pa.array(rows + first), "subscription": pa.array(subscriptions)})
+        if BINDINGS in matched.column_names:
+            bound = _column(matched, BINDINGS, pa.list_(pa.string())).flatten()
+            if bound.null_count < len(bound):
+                pairs = pairs.append_column(BINDINGS, bound)
+        if len(changing):
+            rows, subscriptions, pairs = rows[others], subscriptions[others], pairs.filter(pa.array(others))
+        kept = self._residuals.hold(_column(matched, "body", pa.string()), rows, subscriptions, self._fairness)
+        if kept is not None:
+            rows, subscriptions, pairs = rows[kept], subscriptions[kept], pairs.filter(pa.array(kept))
+        if self._fairness is not None and (left_out := self._fairness.left_out()):
+            kept = ~np.isin(subscriptions, sorted(left_out))
+            rows, pairs = rows[kept], pairs.filter(pa.array(kept))
+        return np.unique(rows), pairs, changing
+
+
+def _events(matched: pa.Table, rows: Numbers, first: int) -> pa.Table:
+    events = matched.take(pa.array(rows)).append_column("position", pa.array(rows + first))
+    return events.select(_EVENTS.names).cast(_EVENTS)
+
+
+def _refusals(changing: pa.Table, refused: dict[int, str]) -> pa.Table:
+    """Dead letters of changes that their table could not take."""
+    letters = _as_published(changing.take(pa.array(list(refused), pa.int64())).select(_DEAD))
+    return letters.append_column("reason", pa.array(list(refused.values()), pa.string()))
+
+
+def _together(letters: pa.Table | None, more: pa.Table) -> pa.Table:
+    return more if letters is None else pa.concat_tables([letters, more.cast(letters.schema)])
+
+
+def _letters(dead: pa.Table) -> pa.Table:
+    """Dead letters with the messages of their violations as the reason."""
+    violations = dead[VIOLATIONS].combine_chunks()
+    messages = pc.struct_field(violations.flatten(), "message").cast(pa.string())
+    lengths = np.asarray(pc.list_value_length(violations), np.int64)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]).astype(np.int32)
+    reasons = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), messages), "; ")
+    return _as_published(dead.select(_DEAD)).append_column("reason", reasons)
+
+
+def _as_published(letters: pa.Table) -> pa.Table:
+    bodies = [None if body is None else published_text(body) for body in letters["body"].to_pylist()]
+    return letters.set_column(_DEAD.index("body"), letters.schema.field("body"), pa.array(bodies, pa.string()))
+
+
+def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
+    whole: pa.Array = table[name].cast(kind).combine_chunks()
+    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)

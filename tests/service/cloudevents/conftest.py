@@ -1,5 +1,0 @@
-"""The same servers as the API's own tests have."""
-
-from tests.service.api.conftest import server, start
-
-__all__ = ["server", "start"]
