@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.joins.ranges import Floats, Integers
-from tamis.joins.stabbing import StabbingIndex
+from tamis.joins.stabbing.index import StabbingIndex
 from tamis.joins.stabbing.kernels import FOUND, between, maybe_between, reaching
 from tests.generated import cases
 

@@ -19,8 +19,8 @@ from tamis.joins.edges.kernels import (
 )
 from tamis.joins.ordered import OrderedIndex, entries_of
 from tamis.joins.ranges import LEFT, RIGHT, Integers, Ranges, Shape
-from tamis.joins.sending import Outbox
-from tamis.joins.stabbing import StabbingIndex
+from tamis.joins.sending.outbox import Outbox
+from tamis.joins.stabbing.index import StabbingIndex
 from tamis.joins.stabbing.kernels import FOUND, WRITTEN
 from tamis.joins.tables import Changes, TableRows
 

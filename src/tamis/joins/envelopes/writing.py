@@ -10,7 +10,7 @@ import numpy as np
 from tamis.joins.envelopes.points import anchors_of, envelope_of, innermost_boxes
 from tamis.joins.ranges import Floats, Integers, Mask, Ranges
 from tamis.joins.schemes.messages import EVERYBODY, Form, Operation
-from tamis.joins.sending import Outbox
+from tamis.joins.sending.outbox import Outbox
 from tamis.joins.state import JoinState
 from tamis.joins.tables import NO_ROW, Changes
 

@@ -9,7 +9,7 @@ from tamis.joins.ranges import NOT_THERE, Shape
 from tamis.joins.schemes.collecting import collected
 from tamis.joins.schemes.messages import Messages
 from tamis.joins.schemes.scheme import Scheme
-from tamis.joins.sending import Outbox
+from tamis.joins.sending.outbox import Outbox
 from tamis.joins.tables import Changes
 
 

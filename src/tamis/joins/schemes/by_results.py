@@ -9,7 +9,7 @@ import numpy as np
 from tamis.joins.ranges import Floats, Integers, Mask, Shape
 from tamis.joins.schemes.by_edges import ByEdges
 from tamis.joins.schemes.messages import Messages, Operation
-from tamis.joins.sending import Outbox
+from tamis.joins.sending.outbox import Outbox
 from tamis.joins.state import JoinState
 from tamis.joins.tables import Changes
 

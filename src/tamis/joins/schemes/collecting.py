@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.joins.ranges import Floats, Integers, Mask
 from tamis.joins.schemes.messages import Messages, Operation
-from tamis.joins.sending import Outbox
+from tamis.joins.sending.outbox import Outbox
 
 
 def collected(

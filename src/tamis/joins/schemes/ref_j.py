@@ -12,7 +12,7 @@ from tamis.joins.kernels import SPARE
 from tamis.joins.ranges import Integers
 from tamis.joins.schemes.by_results import ByResults, selecting, wanted
 from tamis.joins.schemes.messages import EVERYBODY, Form, Operation
-from tamis.joins.sending import Outbox
+from tamis.joins.sending.outbox import Outbox
 from tamis.joins.sending.kernels import FULL, NUMBERS, SENT, TUPLES, begin, put_pair, take_back
 from tamis.joins.stabbing.kernels import reaching
 from tamis.joins.tables import NO_ROW

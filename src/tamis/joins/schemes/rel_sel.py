@@ -7,7 +7,7 @@ import numpy as np
 from tamis.joins.schemes.collecting import collected
 from tamis.joins.schemes.messages import EVERYBODY, Form, Messages, Operation
 from tamis.joins.schemes.scheme import Scheme
-from tamis.joins.sending import Outbox
+from tamis.joins.sending.outbox import Outbox
 from tamis.joins.sending.kernels import SENT, TUPLES
 from tamis.joins.tables import Changes
 

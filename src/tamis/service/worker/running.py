@@ -9,7 +9,7 @@ from typing import Final
 from tamis.errors import PipelineError
 from tamis.service.store import StoreLock
 from tamis.service.worker.backtests import BacktestRunner
-from tamis.service.worker.fairness import Fairness
+from tamis.service.worker.fairness.fairness import Fairness
 from tamis.service.worker.faring import Fared, noticed
 from tamis.service.worker.joining import joining_of
 from tamis.service.worker.matching import Matching

@@ -12,7 +12,7 @@ import pytest
 
 from tamis.pipeline.workers.charging import LEFT_OUT
 from tamis.service.store import NewSubscription, Store, Subscription
-from tamis.service.worker.fairness import Fairness
+from tamis.service.worker.fairness.fairness import Fairness
 from tamis.service.worker.messages import Suspended, read, written
 from tamis.service.worker.residuals import Residuals
 from tests.service.worker.auction_house import LATER
