@@ -9,7 +9,7 @@ import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.yardsticks import SAMPLE, ExplorationEngine, timed_events
 from tamis.lab.measuring.timing import best_of
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.workloads import named
 
 NAMES = ("w1", "w1p1", "w2", "w2z", "w3", "w4", "w5", "w5s", "w6", "w6a")

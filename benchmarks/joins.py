@@ -9,8 +9,8 @@ from statistics import median
 import numpy as np
 
 from benchmarks.findings import Finding, Options
-from tamis.joins.schemes.messages import Form
-from tamis.joins.trial import SHAPE, Trial
+from tamis.joins.index.messages import Form
+from tamis.lab.comparison.join_trial import SHAPE, Trial
 from tamis.lab.measuring.timing import percentile
 from tamis.workloads.select_joins import select_joins
 

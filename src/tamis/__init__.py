@@ -57,10 +57,10 @@ if TYPE_CHECKING:
         TamisError,
         Violation,
     )
+    from tamis.matching.base.matches import Matches
+    from tamis.matching.base.statistics import Statistics
     from tamis.matching.explanation import Explanation, Verdict
     from tamis.matching.matchers import MATCHERS
-    from tamis.matching.matches import Matches
-    from tamis.matching.statistics import Statistics
     from tamis.operators import Operator, Var, operator
     from tamis.schema import Schema
 

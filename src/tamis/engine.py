@@ -21,12 +21,12 @@ from tamis.joins.join_part import JoinPart
 from tamis.joins.result_changes import ResultChanges
 from tamis.joins.server import JoinServer
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures
+from tamis.matching.base.matcher import Matcher
+from tamis.matching.base.matches import Matches
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.explanation import Explanation
 from tamis.matching.index_part import FilterPart, IndexPart
-from tamis.matching.matcher import Matcher
 from tamis.matching.matchers import MATCHERS, Choice
-from tamis.matching.matches import Matches
-from tamis.matching.statistics import Statistics
 from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_subscriptions
 from tamis.operators import Operator
 from tamis.operators.calling_part import calling_part, open_calling_part

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.testing import Generated, crowds, reference_matches, workloads
 from tests.contract.every import answered, answers, check_generated, every_matcher
 from tests.generated import cases

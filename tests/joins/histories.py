@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.ranges import Ranges, Shape
+from tamis.joins.index.ranges import Ranges, Shape
+from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.schemes.scheme import Scheme
-from tamis.joins.tables import NO_ROW, Changes
 from tests.joins.reference import World
 
 Signatures = list[tuple[tuple[int, ...], dict[int, int]]]

@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from tamis.joins.ranges import Ranges, Shape
-from tamis.joins.schemes.messages import Form, Messages, Operation, accepts
+from tamis.joins.index.messages import Form, Messages, Operation, accepts
+from tamis.joins.index.ranges import Ranges, Shape
 
 Row = int
 

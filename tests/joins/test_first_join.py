@@ -67,6 +67,10 @@ def first_join(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return said
 
 
+OTHERS = ("semijoin", "skyline", "gap", "merging_edge", "envelope")
+"""Files of what other schemes than Enum-J stand on begin so."""
+
+
 def test_a_first_join_compiles_at_most_25_kernels_each_for_one_signature(first_join: dict[str, Any]) -> None:
     assert first_join["added"] == [{"Symbol": "GOOG", "PER": 51.5, "Analyst": "Ann", "Rating": 7.5}]
     own = [name for name in first_join["compiled"] if name.startswith("tamis.joins.")]
@@ -77,11 +81,11 @@ def test_a_first_join_compiles_at_most_25_kernels_each_for_one_signature(first_j
 
 
 def test_a_first_join_compiles_no_kernel_of_semijoins_or_skylines(first_join: dict[str, Any]) -> None:
-    others = ("tamis.joins.semijoins.", "tamis.joins.skylines.", "tamis.joins.envelopes.")
+    others = tuple(f"tamis.joins.index.{name}" for name in OTHERS)
     assert [name for name in first_join["compiled"] if name.startswith(others)] == []
     schemes = {name for name in first_join["compiled"] if name.startswith("tamis.joins.schemes.")}
     assert {name.rpartition(".")[0] for name in schemes} <= {
-        "tamis.joins.schemes.enum_j", "tamis.joins.schemes.messages",
+        "tamis.joins.schemes.enum_j", "tamis.joins.index.messages",
     }  # fmt: skip
 
 
@@ -90,6 +94,6 @@ def test_a_first_join_loads_no_other_scheme_and_no_oracle(first_join: dict[str, 
     assert "tamis.joins.schemes.enum_j" in loaded
     for other in ("rel_sel", "ref_j", "enum_sj", "ref_sj", "ref_sj_clu_plus", "by_semijoins"):
         assert f"tamis.joins.schemes.{other}" not in loaded
-    rooms = ("tamis.joins.semijoins", "tamis.joins.skylines", "tamis.joins.envelopes", "tamis.joins.multiway")
+    rooms = (*(f"tamis.joins.index.{name}" for name in OTHERS), "tamis.joins.multiway")
     assert not [name for name in loaded if name.startswith(rooms)]
     assert not {"tamis.joins.naive", "tamis.matching.naive"} & loaded

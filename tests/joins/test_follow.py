@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from tamis.joins.schemes.messages import Messages
+from tamis.joins.index.messages import Messages
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.joins.server import JoinServer
 from tests.service.worker.exchange import ALL_THREE, PRAISED, SCHEMA, TRADED, drawn

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.joins.ranges import Shape
-from tamis.joins.schemes.messages import Form, Messages, Operation, accepts
+from tamis.joins.index.messages import Form, Messages, Operation, accepts
+from tamis.joins.index.ranges import Shape
 from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tests.generated import cases
 from tests.joins.histories import History, Signatures, drawn_ranges

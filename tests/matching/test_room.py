@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.matching.flat_arrays import doubled, extended
+from tamis.matching.base.flat_arrays import doubled, extended
 
 
 @given(st.integers(0, 20), st.integers(0, 60), st.sampled_from([(), (2,)]))

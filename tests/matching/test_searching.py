@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.compiled import kernel
-from tamis.matching import flat_arrays as searching
+from tamis.matching.base import flat_arrays as searching
 
 
 @kernel

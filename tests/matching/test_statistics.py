@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from tamis.errors import StatisticsError
-from tamis.matching.statistics import HEAVY_COUNT, QUANTILES, AttributeStatistics, Statistics
+from tamis.matching.base.statistics import HEAVY_COUNT, QUANTILES, AttributeStatistics, Statistics
 from tamis.testing import Generated, workloads
 from tests.matching.columnar.subject import SCHEMA
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.language.call_rewrites import Case
 from tamis.language.calls import Arithmetic, Call, Constraint, Variable
-from tamis.language.rewrites.calls import Case
 from tamis.operators import joining
 from tamis.operators.joining import Substitutions, TooLargeError, plan
 from tamis.operators.naive import constraint_holds

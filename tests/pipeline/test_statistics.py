@@ -10,7 +10,7 @@ import pytest
 import tamis
 from tamis import pipeline
 from tamis.errors import StatisticsError
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.workloads import named
 from tests.pipeline.auction_day import SCHEMA, expected, frame, some_lots, texts
 

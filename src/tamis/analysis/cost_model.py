@@ -23,12 +23,12 @@ import numpy.typing as npt
 
 from tamis.analysis.cost_kernels import all_buckets, odds_of_conditions
 from tamis.language.predicates import RLike
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Kind
 from tamis.matching.codes.level import part_of
 from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.plan import LARGE, SMALL, SMALL_LEVEL, flat, learn
 from tamis.matching.patterns.required_literals import like_program_of, required_literals
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 Floats = npt.NDArray[np.float64]

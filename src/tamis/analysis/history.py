@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.engine import Index, compile
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar.level import ColumnarMatcher, Level
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 Events: TypeAlias = Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]

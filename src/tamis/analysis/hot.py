@@ -22,8 +22,8 @@ from tamis.language.extents import (
 )
 from tamis.language.predicates import Like, Literal, Not, Present, Versus
 from tamis.language.printing import print_literal
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.statistics import Statistics
 from tamis.routing.covering.exact_values import prefixed
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import ABSENT, EVERY, NO_PATTERN, NO_VERSUS, PATTERN, SOME, VERSUS

@@ -15,8 +15,8 @@ from tamis.analysis.hot import Usage
 from tamis.engine import Index, compile
 from tamis.errors import FilterError, TamisError
 from tamis.language import Filter, normalise, parse
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar.level import Level
-from tamis.matching.statistics import Statistics
 from tamis.matching.taking_in import Texts
 from tamis.routing.covering import Relation, relate
 from tamis.routing.covering.facts.facts import facts_of

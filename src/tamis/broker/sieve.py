@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.engine import compile
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.schema import Schema
 
 Int64s = npt.NDArray[np.int64]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.cli.work.indexes import Compiled
     from tamis.cli.work.subscriptions import Refusal
     from tamis.cli.work.tables import DeadLetters
-    from tamis.matching.statistics import Statistics
+    from tamis.matching.base.statistics import Statistics
     from tamis.schema import Schema
 
 
@@ -104,7 +104,7 @@ def analyze(
     from tamis.cli.work.indexes import schema_for
     from tamis.cli.work.subscriptions import report
     from tamis.cli.work.tables import require_tables, write_table
-    from tamis.matching.statistics import Statistics
+    from tamis.matching.base.statistics import Statistics
     from tamis.schema import Schema
 
     require_tables(output, dead_letters_to, refused_to)

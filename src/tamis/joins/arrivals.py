@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.joins.ranges import Mask
+from tamis.joins.index.ranges import Mask
 from tamis.joins.rows import Identity
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 

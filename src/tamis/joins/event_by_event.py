@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tamis.joins.index.ranges import Integers
+from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.intake import Intake
 from tamis.joins.layout import Layout
 from tamis.joins.netting import NetChanges
-from tamis.joins.ranges import Integers
 from tamis.joins.result_changes import by_form, table_of
 from tamis.joins.roster import Roster
 from tamis.joins.rows import Identity, Result
 from tamis.joins.showing import Shown
-from tamis.joins.tables import NO_ROW, Changes
 from tamis.schema import Schema
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tamis.joins.ranges import Integers
+from tamis.joins.index.ranges import Integers
 
 _NOWHERE = -1
 

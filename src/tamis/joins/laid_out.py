@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tamis.joins.index.ranges import Integers
 from tamis.joins.layout import Layout
-from tamis.joins.ranges import Integers
 from tamis.joins.roster import Subscribed
 from tamis.joins.schemes.scheme import Scheme
 

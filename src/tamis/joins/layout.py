@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from tamis.joins.index.ranges import NOT_THERE, Ranges, Shape
 from tamis.joins.model import ABSENT, HIGHEST, Edge, JoinGroup, Signature
 from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
-from tamis.joins.ranges import NOT_THERE, Ranges, Shape
 from tamis.schema import Schema
 
 NO_COLUMN = ""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.joins.ranges import Integers, Mask, Shape
-from tamis.joins.schemes.messages import Messages, Operation
-from tamis.joins.tables import NO_ROW, Changes
+from tamis.joins.index.messages import Messages, Operation
+from tamis.joins.index.ranges import Integers, Mask, Shape
+from tamis.joins.index.tables import NO_ROW, Changes
 
 _MOST = 1 << 62
 

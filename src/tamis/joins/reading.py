@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.joins.client import Cut, Forgotten, Kept, Note, Part, Whole
+from tamis.joins.index.messages import Form, Messages, Operation, accepted_by
+from tamis.joins.index.ranges import Ranges
 from tamis.joins.intake import Intake
 from tamis.joins.layout import Layout
-from tamis.joins.ranges import Ranges
-from tamis.joins.schemes.messages import Form, Messages, Operation, accepted_by
 
 
 def notes_for(messages: Messages, number: int, ranges: Ranges, layout: Layout, intake: Intake) -> list[Note]:

@@ -13,6 +13,8 @@ from tamis.joins.client import ContentChange, JoinClient, Note, RowFilter, Snaps
 from tamis.joins.coding import Coding
 from tamis.joins.event_by_event import ResultChange, RowChange, changed_results, changed_rows
 from tamis.joins.holding import Holding
+from tamis.joins.index.messages import Messages
+from tamis.joins.index.ranges import Integers
 from tamis.joins.intake import Intake, TableRecord, Taken
 from tamis.joins.laid_out import LaidOut
 from tamis.joins.layout import Layout
@@ -20,13 +22,11 @@ from tamis.joins.lowering import lower
 from tamis.joins.model import JoinGroup
 from tamis.joins.netting import NetChanges, Netting
 from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
-from tamis.joins.ranges import Integers
 from tamis.joins.reading import notes_for
 from tamis.joins.residues import Residues
 from tamis.joins.result_changes import ResultChanges, results_in_arrow
 from tamis.joins.roster import Part, Roster, Subscribed
 from tamis.joins.rows import Identity, Result, Values
-from tamis.joins.schemes.messages import Messages
 from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.joins.showing import Showing, Shown
 from tamis.language import DEFAULT_LIMITS, Limits

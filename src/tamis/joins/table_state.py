@@ -6,8 +6,8 @@ import heapq
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from tamis.joins.index.tables import NO_ROW
 from tamis.joins.rows import Identity
-from tamis.joins.tables import NO_ROW
 from tamis.schema import Table
 from tamis.schema.tables import DELETE, INSERT, UPDATE
 

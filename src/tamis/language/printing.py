@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from tamis.language.call_rewrites import Case
 from tamis.language.calls import Argument, Arithmetic, Call, Called, Constraint, Expression, Field, Moment, Variable
 from tamis.language.forms import CalledFilter, Filter
 from tamis.language.numbers import EARLIEST, LATEST, write_timestamp
@@ -25,7 +26,6 @@ from tamis.language.predicates import (
     Slot,
     Versus,
 )
-from tamis.language.rewrites.calls import Case
 from tamis.language.syntax import WORDS
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.schema import Attribute

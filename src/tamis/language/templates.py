@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from tamis.errors import FilterError
+from tamis.language.call_rewrites import Case
 from tamis.language.calls import NO_OPERATORS, Signatures
 from tamis.language.comparisons import Comparisons, Known
 from tamis.language.forms import CalledFilter, Filter, bound_form
@@ -17,7 +18,6 @@ from tamis.language.limits import Limits
 from tamis.language.parsing import check
 from tamis.language.predicates import Between, Like, Not, OneOf, Operand, Order, RLike, Slot, equals
 from tamis.language.predicates import Literal as LeafLiteral
-from tamis.language.rewrites.calls import Case
 from tamis.language.tree import Conjunct, Tree
 from tamis.schema import Attribute, Schema
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from tamis.language import Limits
+from tamis.matching.base.matcher import Matcher
 from tamis.matching.explanation import Explanation, explain
-from tamis.matching.matcher import Matcher
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.schema import Schema
 

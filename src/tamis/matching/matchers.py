@@ -10,8 +10,8 @@ from tamis.errors import TamisError
 from tamis.lazy_registry import LazyRegistry
 
 if TYPE_CHECKING:
-    from tamis.matching.matcher import Matcher, Subscriptions
-    from tamis.matching.statistics import Statistics
+    from tamis.matching.base.matcher import Matcher, Subscriptions
+    from tamis.matching.base.statistics import Statistics
     from tamis.schema import Schema
 
 MATCHERS: Final[LazyRegistry[type[Any]]] = LazyRegistry(

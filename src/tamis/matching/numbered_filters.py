@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language import Bound
+from tamis.matching.base.matcher import Subscriptions
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar.level import ColumnarMatcher
-from tamis.matching.matcher import Subscriptions
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 Pairs: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]

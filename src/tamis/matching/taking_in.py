@@ -15,7 +15,7 @@ from tamis.errors import FilterError, SubscriptionError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Bound, Limits, Signatures, bind
 from tamis.language.cutting import is_proper
 from tamis.language.joins import BoundJoins, are_joins, bind_joins
-from tamis.matching.matcher import Subscriptions
+from tamis.matching.base.matcher import Subscriptions
 from tamis.schema import Schema
 
 Texts: TypeAlias = Mapping[str, str] | pa.Table | pa.RecordBatch

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tamis.errors import IndexFileError, OperatorError
 from tamis.language import Limits
 from tamis.lazy_registry import loaded
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.taking_in import bound_subscriptions
 from tamis.operators.definition import Operator
 from tamis.operators.matcher import OperatorMatcher

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tamis.language.calls import Call
 from tamis.language.cutting import fill_called, literals_of
 from tamis.language.shapes import CalledBlock
-from tamis.matching.flat_arrays import reaching
+from tamis.matching.base.flat_arrays import reaching
 from tamis.operators.guards import GuardedRows
 from tamis.operators.joining import Join
 from tamis.operators.local_checks import LocalChecks

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.language import Bound, Limits
-from tamis.matching.flat_arrays import NumberSet, reaching
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.flat_arrays import NumberSet, reaching
+from tamis.matching.base.statistics import Statistics
 from tamis.operators.cases import Cases
 from tamis.operators.guards import GuardedRows, Guards
 from tamis.operators.nodes import Nodes

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.matching.flat_arrays import run_starts
+from tamis.matching.base.flat_arrays import run_starts
 from tamis.operators.answers import Binding
 from tamis.operators.caller import Caller, Job
 from tamis.operators.cases import Cases, Entry

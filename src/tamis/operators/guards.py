@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from tamis.language import Block, Bound, Limits, print_filter
 from tamis.language.cutting import Column
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.numbered_filters import NumberedFilters, Pairs
-from tamis.matching.statistics import Statistics
 from tamis.operators.shapes import Shape
 from tamis.schema import Schema
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.language import Bound, Limits, bind
+from tamis.matching.base.matches import Answer, Binding, Part
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.event_values import event_values
-from tamis.matching.matches import Answer, Binding, Part
-from tamis.matching.statistics import Statistics
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.caller import Caller
 from tamis.operators.cases import Entry

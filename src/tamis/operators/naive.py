@@ -13,10 +13,10 @@ import pyarrow as pa
 from tamis.language import Limits, parse
 from tamis.language.calls import Arithmetic, Call, Constraint, Expression, Field, Moment, Variable, fields_of
 from tamis.language.tree import And, Constant, Negation, Or, Tree
+from tamis.matching.base.matches import Answer as Matched
+from tamis.matching.base.matches import Binding, Part
 from tamis.matching.event_values import Values, event_values
 from tamis.matching.explanation import Explanation
-from tamis.matching.matches import Answer as Matched
-from tamis.matching.matches import Binding, Part
 from tamis.matching.naive import holds
 from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
 from tamis.operators.answers import Answer, read_batch, read_scalar

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.flat_arrays import reaching
+from tamis.matching.base.flat_arrays import reaching
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.learning import Learned
 from tamis.operators.schedules import Asked, Evidence, Problem, Schedule, schedule

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from tamis.language import Signatures
+from tamis.matching.base.matches import Answer, Binding
 from tamis.matching.explanation import Explanation
-from tamis.matching.matches import Answer, Binding
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.definition import Operator
 from tamis.operators.health import Health, OperatorTable

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from tamis.language import Filter
+from tamis.language.call_rewrites import Case
 from tamis.language.calls import Call, Constraint, Moment, Variable, parts_of, variables_of
 from tamis.language.cutting import fill_called, fill_conjunct
 from tamis.language.predicates import Slot
-from tamis.language.rewrites.calls import Case
 from tamis.operators.joining import Join, plan
 from tamis.operators.predicates import variables_in_order
 

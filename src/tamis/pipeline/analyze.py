@@ -17,8 +17,8 @@ from tamis.analysis.history import History, one_level
 from tamis.analysis.subscription_set import analyze_level
 from tamis.engine import Index
 from tamis.errors import PipelineError, TamisError
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar.level import Level
-from tamis.matching.statistics import Statistics
 from tamis.pipeline.backtest import backtest
 from tamis.pipeline.compile import bind_frame, build
 from tamis.pipeline.covering import SparkCompare

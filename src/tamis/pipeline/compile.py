@@ -18,9 +18,9 @@ from tamis.engine import Index, Operators, compiled
 from tamis.errors import FilterError, TamisError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Block, Bound, CalledBlock, Filter, Signatures, bind
 from tamis.language.cutting import Column
-from tamis.matching.matcher import Subscriptions
+from tamis.matching.base.matcher import Subscriptions
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.matchers import COLUMNAR, Choice
-from tamis.matching.statistics import Statistics
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.calling_part import calling_part as new_calling_part
 from tamis.operators.part import CallingPart

@@ -12,8 +12,8 @@ from tamis.durable import replace_durably
 from tamis.engine import Index, Operators
 from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, PipelineError, TamisError
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.matchers import Choice
-from tamis.matching.statistics import Statistics
 from tamis.operators.health import OperatorTable
 from tamis.operators.part import CallingPart
 from tamis.pipeline.calling.crew import Crew

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import StatisticsError
-from tamis.matching.statistics import AttributeStatistics, Statistics
+from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.pipeline.backtest import backtest
 from tamis.pipeline.frames import attribute_columns, mapped
 from tamis.pipeline.workers.legible import legible

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.joins.index.ranges import Ranges, Shape
 from tamis.joins.multiway import (
     decomposed,
     filtering_of,
@@ -18,7 +19,6 @@ from tamis.joins.multiway import (
     total_cost,
 )
 from tamis.joins.multiway.sampled import Sample
-from tamis.joins.ranges import Ranges, Shape
 from tests.generated import cases
 
 STAR = Shape((1, 1, 1, 1), ((0, 1), (1, 2), (1, 3)), signatures=((0,), (0, 1), (0, 1, 2), (1, 2)))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.joins.ranges import Ranges, Shape
-from tamis.joins.schemes.messages import accepts
+from tamis.joins.index.messages import accepts
+from tamis.joins.index.ranges import Ranges, Shape
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.lab.simulation.reading import PayloadNumbers, post_of, regions_of
 from tamis.lab.simulation.spaces import Spaces

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.errors import TamisError
-from tamis.joins.schemes.messages import accepts
+from tamis.joins.index.messages import accepts
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.lab.simulation.joins import simulate
 from tamis.lab.simulation.reading import post_of

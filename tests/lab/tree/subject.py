@@ -10,8 +10,8 @@ import pyarrow as pa
 from tamis.lab.tree.matcher import TreeMatcher
 from tamis.lab.tree.options import Options
 from tamis.language import bind
-from tamis.matching.matcher import Subscriptions
-from tamis.matching.matches import Matches
+from tamis.matching.base.matcher import Subscriptions
+from tamis.matching.base.matches import Matches
 from tamis.schema import Schema
 from tamis.workloads import Workload
 

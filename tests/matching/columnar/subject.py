@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from tamis.language import bind
+from tamis.matching.base.matcher import Subscriptions
+from tamis.matching.base.matches import Answer, Matches, Work
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar.level import ColumnarMatcher, Level
-from tamis.matching.matcher import Subscriptions
-from tamis.matching.matches import Answer, Matches, Work
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 SINGLE = {"n": "integer", "m": "integer", "f": "float", "g": "float", "s": "string", "t": "string"}

@@ -16,11 +16,11 @@ import pytest
 from tamis.errors import IndexFileError
 from tamis.language import DEFAULT_LIMITS, bind
 from tamis.language.shapes import Bound
+from tamis.matching.base.matcher import Subscriptions
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes import levelled_matcher as module
 from tamis.matching.codes.levelled_matcher import FOLD, GROWTH, WAITING
 from tamis.matching.columnar.level import ColumnarMatcher
-from tamis.matching.matcher import Subscriptions
-from tamis.matching.statistics import Statistics
 from tamis.testing import reference_matches
 from tests.matching.columnar.subject import SCHEMA, answers, matcher_of, subscriptions_of
 from tests.matching.columnar.test_bucket_pool import MIXED

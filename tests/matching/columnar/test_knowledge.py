@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tamis.errors import StatisticsError
+from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.plan import LEAST_PRESENCE, UNKNOWN_PRESENCE, Knowledge, learn
 from tamis.matching.columnar.planning_kernels import FINEST, share
-from tamis.matching.statistics import AttributeStatistics, Statistics
 from tests.matching.columnar.subject import SCHEMA, level_of
 
 

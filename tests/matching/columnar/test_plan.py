@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar import plan as module
 from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.plan import SCANNED, Costs
 from tamis.matching.columnar.planning_kernels import FINEST, MOST_COPIES_OF_A_LIST, cell
-from tamis.matching.statistics import Statistics
 from tamis.testing import Generated, crowds, reference_matches
 from tests.generated import cases
 from tests.matching.columnar.subject import SCHEMA, found, level_of, matches_of

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tamis import Schema
 from tamis.language import Filter, normalise, parse
 from tamis.language.extents import everything
+from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.matching.naive import holds
-from tamis.matching.statistics import AttributeStatistics, Statistics
 from tamis.routing.merging import Likelihood, Shares
 from tests.routing.covering.small_worlds import SCHEMA as SMALL
 

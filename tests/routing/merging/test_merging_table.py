@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tamis.language import Filter, print_filter
-from tamis.matching.statistics import AttributeStatistics, Statistics
+from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.routing.forwarding import Change
 from tamis.routing.merging import MergePolicy, MergingTable, Rules
 from tests.generated import cases

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tamis.eventlog import open_log
-from tamis.service.worker.fairness.fairness import Fairness
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.matching import Matching
 from tamis.service.worker.messages import Refusal, Suspended
+from tamis.service.worker.suspending import Fairness
 from tamis.workloads.auctions import lots
 from tests.service.worker.auction_house import AuctionHouse
 

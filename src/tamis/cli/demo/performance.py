@@ -17,7 +17,7 @@ from tamis.cli.base.terminal import out
 from tamis.cli.demo.screen import Screen
 from tamis.cli.demo.stream import AuctionHouse, AuctionStream, ResultsFolder, demo_schema
 from tamis.cli.work.spark import spark_session
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.pipeline.session import require_spark
 from tamis.workloads.auctions import interests, lots
 

@@ -17,7 +17,7 @@ from tamis.cli.base.terminal import err, remark
 from tamis.cli.work.events import EventFiles
 from tamis.cli.work.subscriptions import Refusal, read_subscriptions
 from tamis.engine import Index, Operators
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.schema import Schema
 

@@ -23,7 +23,7 @@ from tamis.cli.work.indexes import USUAL, Algorithms, index_of, is_index
 from tamis.cli.work.spark import require_new, spark_session, tasks_shown, written
 from tamis.cli.work.subscriptions import Refusal, read_subscriptions, report
 from tamis.engine import Operators
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.pipeline.indexes import opened_source
 from tamis.pipeline.session import require_spark
 from tamis.schema import Schema

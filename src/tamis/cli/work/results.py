@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from tamis.cli.base.failures import CommandError
 from tamis.cli.work.tables import JsonLines, TableWriter, json_rows, table_writer
 from tamis.engine import Index
-from tamis.matching.matches import Matches
+from tamis.matching.base.matches import Matches
 from tamis.schema import Schema
 
 Int64s = npt.NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.ranges import NOT_THERE, Floats, Integers, Shape
+from tamis.joins.index.ranges import NOT_THERE, Floats, Integers, Shape
 
 
 def decomposed(shape: Shape, costs: Floats) -> Integers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tamis.joins.ranges import Floats, Shape
+from tamis.joins.index.ranges import Floats, Shape
 
 _SELECTED = 1 / 3  # of uniform intervals hold a uniform value
 

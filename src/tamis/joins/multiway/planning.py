@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.joins.coding import Coding
+from tamis.joins.index.ranges import Floats, Ranges
+from tamis.joins.index.tables import NO_ROW, Changes, TableRows
 from tamis.joins.intake import Intake
 from tamis.joins.layout import NO_COLUMN, Layout
 from tamis.joins.lowering import lower
@@ -19,8 +21,6 @@ from tamis.joins.multiway.parametric import parametric_costs
 from tamis.joins.multiway.sampled import Sample, sampled_costs
 from tamis.joins.multiway.selective import most_selective_first
 from tamis.joins.plan import JoinPlan
-from tamis.joins.ranges import Floats, Ranges
-from tamis.joins.tables import NO_ROW, Changes, TableRows
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.joins import Signature, bind_joins
 from tamis.schema import Schema

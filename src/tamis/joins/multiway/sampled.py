@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.joins.ranges import NOT_THERE, Floats, Integers, Ranges, Shape
+from tamis.joins.index.ranges import NOT_THERE, Floats, Integers, Ranges, Shape
+from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.schemes.enum_sj import EnumSJ
-from tamis.joins.tables import NO_ROW, Changes
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.ranges import Floats, Integers
+from tamis.joins.index.ranges import Floats, Integers
 
 _PAIRS = 1 << 20
 

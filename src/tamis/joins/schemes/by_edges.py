@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tamis.joins.ranges import NOT_THERE, Shape
+from tamis.joins.index.messages import Messages
+from tamis.joins.index.outbox import Outbox
+from tamis.joins.index.ranges import NOT_THERE, Shape
+from tamis.joins.index.tables import Changes
 from tamis.joins.schemes.collecting import collected
-from tamis.joins.schemes.messages import Messages
 from tamis.joins.schemes.scheme import Scheme
-from tamis.joins.sending.outbox import Outbox
-from tamis.joins.tables import Changes
 
 
 class ByEdges(Scheme):

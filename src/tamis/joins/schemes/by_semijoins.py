@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tamis.joins.edges.edge import EdgeState
-from tamis.joins.envelopes.writing import Description, EnvelopeWriter
-from tamis.joins.ranges import Shape
+from tamis.joins.index.edge import EdgeState
+from tamis.joins.index.envelopes import Description, EnvelopeWriter
+from tamis.joins.index.messages import Messages
+from tamis.joins.index.ranges import Shape
+from tamis.joins.index.semijoin_edge import SemijoinEdge
+from tamis.joins.index.tables import Changes
 from tamis.joins.schemes.by_edges import ByEdges
-from tamis.joins.schemes.messages import Messages
-from tamis.joins.semijoins.edge import SemijoinEdge
-from tamis.joins.tables import Changes
 
 
 class BySemijoins(ByEdges):

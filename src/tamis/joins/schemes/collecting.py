@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tamis.joins.ranges import Floats, Integers, Mask
-from tamis.joins.schemes.messages import Messages, Operation
-from tamis.joins.sending.outbox import Outbox
+from tamis.joins.index.messages import Messages, Operation
+from tamis.joins.index.outbox import Outbox
+from tamis.joins.index.ranges import Floats, Integers, Mask
 
 
 def collected(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel
-from tamis.joins.edges.kernels import INDEX_FULL, OUTBOX_FULL, follow
-from tamis.joins.envelopes.writing import Description
-from tamis.joins.kernels import SPARE
+from tamis.joins.index.edge_kernels import INDEX_FULL, OUTBOX_FULL, follow
+from tamis.joins.index.envelopes import Description
+from tamis.joins.index.kernels import SPARE
+from tamis.joins.index.semijoin_kernels import joining, news, tell_affected, tell_dropped, tell_exposed
+from tamis.joins.index.sending_kernels import FULL, NUMBERS, SENT, TUPLES, take_back
+from tamis.joins.index.tables import NO_ROW
 from tamis.joins.schemes.by_semijoins import BySemijoins
-from tamis.joins.semijoins.kernels import joining, news, tell_affected, tell_dropped, tell_exposed
-from tamis.joins.sending.kernels import FULL, NUMBERS, SENT, TUPLES, take_back
-from tamis.joins.tables import NO_ROW
 
 
 @bare_kernel

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.joins.index.messages import EVERYBODY, Form, Messages, Operation
+from tamis.joins.index.outbox import Outbox
+from tamis.joins.index.sending_kernels import SENT, TUPLES
+from tamis.joins.index.tables import Changes
 from tamis.joins.schemes.collecting import collected
-from tamis.joins.schemes.messages import EVERYBODY, Form, Messages, Operation
 from tamis.joins.schemes.scheme import Scheme
-from tamis.joins.sending.outbox import Outbox
-from tamis.joins.sending.kernels import SENT, TUPLES
-from tamis.joins.tables import Changes
 
 
 class RelSel(Scheme):

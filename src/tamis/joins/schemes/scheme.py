@@ -7,11 +7,11 @@ from typing import ClassVar, Final
 
 import numpy.typing as npt
 
-from tamis.joins.edges.edge import EdgeState
-from tamis.joins.ranges import Integers, Ranges, Shape
-from tamis.joins.schemes.messages import Messages
-from tamis.joins.state import JoinState
-from tamis.joins.tables import Changes
+from tamis.joins.index.edge import EdgeState
+from tamis.joins.index.messages import Messages
+from tamis.joins.index.ranges import Integers, Ranges, Shape
+from tamis.joins.index.state import JoinState
+from tamis.joins.index.tables import Changes
 from tamis.lazy_registry import LazyRegistry
 
 

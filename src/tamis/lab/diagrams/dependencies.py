@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.lab.diagrams.row_kernels import NO_EDGE, assign_by_cache, candidates, depend, forget
-from tamis.matching.flat_arrays import doubled
+from tamis.matching.base.flat_arrays import doubled
 from tamis.routing.predicates import PredicateIndex
 
 Int64s = npt.NDArray[np.int64]

@@ -13,12 +13,12 @@ from tamis.errors import TamisError
 from tamis.lab.diagrams.diagrams import Diagrams, match_by_diagrams
 from tamis.lab.le_subscribe.counting import Predicates, loose_predicates, predicates_of
 from tamis.lab.le_subscribe.verified import VerifiedLevel, rows_of
+from tamis.matching.base.matcher import Subscriptions
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
-from tamis.matching.matcher import Subscriptions
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 # What can be chosen of the diagrams.

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.counting import compare, count
 from tamis.lab.le_subscribe.verified import holds, load, settle
+from tamis.matching.base.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
 from tamis.matching.codes.codes import ABSENT, Conjuncts
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.dictionary import power_of_two
 from tamis.matching.columnar.planning_kernels import mix
-from tamis.matching.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
 
 
 @bare_kernel

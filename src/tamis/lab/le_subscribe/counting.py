@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from tamis.compiled import bare_kernel
 from tamis.lab.le_subscribe.verified import load, settle
+from tamis.matching.base.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
 from tamis.matching.codes.codes import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Encoder, Kind
-from tamis.matching.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
 
 BYTES = 8  # counters to a word
 _LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)

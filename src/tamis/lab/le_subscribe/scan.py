@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from tamis.compiled import bare_kernel
 from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, holds, intervals_of, load, settle
+from tamis.matching.base.matches import CANDIDATES
 from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
-from tamis.matching.matches import CANDIDATES
 
 
 @bare_kernel

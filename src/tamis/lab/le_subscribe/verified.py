@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.compiled import bare_kernel
+from tamis.matching.base.matches import PREDICATES
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoded, Encoder
 from tamis.matching.codes.level import Arrays, Int32s, Int64s, Level, Scratch, part_of, under
 from tamis.matching.codes.names import Names, Texts
 from tamis.matching.columnar.plan import Knowledge, learn
 from tamis.matching.columnar.probing_kernels import passes
-from tamis.matching.matches import PREDICATES
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tamis.joins.index.ranges import LEFT, RIGHT, Ranges, Shape
+from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.multiway import filtering_of
-from tamis.joins.ranges import LEFT, RIGHT, Ranges, Shape
 from tamis.joins.schemes.scheme import SCHEMES
-from tamis.joins.tables import NO_ROW, Changes
-from tamis.joins.trial import SHAPE, Trial, ranges_of
+from tamis.lab.comparison.join_trial import SHAPE, Trial, ranges_of
 from tamis.lab.networks.regions import Integers
 from tamis.lab.simulation.accounting import Traffic
 from tamis.lab.simulation.simulation import Simulation, Star

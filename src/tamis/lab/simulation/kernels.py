@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.joins.schemes.messages import Form, Operation
+from tamis.joins.index.messages import Form, Operation
 
 
 @bare_kernel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.ranges import Shape
-from tamis.joins.schemes.messages import Messages, Operation
-from tamis.joins.tables import NO_ROW, Changes
+from tamis.joins.index.messages import Messages, Operation
+from tamis.joins.index.ranges import Shape
+from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.lab.networks.regions import Integers, Mask, Post, Regions
 from tamis.lab.simulation.kernels import boxes_of
 from tamis.lab.simulation.spaces import Space

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.joins.ranges import Ranges, Shape
-from tamis.joins.schemes.messages import Messages
+from tamis.joins.index.messages import Messages
+from tamis.joins.index.ranges import Ranges, Shape
 from tamis.lab.networks.links import LEAVES, LinkNetwork
 from tamis.lab.networks.regions import EVERYBODY, Floats, Integers, Mask, Post
 from tamis.lab.networks.trees import Way, way_for

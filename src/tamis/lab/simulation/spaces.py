@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.joins.ranges import Ranges, Shape
-from tamis.joins.schemes.messages import Form, Messages
+from tamis.joins.index.messages import Form, Messages
+from tamis.joins.index.ranges import Ranges, Shape
 from tamis.lab.networks.regions import Floats, Integers, Mask
 
 NO_DIMENSION = -1

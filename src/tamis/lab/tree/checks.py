@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from tamis.lab.tree.layout import LISTED, OF, SEVERAL, TEST_COUNT, TESTS
 from tamis.lab.tree.vocabulary import Vocabulary
+from tamis.matching.base.flat_arrays import extended
 from tamis.matching.codes.lowering_kernels import distinct_rows
-from tamis.matching.flat_arrays import extended
 
 Arrays = dict[str, npt.NDArray[Any]]
 Int64s = npt.NDArray[np.int64]

@@ -23,13 +23,13 @@ from tamis.lab.tree.roster import Roster
 from tamis.lab.tree.tree import Tree
 from tamis.lab.tree.visiting import match_events
 from tamis.lab.tree.vocabulary import Source, Vocabulary
+from tamis.matching.base.matcher import Subscriptions
+from tamis.matching.base.matches import Answer, Matches, Part, Work
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.files import read_arrays, write_arrays
 from tamis.matching.codes.holders import Holders
-from tamis.matching.matcher import Subscriptions
-from tamis.matching.matches import Answer, Matches, Part, Work
 from tamis.matching.patterns import PatternSet
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 # Many may read at once, or one may change.

@@ -40,8 +40,8 @@ from tamis.lab.tree.pruning import drop
 from tamis.lab.tree.successors import annotate_all
 from tamis.lab.tree.visiting import paths_of
 from tamis.lab.tree.vocabulary import Source, Vocabulary
+from tamis.matching.base.flat_arrays import extended
 from tamis.matching.codes.columns import Column, Kind
-from tamis.matching.flat_arrays import extended
 
 Arrays = dict[str, npt.NDArray[Any]]
 Int32s = npt.NDArray[np.int32]

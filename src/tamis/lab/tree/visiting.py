@@ -36,8 +36,8 @@ from tamis.lab.tree.layout import (
     TESTS,
     find,
 )
-from tamis.matching.flat_arrays import is_listed
-from tamis.matching.matches import BUCKETS, CANDIDATES, NODES, PREDICATES, PROBES
+from tamis.matching.base.flat_arrays import is_listed
+from tamis.matching.base.matches import BUCKETS, CANDIDATES, NODES, PREDICATES, PROBES
 
 
 @bare_kernel

@@ -14,15 +14,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import EventError
+from tamis.matching.base.matches import Part, Work
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Column, Encoded, Encoder, Kind
 from tamis.matching.codes.conditions import Conditions
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
 from tamis.matching.codes.files import Source, read_arrays, write_arrays
 from tamis.matching.codes.names import Names, Texts
-from tamis.matching.matches import Part, Work
 from tamis.matching.patterns import PatternSet
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 # Output buffers that are used again once nobody holds what was written to them.

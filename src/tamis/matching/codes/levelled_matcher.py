@@ -12,6 +12,9 @@ import pyarrow as pa
 
 from tamis.language import DEFAULT_LIMITS
 from tamis.language.shapes import bind
+from tamis.matching.base.matcher import Subscriptions
+from tamis.matching.base.matches import Answer, Matches, Work
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.conditions import Conditions
 from tamis.matching.codes.constants import Constants
 from tamis.matching.codes.files import read_arrays, write_arrays
@@ -19,10 +22,7 @@ from tamis.matching.codes.holders import Holders, holders_of
 from tamis.matching.codes.level import Level
 from tamis.matching.codes.lower import lower_into
 from tamis.matching.codes.merging import absorb
-from tamis.matching.matcher import Subscriptions
-from tamis.matching.matches import Answer, Matches, Work
 from tamis.matching.patterns import PatternSet
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 # Small additions wait as text and become a level at the next match; larger ones become a level at once.

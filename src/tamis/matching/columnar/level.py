@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.codes import MOST_NUMBERED, Conjuncts, refuse_excess
 from tamis.matching.codes.columns import Encoded, Encoder, Kind
 from tamis.matching.codes.intrinsics import has_compress
@@ -18,7 +19,6 @@ from tamis.matching.codes.names import Names, Texts
 from tamis.matching.columnar.bucket_kernels import fill_buckets, lay_out, signatures
 from tamis.matching.columnar.plan import Entries, Plan, learn, plan
 from tamis.matching.columnar.probing_kernels import PROBES, match_events
-from tamis.matching.statistics import Statistics
 from tamis.schema import Schema
 
 # The tables and the pool of a level: entries laid out for the event's way.

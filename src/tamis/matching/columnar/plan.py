@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.errors import StatisticsError
+from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.matching.codes.codes import HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Column, Encoder, Kind
 from tamis.matching.columnar.planning_kernels import (
@@ -22,7 +23,6 @@ from tamis.matching.columnar.planning_kernels import (
     mix,
     sample_ways,
 )
-from tamis.matching.statistics import AttributeStatistics, Statistics
 from tamis.schema import Schema
 
 # What the planner knows of the stream, column by column, in codes.

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
+from tamis.matching.base.matches import BUCKETS, CANDIDATES, PREDICATES
+from tamis.matching.base.matches import PROBES as PROBED
 from tamis.matching.codes.codes import ABSENT, LISTED, NEGATED
 from tamis.matching.codes.intrinsics import (
     LANES,
@@ -32,8 +34,6 @@ from tamis.matching.columnar.bucket_kernels import (
     UP_TO,
 )  # fmt: skip
 from tamis.matching.columnar.planning_kernels import cell, mix
-from tamis.matching.matches import BUCKETS, CANDIDATES, PREDICATES
-from tamis.matching.matches import PROBES as PROBED
 
 AHEAD = 6  # buckets fetched before they are needed
 LINES = 5  # cache lines fetched of each

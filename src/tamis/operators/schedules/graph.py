@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.matching.flat_arrays import doubled, extended
+from tamis.matching.base.flat_arrays import doubled, extended
 from tamis.operators.schedules.problem import MOST_MEMBERS, Integers, Offsets, Problem
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.matching.matches import Matches
+from tamis.matching.base.matches import Matches
 from tamis.operators.values import json_bindings
 
 Rows = npt.NDArray[np.int64]

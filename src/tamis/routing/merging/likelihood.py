@@ -11,7 +11,7 @@ from typing import Any
 from tamis.language.extents import NOTHING, Cut, Extent, everything, intersection, without
 from tamis.language.forms import Filter
 from tamis.language.predicates import Literal
-from tamis.matching.statistics import AttributeStatistics, Statistics
+from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Summary
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tamis.language.extents import Extent, everything, without
 from tamis.language.forms import Filter
 from tamis.language.predicates import sort_key
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Said
 from tamis.routing.forwarding import Change, Telling

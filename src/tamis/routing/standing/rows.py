@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.matching.flat_arrays import doubled, extended
+from tamis.matching.base.flat_arrays import doubled, extended
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.kernels import COVERED, COVERING, FOUND_COVERED, FOUND_COVERING, FULL, relate_to_all

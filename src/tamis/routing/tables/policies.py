@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tamis.language import Filter, print_filter
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.routing.covering.summary import Summary
 from tamis.routing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding
 from tamis.routing.merging import MergePolicy, MergingTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from tamis.matching.statistics import Statistics
+from tamis.matching.base.statistics import Statistics
 from tamis.routing.tables.policies import Policy, Reduction, RowChange, intersects
 from tamis.routing.tables.routed_filter import RoutedFilter
 from tamis.schema import Schema

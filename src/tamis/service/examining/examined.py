@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 import tamis
-from tamis.matching.matches import Matches
+from tamis.matching.base.matches import Matches
 from tamis.operators import Operator
 from tamis.operators.caller import prepare
 from tamis.service.examining.bench import Bench

@@ -19,11 +19,11 @@ from tamis.pipeline.stream import sift
 from tamis.pipeline.table.snapshot import Snapshot
 from tamis.service.store import Reached, Store
 from tamis.service.worker.checkpoint import Checkpoint
-from tamis.service.worker.fairness.fairness import Fairness
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.joining import Joining
 from tamis.service.worker.messages import Batch, Noticed
 from tamis.service.worker.recording import RANK_BITS, Recorder
+from tamis.service.worker.suspending import Fairness
 from tamis.spark_cause import in_one_line
 
 if TYPE_CHECKING:

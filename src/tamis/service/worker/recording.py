@@ -15,9 +15,9 @@ from tamis.errors import PipelineError
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
 from tamis.service.base.event_body import published_text
 from tamis.service.store import Reached, Store
-from tamis.service.worker.fairness.fairness import Fairness
 from tamis.service.worker.joining import TABLES, Joining, Step
 from tamis.service.worker.residuals import Residuals
+from tamis.service.worker.suspending import Fairness
 
 RANK_BITS: Final = 24
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tamis.dialects.cloudevents_filters import CloudEventsFilters
 from tamis.service.base.event_body import published_event
 from tamis.service.store import Store
-from tamis.service.worker.fairness.fairness import Fairness
+from tamis.service.worker.suspending import Fairness
 
 _LARGE: Final = 4_096  # bytes of an event from which on a look at it is worth timing
 _TICK: Final = 0.2  # seconds untold

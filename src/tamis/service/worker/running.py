@@ -9,12 +9,12 @@ from typing import Final
 from tamis.errors import PipelineError
 from tamis.service.store import StoreLock
 from tamis.service.worker.backtests import BacktestRunner
-from tamis.service.worker.fairness.fairness import Fairness
 from tamis.service.worker.faring import Fared, noticed
 from tamis.service.worker.joining import joining_of
 from tamis.service.worker.matching import Matching
 from tamis.service.worker.messages import Followed, Operators, Turn
 from tamis.service.worker.standby import Standby
+from tamis.service.worker.suspending import Fairness
 
 _FARING_SECONDS: Final = 2.0  # between two looks at how operators fare, which goes over all that is known of them
 _STOP_SECONDS: Final = 20.0

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.joins.index.messages import accepts
+from tamis.joins.index.ranges import LEFT, RIGHT, Ranges, Shape
+from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.multiway import most_selective_first
-from tamis.joins.ranges import LEFT, RIGHT, Ranges, Shape
-from tamis.joins.schemes.messages import accepts
 from tamis.joins.schemes.scheme import SCHEMES
-from tamis.joins.tables import NO_ROW, Changes
 from tamis.lab.measuring.drawing import Style, axes_of, curves
 from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
 

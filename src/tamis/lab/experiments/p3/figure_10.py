@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tamis.joins.trial import SHAPE, Trial
+from tamis.lab.comparison.join_trial import SHAPE, Trial
 from tamis.lab.experiments.p3.quotes import S_ROWS, quoted_joins
 from tamis.lab.experiments.p3.schemes import NAMES, PAYLOAD, STYLES, at
 from tamis.lab.measuring.drawing import axes_of, curves, legend_beside

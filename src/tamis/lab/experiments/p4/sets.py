@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis.language import Filter, normalise, parse, print_filter
 from tamis.language.predicates import Literal, sort_key
-from tamis.matching.statistics import AttributeStatistics, Statistics
+from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.routing.merging import MergePolicy, MergingTable, Rules
 from tamis.workloads import Workload, padres_sets
 from tamis.workloads.stock_quotes import ATTRIBUTES, SET_A, SET_B

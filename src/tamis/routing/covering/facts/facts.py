@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.matching.base.flat_arrays import doubled
 from tamis.matching.codes.codes import LISTED, Conjuncts
 from tamis.matching.codes.columns import Encoder, Kind
-from tamis.matching.flat_arrays import doubled
 from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gather
 from tamis.routing.covering.facts.pattern_hits import Runs, constants_hit, implied_patterns
 from tamis.routing.covering.facts.places import CONJUNCTIONS, FACTS, RANGES, SETS, Places, enter_sets

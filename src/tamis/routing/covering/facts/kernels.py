@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
-from tamis.matching.flat_arrays import is_listed
+from tamis.matching.base.flat_arrays import is_listed
 from tamis.routing.covering.facts.places import (
     CONJUNCTIONS,
     FACTS,

@@ -1,0 +1,136 @@
+"""The state of an edge: both tables' indexes, and the subscriptions that join along it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis.joins.index.edge_kernels import (
+    INDEX_FULL,
+    NO_GAP,
+    OUTBOX_FULL,
+    ROW,
+    Members,
+    Scratch,
+    Side,
+    follow_all,
+    rows_of_key,
+)
+from tamis.joins.index.ordered import OrderedIndex, entries_of
+from tamis.joins.index.outbox import Outbox
+from tamis.joins.index.ranges import LEFT, RIGHT, Integers, Ranges, Shape
+from tamis.joins.index.stabbing import StabbingIndex
+from tamis.joins.index.stabbing_kernels import FOUND, WRITTEN
+from tamis.joins.index.tables import Changes, TableRows
+
+
+class EdgeState:
+    """Two tables that join, and the subscriptions that have semijoins of the one with the other, either way.
+
+    Rows belong to the tables (`TableRows`), which several edges share; an edge indexes them by its own join key. After
+    `run` its indexes know of the changes.
+    """
+
+    def __init__(self, shape: Shape, edge: int, rows: tuple[TableRows, ...]) -> None:
+        self.number = edge
+        self._shape = shape
+        self._tables = shape.edges[edge]
+        self._rows = tuple(rows[table] for table in self._tables)
+        self._entries = [OrderedIndex(), OrderedIndex()]
+        self.stabbing = [StabbingIndex(), StabbingIndex()]  # by the side of the base
+        self._scratch = _scratch(0, 0)
+
+    def add(self, numbers: Integers, ranges: Ranges) -> None:
+        """Subscriptions by their numbers; those without a semijoin here are passed over."""
+        for side in (LEFT, RIGHT):
+            base, held = (self._shape.first_column[table] for table in (self._tables[side], self._tables[1 - side]))
+            here = ranges.members(self._shape, self._group(side))
+            low, high = ranges.low[here], ranges.high[here]
+            self.stabbing[side].add(numbers[here], (low[:, held], high[:, held]), (low[:, base], high[:, base]))
+
+    def remove(self, numbers: Integers, ranges: Ranges) -> None:
+        for side in (LEFT, RIGHT):
+            self.stabbing[side].remove(numbers[ranges.members(self._shape, self._group(side))])
+
+    def load(self, table: int, numbers: Integers) -> None:
+        """Many rows of one table at once, of which nobody is told."""
+        side = self._tables.index(table)
+        rows, entries = self._rows[side], self._entries[side]
+        keys = rows.keys[self.number][numbers]
+        numbers, keys = numbers[keys >= 0], keys[keys >= 0]
+        loaded = entries_of(keys, rows.values[numbers, 0], numbers, float(NO_GAP))
+        if len(entries):
+            entries.insert(loaded)
+        else:
+            self._entries[side] = OrderedIndex.of(loaded)
+
+    def run(self, kernel: Any, out: Outbox, changes: Changes, members: Members) -> None:
+        """Has a scheme's kernel write what changes mean into the outbox, and follow them.
+
+        The kernel goes on from a change, and gives the first that is not done and what was missing for it.
+        """
+        start, stop = 0, len(changes)
+        while start < stop:
+            self._make_room(stop - start)
+            start, missing = kernel(
+                out.arrays, self.side(LEFT), self.side(RIGHT), members, changes.table, changes.old, changes.new, start,
+                self._scratch,
+            )  # fmt: skip
+            if missing == OUTBOX_FULL:
+                out.grow()
+            elif missing:
+                self.grow(missing)
+
+    def follow(self, changes: Changes, start: int, stop: int) -> None:
+        """Only follows changes, of which others have told."""
+        for side in (LEFT, RIGHT):
+            rows, done = self._rows[side], start
+            while done < stop:
+                done = follow_all(
+                    self._entries[side].arrays, rows.keys[self.number], rows.values, self._tables[side], changes.table,
+                    changes.old, changes.new, done, stop,
+                )  # fmt: skip
+                if done < stop:
+                    self.grow(INDEX_FULL)
+
+    def grow(self, missing: int) -> None:
+        """Makes room where a kernel had too little."""
+        if missing == INDEX_FULL:
+            for entries in self._entries:
+                entries.reserve(len(entries.arrays.heads) // 2)
+
+    def rows_with(self, table: int, key: int) -> Integers:
+        """The rows of one of the tables that have a join key, by their first selection attribute."""
+        side = self._tables.index(table)
+        self._make_room(0)
+        count = rows_of_key(self._entries[side].arrays, key, self._scratch.points, self._scratch.rows)
+        numbers: Integers = self._scratch.rows["number"][:count].copy()
+        return numbers
+
+    def version(self, side: int) -> int:
+        """How often the members of a group have changed, by the side of its base."""
+        return int(self.stabbing[side].arrays.counters[WRITTEN])
+
+    def side(self, side: int) -> tuple[Any, ...]:
+        """One of the tables, for kernels; to be asked for anew after every run."""
+        rows = self._rows[side]
+        return Side(
+            self._entries[side].arrays, rows.values, rows.keys[self.number], self.stabbing[side].arrays,
+            self._tables[side],
+        )  # fmt: skip
+
+    def _group(self, side: int) -> int:
+        """The number of the group that has the table on that side as its base."""
+        return 2 * self.number + side
+
+    def _make_room(self, changes: int) -> None:
+        members = max(len(self.stabbing[LEFT]), len(self.stabbing[RIGHT]))
+        rows = max(len(self._entries[LEFT]), len(self._entries[RIGHT])) + changes
+        if members > len(self._scratch.found) or rows >= len(self._scratch.points):
+            self._scratch = _scratch(members + members // 4, rows + rows // 4)
+
+
+def _scratch(members: int, rows: int) -> Scratch:
+    members, rows = members + 16, rows + 16
+    return Scratch(np.zeros(members, FOUND).view(np.recarray), np.zeros(rows), np.zeros(rows, ROW).view(np.recarray))

@@ -1,5 +1,0 @@
-"""Where kernels write what is to be sent."""
-
-from tamis.joins.sending.outbox import Outbox
-
-__all__ = ["Outbox"]
