@@ -139,7 +139,7 @@ def reaching(st: Any, points: Any, count: int, base: float, other: float, found:
     """
     if count == 0:
         return 0
-    total = np.int64(0)  # no literal, for which Numba would compile `_from_low` once more
+    total: Any = np.int64(0)  # no literal, for which Numba would compile `_from_low` once more
     above = 0
     for k in range(st.counters[CLUSTERS]):
         anchor = st.anchors[k]
@@ -156,7 +156,7 @@ def reaching(st: Any, points: Any, count: int, base: float, other: float, found:
             total = _from_low(st, cluster, nearest, base, other, found, total)
         if nearest != anchor and above < count and st.clusters[cluster].highest >= points[above]:
             total = _from_high(st, cluster, points[above], nearest, base, other, found, total)
-    return int(total)
+    return total
 
 
 @inlined_kernel
