@@ -14,7 +14,7 @@ import numpy as np
 
 from tamis.operators.library.images import PeopleDetector, VehicleDetector
 from tamis.operators.library.images.pictures import read_picture
-from tamis.workloads.city_scenes import Scene, draw
+from tamis.workloads.city_pictures import Scene, draw
 
 PICTURE = Path(__file__).parents[1] / "images" / "city_watch.png"
 SCENE = Scene(groups=(14,), congestion=True, accident=True, police_cars=1, tour_boats=3, coast_guard_boats=1)

@@ -18,7 +18,7 @@ from tamis.errors import FilterError, IndexFileError, SubscriptionError, Violati
 from tamis.joins.client import ContentChange
 from tamis.joins.explanation import JoinExplanation
 from tamis.joins.join_part import JoinPart
-from tamis.joins.result_changes import ResultChanges
+from tamis.joins.netting import ResultChanges
 from tamis.joins.server import JoinServer
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures
 from tamis.matching.base.matcher import Matcher

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.broker.access import Access, AccessError, is_loopback, split_address
-from tamis.broker.bulk import put_back, take_out
-from tamis.broker.carrying import pack, published, read_events, unpack, write_events
+from tamis.broker.carrying import pack, published, put_back, read_events, take_out, unpack, write_events
 from tamis.broker.encoding import MessageError, decode, encode
 from tamis.broker.messages import Active, Alter, Ask, Batch, FilterChange, Hello, Leave, Message, Table, Taken
 from tamis.broker.outbox import WINDOW, Outbox, QueueBound, Seen

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tamis as package
-from tamis.lab.experiments import catalogue
+from tamis.lab.experiments import reporting as catalogue
 from tamis.lab.experiments.point_store import PointStore
 from tamis.lab.measuring.figure import Paper
 from tests.cli.house import Tamis

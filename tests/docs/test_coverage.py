@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import LINES
-from tamis.lab.experiments.catalogue import FIGURES, chosen
+from tamis.lab.experiments.reporting import FIGURES, chosen
 from tests.docs.test_commands import understood
 
 ROOT = Path(__file__).resolve().parents[2]

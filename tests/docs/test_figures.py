@@ -124,7 +124,7 @@ def test_in_the_picture_of_a_watched_city_everything_is_outlined() -> None:
 
     from docs.figures import city_watch
     from tamis.operators.library.images.pictures import read_picture
-    from tamis.workloads.city_scenes import draw
+    from tamis.workloads.city_pictures import draw
 
     picture, people, vehicles = city_watch.seen(draw(city_watch.SCENE, np.random.default_rng(2)))
     assert (people, vehicles) == (14, 26)

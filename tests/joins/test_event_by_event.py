@@ -8,8 +8,8 @@ import pytest
 
 from tamis.errors import TamisError
 from tamis.joins.naive import NaiveJoins
+from tamis.joins.rows import Showing, Shown
 from tamis.joins.server import JoinServer
-from tamis.joins.showing import Showing, Shown
 from tests.service.worker.exchange import ALL_THREE, PRAISED, SCHEMA, TRADED, drawn
 
 TEXTS = {"praised": PRAISED, "traded": TRADED, "three": ALL_THREE}

@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 
-from tamis.joins.coding import Coding
+from tamis.joins.coding import ABSENT, HIGHEST, LOWEST, Coding, Joins
 from tamis.joins.lowering import lower
-from tamis.joins.model import ABSENT, HIGHEST, LOWEST, Joins
 from tamis.language import bind
 from tamis.language.joins import bind_joins, parse_join
 from tamis.matching.event_values import event_values

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.joins.index.kernels import BLOCK, LAST_ITEM, LEAST_ITEM, PLACES, find, following, is_entry, preceding
-from tamis.joins.index.ordered import OrderedIndex, entries_of
 from tamis.joins.index.ranges import Records
+from tamis.joins.index.tables import OrderedIndex, entries_of
 from tests.generated import cases
 
 Entry = tuple[int, float, int]

@@ -8,8 +8,8 @@ import pytest
 
 import tamis
 from tamis.engine import JoinChanges
+from tamis.joins.join_part import read_joins
 from tamis.joins.naive import NaiveJoins
-from tamis.joins.saved import read_joins
 from tamis.testing.join_histories import join_history
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.lab.experiments.catalogue import FIGURES
+from tamis.lab.experiments.reporting import FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "src/tamis/lab"

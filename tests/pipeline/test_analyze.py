@@ -12,7 +12,7 @@ import pytest
 import tamis
 from tamis import pipeline
 from tamis.errors import PipelineError
-from tamis.pipeline import covering
+from tamis.pipeline import analyze as covering
 from tests.pipeline.auction_day import SCHEMA, compiled, expected, frame, some_lots, texts
 
 if TYPE_CHECKING:

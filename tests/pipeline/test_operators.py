@@ -13,7 +13,7 @@ import pytest
 import tamis
 from tamis import Index, pipeline
 from tamis.errors import PipelineError
-from tamis.pipeline.calling.learned_file import read_learned
+from tamis.pipeline.calling.ledger import read_learned
 from tests.operators.places import SCHEMA, loc_in, seen, shot
 
 if TYPE_CHECKING:

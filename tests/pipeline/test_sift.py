@@ -12,7 +12,7 @@ import pytest
 from tamis.errors import PipelineError
 from tamis.pipeline import SubscriptionTable, read_json_lines
 from tamis.pipeline.stream import sift
-from tamis.pipeline.table.snapshot import Snapshot
+from tamis.pipeline.table.subscriptions import Snapshot
 from tests.pipeline.auction_day import compiled, expected, frame, some_lots, texts, write_lines
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.workloads import city_watch
-from tamis.workloads.city_locations import AREAS, RADII, locate
-from tamis.workloads.city_pictures import Canvas, Shape
-from tamis.workloads.city_scenes import Scene, draw
+from tamis.workloads.city_pictures import Canvas, Scene, Shape, draw
+from tamis.workloads.city_reports import AREAS, RADII, locate
 
 
 def test_the_same_seed_gives_the_same_city() -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tamis.broker.bulk import take_out
-from tamis.broker.carrying import Carried, pack
+from tamis.broker.carrying import Carried, pack, take_out
 from tamis.broker.encoding import encode
 from tamis.broker.link_payloads import with_contents
 from tamis.broker.messages import Batch, Delivery

@@ -59,8 +59,8 @@ def listed(results: ResultsOption = RESULTS, scale: ScaleOption = 1.0) -> None:
       tamis experiments list
       tamis experiments list --scale 0.01
     """
-    from tamis.lab.experiments.catalogue import PAPERS
     from tamis.lab.experiments.point_store import PointStore
+    from tamis.lab.experiments.reporting import PAPERS
 
     kept = PointStore(results)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
@@ -101,8 +101,8 @@ def run(
     from tamis.pipeline.session import require_spark
 
     require_spark()
-    from tamis.lab.experiments.catalogue import chosen
     from tamis.lab.experiments.point_store import PointStore
+    from tamis.lab.experiments.reporting import chosen
 
     asked, kept = chosen(figures or []), PointStore(results)
     failed = False
@@ -117,7 +117,7 @@ def run(
 
 def _run(session: SparkSession, figure: Figure, kept: PointStore, scale: float) -> bool:
     """Runs one figure, and says what came out; whether some of its points failed."""
-    from tamis.lab.experiments.running import run_missing
+    from tamis.lab.experiments.reporting import run_missing
     from tamis.lab.measuring.drawing import save
 
     points = figure.grid(scale)
@@ -163,9 +163,8 @@ def report(
       tamis experiments report
       tamis experiments report --scale 0.01 --output /tmp/tried
     """
-    from tamis.lab.experiments.catalogue import PAPERS
     from tamis.lab.experiments.point_store import PointStore
-    from tamis.lab.experiments.reporting import PAGE
+    from tamis.lab.experiments.reporting import PAGE, PAPERS
     from tamis.lab.experiments.reporting import report as write
 
     if scale != 1 and output is None:

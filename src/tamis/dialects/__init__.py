@@ -4,7 +4,6 @@ Rules are imported by `eventbridge`, `jms` and `sigma`, each with `convert` (a r
 (the attributes that rules ask for). What has no filter of the same meaning is refused with place, reason and remedy.
 """
 
-from tamis.dialects.conversion import ConversionError, Refused, Report, convert_all
-from tamis.dialects.needs import Need, merged, proposed_schema
+from tamis.dialects.conversion import ConversionError, Need, Refused, Report, convert_all, merged, proposed_schema
 
 __all__ = ["ConversionError", "Need", "Refused", "Report", "convert_all", "merged", "proposed_schema"]

@@ -13,13 +13,11 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias
 
 from tamis.dialects import cesql
-from tamis.dialects.cesql.conditions import Names, translate
+from tamis.dialects.cesql.conditions import UNKNOWN, Formula, Names, implied, translate
+from tamis.dialects.cesql.conditions import Literal as Condition
 from tamis.dialects.cesql.evaluation import REQUIRED
-from tamis.dialects.cesql.formula import UNKNOWN, Formula, implied
-from tamis.dialects.cesql.formula import Literal as Condition
-from tamis.dialects.cesql.functions import FUNCTIONS, find_function
+from tamis.dialects.cesql.functions import FUNCTIONS, find_function, from_attribute, to_string
 from tamis.dialects.cesql.syntax import Call, walk
-from tamis.dialects.cesql.values import from_attribute, to_string
 from tamis.errors import FilterError
 from tamis.language import DEFAULT_LIMITS, Limits, normalise, parse, print_filter
 from tamis.language.patterns import Wildcard, write_like

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.joins.index.ranges import Mask
+from tamis.joins.index.ranges import Integers, Mask
+from tamis.joins.index.tables import NO_ROW
 from tamis.joins.rows import Identity
-from tamis.schema import EVENT_TYPE, OPERATION, Schema
+from tamis.schema import EVENT_TYPE, OPERATION, Schema, Table
+from tamis.schema.tables import DELETE, INSERT, UPDATE
 
 
 @dataclass(slots=True)
@@ -90,3 +94,120 @@ def language_values(own: pa.RecordBatch, names: Sequence[str]) -> list[list[Any]
     """Columns as the language has their values: timestamps are microseconds."""
     columns = [own.column(name) for name in names]
     return [(pc.cast(one, pa.int64()) if pa.types.is_timestamp(one.type) else one).to_pylist() for one in columns]
+
+
+# The rows of a table as they came, by number.
+
+_NOWHERE = -1
+
+
+class KeptRows:
+    """Whole rows in Arrow, found by their numbers.
+
+    Rows stand in chunks, in the order in which they came; a chunk is put together with the one before it while that is
+    not at least twice as long, so that there are few of them however small the batches. What is dropped stays until
+    half of all is; then the rest moves together.
+    """
+
+    def __init__(self, empty: pa.RecordBatch) -> None:
+        self._empty = empty
+        self._chunks: list[pa.RecordBatch] = []
+        self._position: Integers = np.full(16, _NOWHERE, np.int64)
+        self._length = 0
+        self._dropped = 0
+
+    def put(self, numbers: Integers, rows: pa.RecordBatch) -> None:
+        """Takes rows in under numbers that nobody has."""
+        if not len(numbers):
+            return
+        most = int(numbers.max()) + 1
+        if most > len(self._position):
+            more = np.full(max(most - len(self._position), len(self._position)), _NOWHERE, np.int64)
+            self._position = np.concatenate([self._position, more])
+        self._position[numbers] = self._length + np.arange(len(numbers))
+        self._length += len(numbers)
+        self._chunks.append(rows)
+        while len(self._chunks) > 1 and self._chunks[-2].num_rows < 2 * self._chunks[-1].num_rows:
+            self._chunks[-2:] = [_together(self._chunks[-2:])]
+
+    def drop(self, numbers: Integers) -> None:
+        self._position[numbers] = _NOWHERE
+        self._dropped += len(numbers)
+        if self._dropped > self._length // 2 + 1024:
+            there = np.flatnonzero(self._position != _NOWHERE)
+            there = there[np.argsort(self._position[there])]
+            self._chunks = [self.take(there)] if len(there) else []
+            self._position[there] = np.arange(len(there))
+            self._length, self._dropped = len(there), 0
+
+    def take(self, numbers: Integers, columns: list[str] | None = None) -> pa.RecordBatch:
+        """Rows by number, in that order; all columns, or some."""
+        empty = self._empty if columns is None else self._empty.select(columns)
+        if not len(numbers):
+            return empty
+        chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]
+        places = pa.array(self._position[numbers])
+        return _together(pa.Table.from_batches(chunks).take(places).to_batches())
+
+
+def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+# One table as it is: its rows by identity and number, and what its retention goes by.
+
+
+@dataclass(slots=True)
+class TableState:
+    """The rows of one table by identity, the one that changed last at the end, with their numbers."""
+
+    table: Table
+    rows: OrderedDict[Identity, int] = field(default_factory=OrderedDict)
+    arrived: int = 0
+    latest: int | None = None
+    times: dict[int, int] = field(default_factory=dict)
+    by_time: list[tuple[int, int, Identity]] = field(default_factory=list)
+
+    def refusal(self, operation: str | None, identity: Identity, time: int | None) -> str:
+        name, shown = self.table.name, repr(identity[0] if len(identity) == 1 else identity)
+        if operation == INSERT and identity in self.rows:
+            return f"{name} has a row with the key {shown} already; update it, or leave the operation out"
+        if operation in (UPDATE, DELETE) and identity not in self.rows:
+            return f"{name} has no row with the key {shown} to {operation}"
+        if operation != DELETE and self.is_late(time):
+            return f"the row is too late for {name}: it would have gone before it came"
+        return ""
+
+    def is_late(self, time: int | None) -> bool:
+        window = self.table.retention.window
+        return window is not None and time is not None and self.latest is not None and time <= self.latest - window
+
+    def put(self, identity: Identity, number: int, time: int | None) -> int:
+        """Puts a row; the number of the one it replaces."""
+        self.arrived += 1
+        old = self.rows.pop(identity, NO_ROW)
+        self.rows[identity] = number
+        if time is not None:
+            self.latest = time if self.latest is None else max(self.latest, time)
+            self.times[number] = time
+            self.times.pop(old, None)
+            heapq.heappush(self.by_time, (time, number, identity))
+        return old
+
+    def delete(self, identity: Identity) -> int:
+        number = self.rows.pop(identity)
+        self.times.pop(number, None)
+        return number
+
+    def expired(self) -> list[int]:
+        """Takes out what retention does not keep."""
+        gone: list[int] = []
+        count = self.table.retention.count
+        while count is not None and len(self.rows) > count:
+            gone.append(self.rows.popitem(last=False)[1])
+        while self.by_time and self.is_late(self.by_time[0][0]):
+            time, number, identity = heapq.heappop(self.by_time)
+            # A row that was replaced, or a number that another row has by now, is not meant.
+            if self.rows.get(identity) == number and self.times.get(number) == time:
+                gone.append(self.delete(identity))
+        return gone

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tamis.joins.holding import Holding
-from tamis.joins.rows import Identity, Result, Values
-from tamis.joins.showing import Showing, Shown
+from tamis.joins.rows import Identity, Result, Showing, Shown, Values
 from tamis.language import DEFAULT_LIMITS, Filter, Limits, normalise
 from tamis.language.comparisons import Comparisons
 from tamis.language.joins.parsing import JoinTree, check_join

@@ -2,11 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from tamis.joins.model import ABSENT, LOWEST, Floats
+from tamis.language.joins import Edge, Signature
+from tamis.language.joins.join import Column
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
+
+# What join subscriptions are once the language has read them: signatures, and intervals in flat arrays.
+#
+# Every value that a range index looks at is a float64 (coding.py makes them): floats and booleans as they are, integers
+# and timestamps (microseconds) rounded, enumerated and hierarchical values by their position in the domain, strings by
+# a dictionary's number. `ABSENT` stands for an attribute that a row does not have; it lies below every value, the least
+# of which is `LOWEST`. An interval is closed. `low <= value <= high` is then all there is to test:
+#
+#     no condition          [ABSENT, HIGHEST]
+#     `x <= 5`              [LOWEST, 5]
+#     `x > 5.0`             [the float after 5.0, HIGHEST]
+#     `x = 'red'`           [7, 7]
+#     `x IS NULL`           [ABSENT, ABSENT]
+#     never                 low > high
+#
+# What an interval cannot say, or not exactly (integers beyond 2^53, patterns, alternatives), is left to a residual: a
+# filter on the table's rows that has to hold beside all its intervals.
+
+__all__ = ["ABSENT", "HIGHEST", "LOWEST", "Column", "Edge", "Interval", "JoinGroup", "Joins", "Residuals", "Signature"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Rows: TypeAlias = npt.NDArray[np.int64]
+Codes: TypeAlias = npt.NDArray[np.int32]
+
+ABSENT = -np.inf
+LOWEST = float(np.finfo(np.float64).min)
+HIGHEST = np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One attribute's condition for each subscription of a group, closed at both ends."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """For each subscription of a group the filter that a table's rows must also pass: `texts[codes[i]]`, none if -1.
+
+    Texts are canonical filters over the table's attributes, each once.
+    """
+
+    codes: Codes
+    texts: pa.StringArray
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroup:
+    """Subscriptions of one signature that restrict the same attributes.
+
+    `rows` are positions among the subscriptions given; entry i of every array is about subscription `rows[i]`. A column
+    that is not in `intervals` has no condition, a table that is not in `residuals` has none. `columns` is what the
+    subscriber wants to see, in order; None for everything (`SELECT *`).
+    """
+
+    signature: Signature
+    rows: Rows
+    intervals: Mapping[Column, Interval]
+    residuals: Mapping[str, Residuals]
+    columns: tuple[Column, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """Join subscriptions: `ids[group.rows[i]]` is the id of entry i of a group; each is in exactly one group."""
+
+    ids: pa.Array
+    groups: tuple[JoinGroup, ...]
+
 
 EXACT = float(1 << 53)
 """Integers below this size are floats; larger ones are rounded, so that intervals between them need a residual."""

@@ -9,11 +9,9 @@ from tamis.joins.index.ranges import Integers
 from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.intake import Intake
 from tamis.joins.layout import Layout
-from tamis.joins.netting import NetChanges
-from tamis.joins.result_changes import by_form, table_of
+from tamis.joins.netting import NetChanges, by_form, table_of
 from tamis.joins.roster import Roster
-from tamis.joins.rows import Identity, Result
-from tamis.joins.showing import Shown
+from tamis.joins.rows import Identity, Result, Shown
 from tamis.schema import Schema
 
 

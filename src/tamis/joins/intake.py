@@ -13,14 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tamis.joins.arrivals import Arrivals, equal_rows, in_order, language_values, no_rows, own_rows
+from tamis.joins.arrivals import (
+    Arrivals,
+    KeptRows,
+    TableState,
+    equal_rows,
+    in_order,
+    language_values,
+    no_rows,
+    own_rows,
+)
 from tamis.joins.coding import Coding
 from tamis.joins.index.ranges import Floats, Integers
 from tamis.joins.index.tables import NO_ROW, Changes, TableRows
-from tamis.joins.kept import KeptRows
 from tamis.joins.layout import NO_COLUMN, Layout
 from tamis.joins.rows import Identity, Values
-from tamis.joins.table_state import TableState
 from tamis.matching.event_values import event_values
 from tamis.schema import Schema
 from tamis.schema.tables import DELETE

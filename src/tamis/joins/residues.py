@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from tamis.joins.coding import Codes, JoinGroup, Residuals
 from tamis.joins.index.ranges import Integers, Mask
 from tamis.joins.intake import Intake
-from tamis.joins.model import Codes, JoinGroup, Residuals
 from tamis.joins.netting import NetChanges
 from tamis.joins.roster import NO_FILTER, Roster
 from tamis.language import Limits, bind

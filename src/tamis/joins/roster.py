@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.joins.coding import JoinGroup
 from tamis.joins.index.ranges import Integers, Mask
-from tamis.joins.model import JoinGroup
 from tamis.language.joins.join import Column, Signature
 
 Small = npt.NDArray[np.int32]

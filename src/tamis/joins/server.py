@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis.errors import FilterError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import ContentChange, JoinClient, Note, RowFilter, Snapshot
-from tamis.joins.coding import Coding
+from tamis.joins.coding import Coding, JoinGroup
 from tamis.joins.event_by_event import ResultChange, RowChange, changed_results, changed_rows
 from tamis.joins.holding import Holding
 from tamis.joins.index.messages import Messages
@@ -19,16 +19,13 @@ from tamis.joins.intake import Intake, TableRecord, Taken
 from tamis.joins.laid_out import LaidOut
 from tamis.joins.layout import Layout
 from tamis.joins.lowering import lower
-from tamis.joins.model import JoinGroup
-from tamis.joins.netting import NetChanges, Netting
+from tamis.joins.netting import NetChanges, Netting, ResultChanges, results_in_arrow
 from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
 from tamis.joins.reading import notes_for
 from tamis.joins.residues import Residues
-from tamis.joins.result_changes import ResultChanges, results_in_arrow
 from tamis.joins.roster import Part, Roster, Subscribed
-from tamis.joins.rows import Identity, Result, Values
+from tamis.joins.rows import Identity, Result, Showing, Shown, Values
 from tamis.joins.schemes.scheme import SCHEMES, Scheme
-from tamis.joins.showing import Showing, Shown
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons
 from tamis.language.joins.parsing import JoinTree, check_join

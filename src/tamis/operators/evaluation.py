@@ -16,10 +16,9 @@ from tamis.matching.base.flat_arrays import run_starts
 from tamis.operators.answers import Binding
 from tamis.operators.caller import Caller, Job
 from tamis.operators.cases import Cases, Entry
-from tamis.operators.constraints import Fields
 from tamis.operators.health import Tally
 from tamis.operators.inputs import Inputs
-from tamis.operators.joining import MOST_STEPS, Substitutions, TooLargeError
+from tamis.operators.joining import MOST_STEPS, Fields, Substitutions, TooLargeError
 from tamis.operators.nodes import Nodes
 from tamis.operators.predicates import APART
 from tamis.operators.schedules import Asked, Live, Run

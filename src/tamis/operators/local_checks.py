@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tamis.language.calls import Constraint, Variable
 from tamis.operators.answers import Binding
-from tamis.operators.constraints import Fields, Test, test_of
+from tamis.operators.joining import Fields, Test, test_of
 
 _EXACT = 1 << 53
 

@@ -13,13 +13,11 @@ from weakref import WeakKeyDictionary
 from tamis.engine import Index, Operators
 from tamis.errors import PipelineError
 from tamis.pipeline.calling.crew import Crew
-from tamis.pipeline.calling.learned_file import LEARNED
-from tamis.pipeline.calling.ledger import Ledger
+from tamis.pipeline.calling.ledger import LEARNED, Ledger
 from tamis.pipeline.shards import SHARDS, Shards
-from tamis.pipeline.table.batch_versions import Live
-from tamis.pipeline.table.snapshot import Part, Snapshot
 from tamis.pipeline.table.subscription_table import SubscriptionTable
-from tamis.pipeline.table.versions import CURRENT
+from tamis.pipeline.table.subscriptions import Part, Snapshot
+from tamis.pipeline.table.versions import CURRENT, Live
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,13 +14,12 @@ from tamis.language.joins import Signature, bind_joins
 from tamis.pipeline.frames import SUBSCRIPTION, VIOLATIONS, attribute_columns, mapped, text_column
 from tamis.pipeline.indexes import Subscribed, live, opened_source, snapshot_of
 from tamis.pipeline.joining.cells import Cells
-from tamis.pipeline.joining.packing import ORDER, PACK, Packer
+from tamis.pipeline.joining.packing import ORDER, PACK, Packer, join_texts
 from tamis.pipeline.joining.row_changes import Unpacker
-from tamis.pipeline.joining.texts import join_texts
 from tamis.pipeline.joining.waiting import Lateness
-from tamis.pipeline.notifications import NOTIFICATION
-from tamis.pipeline.table.batch_versions import Live
-from tamis.pipeline.table.snapshot import Snapshot
+from tamis.pipeline.match import NOTIFICATION
+from tamis.pipeline.table.subscriptions import Snapshot
+from tamis.pipeline.table.versions import Live
 from tamis.pipeline.validate import with_reason
 from tamis.pipeline.workers.reading import Reader
 from tamis.schema import EVENT_TYPE, OPERATION, Schema

@@ -17,11 +17,9 @@ from tamis.matching.matchers import Choice
 from tamis.operators.health import OperatorTable
 from tamis.operators.part import CallingPart
 from tamis.pipeline.calling.crew import Crew
-from tamis.pipeline.calling.learned_file import LEARNED, write_learned
-from tamis.pipeline.calling.ledger import Ledger
+from tamis.pipeline.calling.ledger import LEARNED, Ledger, write_learned
 from tamis.pipeline.compile import bind_frame, build, calling_part
-from tamis.pipeline.table.snapshot import Part, Snapshot
-from tamis.pipeline.table.subscriptions import require_columns
+from tamis.pipeline.table.subscriptions import Part, Snapshot, require_columns
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

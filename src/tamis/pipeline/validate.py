@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from tamis.pipeline.frames import REASON, VIOLATIONS, attribute_columns, kept_columns, mapped, text_column
-from tamis.pipeline.sieved import attribute_fields, violations_field
+from tamis.pipeline.frames import (
+    REASON,
+    VIOLATIONS,
+    attribute_columns,
+    attribute_fields,
+    kept_columns,
+    mapped,
+    text_column,
+    violations_field,
+)
 from tamis.pipeline.workers.reading import Reader, canonical
 from tamis.schema import Schema
 

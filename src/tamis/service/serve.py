@@ -28,11 +28,10 @@ from tamis.service.base.algorithms import Algorithms
 from tamis.service.base.configuration import ConfigurationError, Settings
 from tamis.service.base.offering import Offering
 from tamis.service.delivery import Delivery
-from tamis.service.http.head_limit import HeadLimit
-from tamis.service.http.known_host import KnownHost
-from tamis.service.http.schema_file import settle_schema
+from tamis.service.http.live_streams import SocketProtocol
+from tamis.service.http.request_guards import HeadLimit, KnownHost
+from tamis.service.http.schemas import settle_schema
 from tamis.service.http.service import Service
-from tamis.service.http.socket_protocol import SocketProtocol
 from tamis.service.store import Store
 from tamis.service.store.followed_schema import FollowedSchema
 from tamis.service.worker import Supervisor

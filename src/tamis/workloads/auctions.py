@@ -7,8 +7,7 @@ import itertools
 import pyarrow as pa
 
 from tamis.workloads.auction_catalogue import auction_schema
-from tamis.workloads.auction_interests import interests
-from tamis.workloads.auction_lots import json_lines, lots
+from tamis.workloads.auction_lots import interests, json_lines, lots
 from tamis.workloads.workload import Workload, numbered
 
 __all__ = ["auction_schema", "auctions", "interests", "json_lines", "lots"]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.workloads.city_locations import RADII, Location
-from tamis.workloads.city_reports import EMERGENCY, KINDS, OPERATORS, SETS, Report
-from tamis.workloads.city_scenes import Scene
+from tamis.workloads.city_pictures import Scene
+from tamis.workloads.city_reports import EMERGENCY, KINDS, OPERATORS, RADII, SETS, Location, Report
 
 BOROUGHS = ("Bronx", "Manhattan", "Queens", "Brooklyn", "Staten Island")
 MOBS = (10, 20, 50)

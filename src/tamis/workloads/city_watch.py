@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from tamis.schema import Schema
 from tamis.workloads import city_reports as reports
-from tamis.workloads.city_locations import AREAS, locate
-from tamis.workloads.city_scenes import Scene, draw
+from tamis.workloads.city_pictures import Scene, draw
+from tamis.workloads.city_reports import AREAS, locate
 from tamis.workloads.city_subscriptions import Sight, Watch, of_the_paper, watches
 from tamis.workloads.workload import Workload
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tamis.cli.demo.measurements import BatchRecord, Measurements
-from tamis.cli.demo.plot import plot
+from tamis.cli.demo.measurements import BatchRecord, Measurements, plot
 
 
 def _measurements() -> Measurements:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tamis.dialects.cesql import Value, evaluate, holds, parse
-from tamis.dialects.cesql.values import LARGEST, SMALLEST
+from tamis.dialects.cesql.functions import LARGEST, SMALLEST
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, PatternError
 from tests.dialects.cesql.cases import SOLD
 

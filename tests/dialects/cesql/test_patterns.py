@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.dialects.cesql.patterns import compiled, matches
+from tamis.dialects.cesql.syntax import compiled, matches
 
 _PART = re.compile(r"(\\[%_])|(.)", re.DOTALL)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.eventlog.base.keys import content_hash, key_hash
+from tamis.eventlog.base.event_log import content_hash, key_hash
 from tamis.eventlog.spool.frames import (
     HEADER_SIZE,
     FrameError,

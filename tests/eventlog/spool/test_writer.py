@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.eventlog import IdempotencyConflict, NotAppended, Receipt
-from tamis.eventlog.base.keys import Keyed, RememberedKeys
+from tamis.eventlog.base.event_log import Keyed, RememberedKeys
 from tamis.eventlog.spool import SpoolError, SpoolReader, SpoolWriter
 from tamis.eventlog.spool.segments import KEYS, segment_path, segments
 from tests.eventlog.spool.appended import append, bodies, filled, ids, numbered, read_ids

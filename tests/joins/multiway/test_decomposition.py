@@ -18,7 +18,7 @@ from tamis.joins.multiway import (
     sampled_costs,
     total_cost,
 )
-from tamis.joins.multiway.sampled import Sample
+from tamis.joins.multiway.decomposition import Sample
 from tests.generated import cases
 
 STAR = Shape((1, 1, 1, 1), ((0, 1), (1, 2), (1, 3)), signatures=((0,), (0, 1), (0, 1, 2), (1, 2)))

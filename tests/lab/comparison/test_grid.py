@@ -13,7 +13,7 @@ import pytest
 from tamis.errors import TamisError
 from tamis.lab.comparison import Cell, Measurement, Problem, Terms, compare, grid
 from tamis.lab.comparison.apart import Apart
-from tamis.lab.comparison.workload_folder import open_workload, save_workload
+from tamis.lab.comparison.grid import open_workload, save_workload
 from tamis.workloads import Workload, le_subscribe
 
 QUICK = Terms(budget_seconds=0.05)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tamis.errors import TamisError
-from tamis.lab.experiments.catalogue import FIGURES, PAPERS, chosen
 from tamis.lab.experiments.p0.drift import until_recovered
 from tamis.lab.experiments.p1 import trees
+from tamis.lab.experiments.reporting import FIGURES, PAPERS, chosen
 from tamis.lab.measuring.drawing import save
 from tamis.lab.measuring.figure import Figure, Point, Row
 from tamis.workloads.gryphon import ATTRIBUTES, POPULARITY
@@ -117,7 +117,7 @@ def test_held_sets_match_about_ten_subscriptions_an_event_however_many_there_are
 def test_the_catalogue_needs_neither_spark_nor_matplotlib() -> None:
     """A worker loads it for every figure, and a cluster's workers may have no matplotlib."""
     program = (
-        "import sys, tamis.lab.experiments.catalogue; sys.exit(bool({'pyspark', 'matplotlib'} & set(sys.modules)))"
+        "import sys, tamis.lab.experiments.reporting; sys.exit(bool({'pyspark', 'matplotlib'} & set(sys.modules)))"
     )
     path = str(ROOT / "src")
     assert subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": path}, timeout=120).returncode == 0

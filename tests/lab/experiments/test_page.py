@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.lab.experiments.catalogue import FIGURES
-from tamis.lab.experiments.reporting import PAGE, sections
+from tamis.lab.experiments.reporting import FIGURES, PAGE, sections
 from tamis.lab.measuring.figure import Figure
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tamis.lab.experiments.point_store import PointStore
-from tamis.lab.experiments.running import run_missing
+from tamis.lab.experiments.reporting import run_missing
 from tamis.lab.measuring.figure import Figure
 from tests.lab.experiments import toy
 
@@ -90,7 +90,7 @@ def test_a_run_that_was_killed_with_all_its_processes_goes_on_where_it_stopped(
     program = (
         "from pathlib import Path\n"
         "from tamis.lab.experiments.point_store import PointStore\n"
-        "from tamis.lab.experiments.running import run_missing\n"
+        "from tamis.lab.experiments.reporting import run_missing\n"
         "from tamis import pipeline\n"
         "from tests.lab.experiments import toy\n"
         "toy.by_value()\n"

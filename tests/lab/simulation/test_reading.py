@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tamis.joins.index.messages import accepts
 from tamis.joins.index.ranges import Ranges, Shape
 from tamis.joins.schemes.scheme import SCHEMES
-from tamis.lab.simulation.reading import PayloadNumbers, post_of, regions_of
-from tamis.lab.simulation.spaces import Spaces
+from tamis.lab.simulation.spaces import PayloadNumbers, Spaces, post_of, regions_of
 from tests.generated import cases
 from tests.joins.histories import History, drawn_ranges
 from tests.joins.reference import World

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.workloads.city_scenes import Scene, draw
+from tamis.workloads.city_pictures import Scene, draw
 
 cv2 = pytest.importorskip("cv2", reason="the extra `images` is not installed")
 

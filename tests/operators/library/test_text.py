@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import OperatorError, PatternError
 from tamis.operators.library.text import finds, mentions, text
-from tamis.operators.library.text import keywords as keyword_sets
+from tamis.operators.library.text import operators as keyword_sets
 
 REPORTS = pa.array(["Smoke, and FLAMES over the roofs", "The gunner rows a gunboat", None, "Shots\n fired; a knife"])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tamis import Schema
 from tamis.joins.naive import NaiveJoins
-from tamis.joins.showing import Showing
+from tamis.joins.rows import Showing
 
 SCHEMA = Schema.from_yaml("""
 attributes: {Symbol: string, PER: float, Analyst: string, Rating: float, Market: string, open: boolean}

@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the Spark extra is not installed")
 
-from tamis.pipeline.joining.json_texts import json_texts
-from tamis.pipeline.joining.packing import as_texts
+from tamis.pipeline.joining.packing import as_texts, json_texts
 
 
 def test_every_kind_of_value_is_read_back() -> None:

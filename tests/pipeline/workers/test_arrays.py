@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.pipeline.workers.lists import id_lists, joined, number_lists, spread
 from tamis.pipeline.workers.looking_back import Tally, first_of_each
-from tamis.pipeline.workers.pacing import Pace
+from tamis.pipeline.workers.reading import Pace
 from tests.pipeline.auction_day import SCHEMA
 
 

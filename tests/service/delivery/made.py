@@ -15,10 +15,10 @@ import pyarrow as pa
 from tamis.service.base.configuration import DeliverySettings, LimitSettings, Settings
 from tamis.service.base.notification import Notification
 from tamis.service.delivery import Delivery
-from tamis.service.delivery.channel import Undelivered
 from tamis.service.delivery.delivery import CHANGES_SECONDS
 from tamis.service.delivery.push_store import SAVE_SECONDS
 from tamis.service.delivery.sending import Backoff
+from tamis.service.delivery.webhook import Undelivered
 from tamis.service.store import NewSubscription, Store, Subscription
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

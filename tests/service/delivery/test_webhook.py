@@ -16,8 +16,7 @@ import pytest
 
 from tamis.service.base.configuration import DeliverySettings
 from tamis.service.base.notification import Notification, notification_id
-from tamis.service.delivery.channel import Undelivered
-from tamis.service.delivery.webhook import WebhookChannel
+from tamis.service.delivery.webhook import Undelivered, WebhookChannel
 from tamis.service.store import Subscription
 from tests.service.delivery.endpoints import Request, saying, serving
 from tests.service.delivery.made import LATER, NOON, SECRET, StillClock, run

@@ -10,7 +10,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tamis.service.base.configuration import AccessSettings, Settings
-from tamis.service.http.known_host import KnownHost
+from tamis.service.http.request_guards import KnownHost
 from tamis.service.serve import is_for_this_machine
 
 

@@ -22,7 +22,7 @@ from tamis.service.app import create_app
 from tamis.service.base.configuration import Settings
 from tamis.service.http import service as api_service
 from tamis.service.http.background import expire, let_go
-from tamis.service.http.meter import Meter
+from tamis.service.http.metrics import Meter
 from tamis.service.http.service import Service
 from tamis.service.store import NewSubscription
 from tamis.service.worker import Batch, Fared

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.service.base.configuration import LimitSettings, Settings
-from tamis.service.http.origin import origin
+from tamis.service.http.request_guards import origin
 from tests.service.http.server import Server
 
 HALF = st.integers(0, 2**64 - 1)

@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from tamis.errors import SchemaError, TamisError
 from tamis.schema import Schema
 from tamis.service.base.configuration import ConfigurationError, Settings, read_settings
-from tamis.service.http.schema_file import settle_schema
-from tamis.service.http.schemas import ExtensionForm, extend_schema
+from tamis.service.http.schemas import ExtensionForm, extend_schema, settle_schema
 from tamis.service.http.service import Service
 from tamis.service.serve import administrator_key, assemble, keep_private, serve
 from tamis.service.store import Store

@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import text
 
 from tamis.service.base.configuration import Settings
-from tamis.service.delivery.structured import structured_event
+from tamis.service.delivery.opened_event import structured_event
 from tamis.service.http.background import expire
-from tamis.service.http.event_stream import written
+from tamis.service.http.live_streams import written
 from tamis.service.store import FOREVER, Store
 from tamis.service.store.database import Database
 from tests.service.delivery.made import WEBHOOK, Running, record, run

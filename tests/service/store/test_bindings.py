@@ -10,7 +10,7 @@ from alembic import command
 from sqlalchemy import create_engine, text
 
 from tamis.service.store import Pair, Store
-from tamis.service.store.migrating import alembic_config
+from tamis.service.store.database import alembic_config
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tamis.joins.naive import NaiveJoins
-from tamis.joins.showing import Showing
+from tamis.joins.rows import Showing
 from tamis.schema import Schema
 from tamis.service.base.serving_schema import serving_schema
 from tamis.service.store import NewSubscription, Store, Subscription

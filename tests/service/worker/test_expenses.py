@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.service.worker.expenses import Expenses, Overspent
+from tamis.service.worker.suspending import Expenses, Overspent
 
 BUDGET, WINDOW = 5.0, 60.0
 CHARGES = st.lists(

@@ -20,7 +20,7 @@ from tamis.pipeline import SubscriptionTable
 from tamis.service.base.algorithms import USUAL, Algorithms
 from tamis.service.base.configuration import Settings
 from tamis.service.store import ChangeRow, Store, Subscriptions
-from tamis.service.worker import standby
+from tamis.service.worker import process as standby
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.messages import Refusal
 from tamis.testing import reference_matches

@@ -18,9 +18,8 @@ from tamis.service.base.configuration import Settings
 from tamis.service.base.offering import Offering
 from tamis.service.store import NewSubscription, Store
 from tamis.service.worker import Fared, Supervisor
-from tamis.service.worker.faring import noticed
 from tamis.service.worker.following import FollowingTable
-from tamis.service.worker.messages import Operators, Refusal, read, written
+from tamis.service.worker.messages import Operators, Refusal, noticed, read, written
 from tests.service.city import ALL, CITY, OPERATORS, shot
 from tests.service.worker.auction_house import LATER
 

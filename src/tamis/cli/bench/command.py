@@ -15,7 +15,7 @@ from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.base.options import SchemaOption
 from tamis.cli.base.paths import require_writable
 from tamis.cli.base.terminal import out, progress_bar, remark
-from tamis.cli.bench import numbers
+from tamis.cli.bench import results as numbers
 
 if TYPE_CHECKING:
     from tamis.cli.bench.results import Results
@@ -131,8 +131,7 @@ def bench(
     """  # fmt: skip
     from tamis.cli.bench.plot import plot, require_plot
     from tamis.cli.bench.problems import matchers_named
-    from tamis.cli.bench.results import Results
-    from tamis.cli.bench.tables import page_table, table
+    from tamis.cli.bench.results import Results, page_table, table
     from tamis.lab.comparison import Terms
 
     for path in (json_to, plot_to, markdown_to):
@@ -207,7 +206,7 @@ def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms
 
 
 def _content(results: Results, about: dict[str, Any]) -> dict[str, Any]:
-    from tamis.lab.measuring.occasion import occasion
+    from tamis.lab.measuring.timing import occasion
 
     return {
         **occasion(),

@@ -128,7 +128,7 @@ def _run(screen: Screen, stream: AuctionStream, house: AuctionHouse, change: _Ch
 
 def _finish(screen: Screen, folder: ResultsFolder, stream: AuctionStream, subscriptions: int, rate: int) -> None:
     # matplotlib takes a second to import, and only the demo and backtests draw.
-    from tamis.cli.demo.plot import plot
+    from tamis.cli.demo.measurements import plot
 
     records = stream.measurements.records
     whole = stream.measurements.figures(records[-1].finished if records else stream.now)

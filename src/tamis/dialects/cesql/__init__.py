@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tamis.dialects.cesql.evaluation import Evaluated, evaluate
+from tamis.dialects.cesql.functions import ErrorKind, EvaluationError, Value
 from tamis.dialects.cesql.parsing import parse
 from tamis.dialects.cesql.syntax import Node
-from tamis.dialects.cesql.values import ErrorKind, EvaluationError, Value
 
 __all__ = ["ErrorKind", "Evaluated", "EvaluationError", "Node", "Value", "evaluate", "holds", "parse"]
 

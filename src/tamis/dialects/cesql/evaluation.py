@@ -7,8 +7,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tamis.dialects.cesql import patterns
-from tamis.dialects.cesql.functions import find_function
+from tamis.dialects.cesql import syntax as patterns
+from tamis.dialects.cesql.functions import (
+    LARGEST,
+    SMALLEST,
+    ZERO,
+    ErrorKind,
+    EvaluationError,
+    Type,
+    Value,
+    cast,
+    find_function,
+    from_attribute,
+    to_string,
+    type_of,
+)
 from tamis.dialects.cesql.syntax import (
     Arithmetic,
     ArithmeticOperator,
@@ -23,19 +36,6 @@ from tamis.dialects.cesql.syntax import (
     Minus,
     Node,
     Not,
-)
-from tamis.dialects.cesql.values import (
-    LARGEST,
-    SMALLEST,
-    ZERO,
-    ErrorKind,
-    EvaluationError,
-    Type,
-    Value,
-    cast,
-    from_attribute,
-    to_string,
-    type_of,
 )
 
 REQUIRED: Final = frozenset({"id", "source", "specversion", "type"})

@@ -13,7 +13,8 @@ from typing import Any
 
 from tamis.dialects.addresses import v4_range, v6_network
 from tamis.dialects.conversion import ConversionError, attribute_of, checked, one_of
-from tamis.dialects.eventbridge import numbers, texts
+from tamis.dialects.eventbridge import texts
+from tamis.dialects.eventbridge import texts as numbers
 from tamis.dialects.eventbridge.reading import Field, Node, Test, read
 from tamis.language import Tree
 from tamis.language.patterns import rlike_matches

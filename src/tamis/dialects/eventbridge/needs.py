@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tamis.dialects.eventbridge.numbers import is_number
+from tamis.dialects.conversion import Needs, Use, collected
 from tamis.dialects.eventbridge.reading import Number, Test, fields, read
-from tamis.dialects.needs import Needs, Use, collected
+from tamis.dialects.eventbridge.texts import is_number
 
 _ARRAYS = frozenset(["resources"])
 """What EventBridge's own envelope gives as an array. A pattern does not say which of its fields are arrays."""

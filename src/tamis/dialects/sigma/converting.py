@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tamis.dialects.conversion import checked
-from tamis.dialects.sigma.leaves import Condition, leaves
-from tamis.dialects.sigma.reading import read
-from tamis.dialects.sigma.tests import Asked, Node
+from tamis.dialects.conversion import Needs, Use, checked, collected
+from tamis.dialects.sigma.leaves import Asked, Compare, Condition, Equal, Given, Node, SameAs, Test, leaves
+from tamis.dialects.sigma.reading import asked, read
 from tamis.dialects.sigma.writing import filter_of
 from tamis.language.tree import And, Negation, Or
 from tamis.schema import Schema
@@ -46,3 +45,38 @@ def _mandatory(schema: Schema) -> frozenset[str]:
         for event_type in schema.event_types.values()
     ]
     return frozenset(set.intersection(*required))
+
+
+# Which attributes Sigma rules ask for.
+
+
+def needed(
+    rules: Iterable[Mapping[str, Any] | str], *, keywords: str | None = None, log_source: str | None = None
+) -> Needs:
+    """The fields of all rules that can be read.
+
+    Sigma compares numbers with texts as they are written, so a field is `float` only where no rule asks for a text.
+    """
+
+    def uses(rule: Mapping[str, Any] | str) -> Iterator[Use]:
+        for item in asked(read(rule, keywords, log_source)):
+            yield from _uses(item.field, item.test)
+
+    needs = collected(rules, uses)
+    for wanted in needs.values():
+        if "string" in wanted.asked:
+            wanted.asked = {"string": sum(wanted.asked.values())}
+    return needs
+
+
+def _uses(field: str, test: Test) -> list[Use]:
+    match test:
+        case Given():
+            return [Use(field)]
+        case SameAs(other):
+            return [Use(field), Use(other)]
+        case Equal(bool()):
+            return [Use(field, "boolean")]
+        case Equal(value) | Compare(_, value):
+            return [Use(field, "float", value)]
+    return [Use(field, "string")]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tamis.dialects.sigma.leaves import Leaf, Presence
-from tamis.dialects.sigma.tests import Node
+from tamis.dialects.sigma.leaves import Leaf, Node, Presence
 from tamis.language.patterns import Wildcard
 from tamis.language.tree import And, Or
 

@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterable
 
 from tamis.dialects.sigma.exclusion import Literal, Unless, regrouped
-from tamis.dialects.sigma.leaves import Condition, Leaf, Presence
-from tamis.dialects.sigma.tests import Node
+from tamis.dialects.sigma.leaves import Condition, Leaf, Node, Presence
 from tamis.language import Tree
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.predicates import Between, Present, RLike, Value, among

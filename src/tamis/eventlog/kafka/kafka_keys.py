@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
-from tamis.eventlog.base.keys import KEPT_FOR, Keyed, RememberedKeys
+from tamis.eventlog.base.event_log import KEPT_FOR, Keyed, RememberedKeys
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
 
 _READ_MS: Final = 1000

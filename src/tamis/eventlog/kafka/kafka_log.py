@@ -12,23 +12,40 @@ from typing import Any, Final, Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
+from aiokafka.errors import (
+    KafkaError,
+    OutOfOrderSequenceNumber,
+    ProducerClosed,
+    ProducerFenced,
+    UnknownTopicOrPartitionError,
+)
 
 from tamis.absence import Absence
 from tamis.eventlog.base.event_log import (
     RECORDS,
     EventTooLarge,
     IdempotencyConflict,
+    Keyed,
     NotAppended,
     Receipt,
     as_strings,
+    content_hash,
+    key_hash,
     microseconds,
 )
-from tamis.eventlog.base.keys import Keyed, content_hash, key_hash
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
-from tamis.eventlog.kafka.kafka_faults import ends_producer
 from tamis.eventlog.kafka.kafka_keys import KafkaKeys
 from tamis.loop_thread import LoopThread
+
+# Faults of Kafka's, as far as they are to be told apart.
+
+_FINAL: Final = (OutOfOrderSequenceNumber, ProducerClosed, ProducerFenced)
+
+
+def ends_producer(error: BaseException) -> bool:
+    """Whether a producer that said this will never send again; aiokafka has no name for some of the reasons."""
+    return isinstance(error, _FINAL) or type(error) is KafkaError
+
 
 ID, TIME, KEY = "tamis-id", "tamis-time", "tamis-key"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tamis.eventlog.base.keys import Keyed
+from tamis.eventlog.base.event_log import Keyed
 from tamis.eventlog.spool.frames import (
     HEADER_SIZE,
     MAGIC,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-from tamis.eventlog.base.keys import ENTRY, Keyed
+from tamis.eventlog.base.event_log import ENTRY, Keyed
 from tamis.eventlog.spool.segments import INDEX, KEYS, SEGMENT_HEADER, SpoolDamaged
 
 MARK: Final = "durable"

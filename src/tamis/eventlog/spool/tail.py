@@ -16,8 +16,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from tamis.durable import UNFINISHED, flush
-from tamis.eventlog.base.event_log import microseconds
-from tamis.eventlog.base.keys import Keyed, RememberedKeys
+from tamis.eventlog.base.event_log import Keyed, RememberedKeys, microseconds
 from tamis.eventlog.spool.frames import HEADER_SIZE, NO_KEY, FrameHeader, to_payload
 from tamis.eventlog.spool.recovery import keyed, recover, walk
 from tamis.eventlog.spool.segments import (

@@ -11,8 +11,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from tamis.eventlog.base.event_log import IdempotencyConflict, NotAppended, Receipt, as_strings, microseconds
-from tamis.eventlog.base.keys import content_hash, key_hash
+from tamis.eventlog.base.event_log import (
+    IdempotencyConflict,
+    NotAppended,
+    Receipt,
+    as_strings,
+    content_hash,
+    key_hash,
+    microseconds,
+)
 from tamis.eventlog.spool.frames import MOST_BYTES, NO_KEY
 from tamis.eventlog.spool.segments import SegmentFile
 from tamis.eventlog.spool.tail import Events, Files, Tail

@@ -4,15 +4,113 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
-from tamis.joins.index.envelope_points import anchors_of, envelope_of, innermost_boxes
+from tamis.compiled import kernel
+from tamis.joins.index.edge import JoinState
 from tamis.joins.index.messages import EVERYBODY, Form, Operation
 from tamis.joins.index.outbox import Outbox
 from tamis.joins.index.ranges import Floats, Integers, Mask, Ranges
-from tamis.joins.index.state import JoinState
+from tamis.joins.index.stabbing_kernels import partition
 from tamis.joins.index.tables import NO_ROW, Changes
+
+# Skyline envelopes of points, and boxes that contain no other.
+
+
+@kernel
+def envelope(points: Any, order: Any, centre: Any, kept: Any) -> int:
+    """Which points no other comes before, seen from the centre: none lies in the box of the two. How many.
+
+    `order` has the nearest first, in whatever measure a box's points are nearer in than its corner. The numbers of
+    those kept go to `kept`. What is kept is enough to compare with: a point behind one that was not is behind the one
+    that that was behind.
+    """
+    count = 0
+    width = points.shape[1]
+    for candidate in order:
+        hidden = False
+        for k in range(count):
+            hidden = True
+            for d in range(width):
+                near, far, value = centre[d], points[candidate, d], points[kept[k], d]
+                if not (min(near, far) <= value <= max(near, far)):
+                    hidden = False
+                    break
+            if hidden:
+                break
+        if not hidden:
+            kept[count] = candidate
+            count += 1
+    return count
+
+
+@kernel
+def innermost(low: Any, high: Any, inner: Any) -> None:
+    """`inner[k]`: box k contains no other box; of equal ones the first stands for all."""
+    for k in range(len(low)):
+        inner[k] = True
+        for j in range(len(low)):
+            if j == k:
+                continue
+            inside, equal = True, True
+            for d in range(low.shape[1]):
+                if low[j, d] < low[k, d] or high[j, d] > high[k, d]:
+                    inside = False
+                    break
+                equal = equal and low[j, d] == low[k, d] and high[j, d] == high[k, d]
+            if inside and (not equal or j < k):
+                inner[k] = False
+                break
+
+
+# Envelopes of rows, and anchors of subscriptions, in the space of a table's considered attributes.
+
+
+def envelope_of(points: Floats, centre: Floats) -> Floats:
+    """Sky(points, centre) of Definition 2: the points with no other in the box between them and the centre."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.nan_to_num(np.abs(points - centre), nan=0.0).sum(axis=1)
+    kept = np.empty(len(points), np.int64)
+    count = envelope(points, np.argsort(distance, kind="stable"), centre, kept)
+    return points[kept[:count]]
+
+
+def innermost_boxes(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Those boxes that contain no other of them, each once."""
+    inner = np.empty(len(low), np.bool_)
+    innermost(low, high, inner)
+    return low[inner], high[inner]
+
+
+def anchors_of(low: Floats, high: Floats) -> Floats:
+    """Points such that every box holds one of them: greedily along the first attribute, then the next, and so on."""
+    there = (low <= high).all(axis=1)
+    return np.array(_anchors(low[there], high[there], 0)).reshape(-1, low.shape[1])
+
+
+def _anchors(low: Floats, high: Floats, column: int) -> list[list[float]]:
+    if not len(low):
+        return []
+    if column == low.shape[1]:
+        return [[]]
+    start, stop = np.ascontiguousarray(low[:, column]), np.ascontiguousarray(high[:, column])
+    clusters: Integers = np.empty(len(low), np.int64)
+    count = partition(start, stop, np.argsort(stop, kind="stable"), clusters, np.empty(len(low)))
+    found = []
+    for cluster in range(count):
+        here = clusters == cluster
+        anchor = _finite(float(start[here].max()), float(stop[here].min()))
+        found += [[anchor, *rest] for rest in _anchors(low[here], high[here], column + 1)]
+    return found
+
+
+def _finite(low: float, high: float) -> float:
+    """A number between two, finite if one of them is or nothing is between."""
+    if np.isfinite(high):
+        return high
+    return low if np.isfinite(low) else max(low, min(0.0, high))
 
 
 class Description(Enum):

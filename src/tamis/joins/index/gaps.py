@@ -2,9 +2,201 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from tamis.joins.index.gap_kernels import GAP, MISSING, SPARE_GAPS, Gaps
+from tamis.compiled import bare_kernel, inlined_kernel
+from tamis.joins.index.edge_kernels import NO_GAP
+from tamis.joins.index.kernels import LEAST_ITEM, find, is_entry, preceding
+from tamis.joins.index.outbox import put_number
+from tamis.joins.index.ranges import Floats, Integers, Records
+from tamis.joins.index.skyline_kernels import leap, sort_by_high
+from tamis.joins.index.stabbing_kernels import CLUSTERS, JOURNAL, WRITTEN, between, soon_above
+from tamis.matching.base.flat_arrays import first_from
+
+# Skylines merged over gaps between rows, and what is known of the gaps. Arrays are `Gaps`.
+
+SPARE_GAPS, END, MISSING = range(3)
+GAP = np.dtype([("upper", "f8"), ("version", "i8"), ("start", "i8"), ("length", "i8"), ("spare", "i8")])
+
+
+class Gaps(NamedTuple):
+    """The arrays of a gap store, for kernels.
+
+    Gap g lies between a row's value and `gaps[g].upper`. `length` disjoint intervals from `start` on in `low` and
+    `high`, ascending, are the union of the base intervals of those members whose filter interval lies strictly in the
+    gap. It was right when the index had written `version` changes. The `spare` fields are a stack of numbers not used.
+    In `counters`: how many are spare, where the intervals end, and for how many there was no room.
+    """
+
+    gaps: Records
+    low: Floats
+    high: Floats
+    counters: Integers
+
+
+@bare_kernel
+def merged_tuples(
+    out: Any, o: Any, st: Any, gaps: Any, key: int, base: float, other: float, scratch: Any
+) -> bool:  # fmt: skip
+    """Ref-SJ-Clu⁺: points of the nearest rows on each side of every anchor, merged. False if gaps ran out.
+
+    Rows and anchors are walked as in `nearest_tuples`. Consecutive points whose triangle is disposable are one point
+    (q_n, q_1): where no anchor lies between them no subscription does; else the gap says whether `base` or `other`
+    selects one in it.
+    """
+    anchors = st.counters[CLUSTERS]
+    k = 0
+    run_first = run_last = last = np.nan
+    place, offset = find(o, key, -np.inf, LEAST_ITEM)
+    while k < anchors:
+        anchor = st.anchors[k]
+        place, offset = leap(o, place, offset, key, anchor)
+        there = is_entry(o, place) and o.entries[o.places[place].block, offset].key == key
+        upper = o.entries[o.places[place].block, offset].value if there else np.nan
+        if upper == anchor:
+            # A row on the anchor goes on with the run.
+            if np.isnan(run_first):
+                run_first = upper
+            run_last = last = upper
+            k = soon_above(st.anchors, k, anchors, upper)
+            continue
+        lower, below, beside = np.nan, -1, 0
+        before, at = preceding(o, place, offset)
+        if is_entry(o, before) and o.entries[o.places[before].block, at].key == key:
+            below, beside = o.places[before].block, at
+            lower = o.entries[below, beside].value
+            if lower != last:
+                if np.isnan(run_first):
+                    run_first = lower
+                run_last = last = lower
+        if not there:
+            break
+        if below >= 0:
+            # The anchor lies in the gap between two rows: the run ends there if a subscription does.
+            gap = known_gap(gaps, st, int(o.entries[below, beside].end), lower, upper, scratch)
+            if gap == NO_GAP:
+                return False
+            o.entries[below, beside].end = gap
+            if in_gap(gaps, gap, base) or in_gap(gaps, gap, other):
+                put_number(out, run_last)
+                put_number(out, run_first)
+                run_first = upper
+        if np.isnan(run_first):
+            run_first = upper
+        run_last = last = upper
+        k = soon_above(st.anchors, k, anchors, upper)
+    if not np.isnan(run_first):
+        put_number(out, run_last)
+        put_number(out, run_first)
+    return True
+
+
+@inlined_kernel
+def in_gap(gaps: Any, gap: int, base: float) -> bool:
+    """Whether a base value (NaN: none) selects a member that lies in the gap."""
+    start = gaps.gaps[gap].start
+    stop = start + gaps.gaps[gap].length
+    k = first_from(gaps.high, start, stop, base)
+    return k < stop and gaps.low[k] <= base <= gaps.high[k]
+
+
+@inlined_kernel
+def known_gap(gaps: Any, st: Any, gap: int, lower: float, upper: float, scratch: Any) -> int:
+    """The number of a gap, up to date; NO_GAP if there is no room to find out."""
+    if gap != NO_GAP and gaps.gaps[gap].upper == upper and _still_right(gaps, st, gap, lower, upper):
+        return gap
+    return _find_out(gaps, st, gap, lower, upper, scratch)
+
+
+@bare_kernel
+def _still_right(gaps: Any, st: Any, gap: int, lower: float, upper: float) -> bool:
+    """Whether nothing written since matters here: no member in the gap that went, or came and is not in the union."""
+    written = st.counters[WRITTEN]
+    if gaps.gaps[gap].version == written:
+        return True
+    if written - gaps.gaps[gap].version > JOURNAL:
+        return False
+    for number in range(gaps.gaps[gap].version, written):
+        line = number % JOURNAL
+        if st.journal[line, 0] > lower and st.journal[line, 1] < upper:
+            low, high = st.journal[line, 2], st.journal[line, 3]
+            start = gaps.gaps[gap].start
+            stop = start + gaps.gaps[gap].length
+            k = first_from(gaps.high, start, stop, high)
+            if st.journal[line, 4] == 0.0 or k == stop or gaps.low[k] > low:
+                return False
+    gaps.gaps[gap].version = written
+    return True
+
+
+@bare_kernel
+def _find_out(gaps: Any, st: Any, gap: int, lower: float, upper: float, scratch: Any) -> int:
+    """Looks at all members in the gap and keeps the union of their base intervals."""
+    found = scratch.found
+    count = between(st, lower, upper, np.nan, found, len(found))
+    count = _union(found, count)
+    if gap == NO_GAP and gaps.counters[SPARE_GAPS] == 0:
+        return NO_GAP
+    start = gaps.counters[END]
+    if gap != NO_GAP and count <= gaps.gaps[gap].length:
+        start = gaps.gaps[gap].start
+    elif start + count > len(gaps.low):
+        gaps.counters[MISSING] = count
+        return NO_GAP
+    else:
+        gaps.counters[END] = start + count
+    if gap == NO_GAP:
+        gaps.counters[SPARE_GAPS] -= 1
+        gap = gaps.gaps[gaps.counters[SPARE_GAPS]].spare
+    for k in range(count):
+        gaps.low[start + k] = found[k].low
+        gaps.high[start + k] = found[k].high
+    gaps.gaps[gap].start = start
+    gaps.gaps[gap].length = count
+    gaps.gaps[gap].upper = upper
+    gaps.gaps[gap].version = st.counters[WRITTEN]
+    return int(gap)
+
+
+@bare_kernel
+def forget_gap(gaps: Any, gap: int) -> None:
+    """The row below a gap is gone, and its number with it."""
+    if gap != NO_GAP:
+        gaps.gaps[gap].length = 0
+        gaps.gaps[gaps.counters[SPARE_GAPS]].spare = gap
+        gaps.counters[SPARE_GAPS] += 1
+
+
+@bare_kernel
+def _union(found: Any, count: int) -> int:
+    """Intervals as disjoint ones, ascending, in place; how many are left."""
+    if count == 0:
+        return 0
+    # Most overlap with one another: what meets the interval gathered so far goes into it, and few are left to sort.
+    low, high = found[0].low, found[0].high
+    kept = 0
+    for k in range(1, count):
+        if found[k].low <= high and found[k].high >= low:
+            low, high = min(low, found[k].low), max(high, found[k].high)
+        else:
+            found[kept] = found[k]
+            kept += 1
+    found[kept].low, found[kept].high = low, high
+    kept += 1
+    sort_by_high(found, kept)
+    # From the highest end down: who reaches down to the next takes it in.
+    last = kept - 1
+    for k in range(kept - 2, -1, -1):
+        if found[k].high >= found[last].low:
+            found[last].low = min(found[last].low, found[k].low)
+        else:
+            last -= 1
+            found[last] = found[k]
+    for k in range(last, kept):
+        found[k - last] = found[k]
+    return kept - last
 
 
 class GapStore:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tamis.joins.index.edge_kernels import GAPS_FULL
-from tamis.joins.index.gap_kernels import Gaps
-from tamis.joins.index.gaps import GapStore
+from tamis.joins.index.gaps import Gaps, GapStore
 from tamis.joins.index.kernels import Ordered
 from tamis.joins.index.ranges import Floats, Integers, Shape
 from tamis.joins.index.semijoin_edge import SemijoinEdge

@@ -9,7 +9,7 @@ import numpy as np
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.index.edge_kernels import values_of_key
 from tamis.joins.index.kernels import LEAST_ITEM, PLACES, find, is_entry, preceding
-from tamis.joins.index.sending_kernels import put_number
+from tamis.joins.index.outbox import put_number
 from tamis.joins.index.stabbing_kernels import CLUSTERS, reaching, soon_above
 
 STRIDE = 16  # rows walked before searching

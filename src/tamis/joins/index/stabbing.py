@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.index.ordered import OrderedIndex, entries_of
 from tamis.joins.index.ranges import Floats, Integers, Records
 from tamis.joins.index.stabbing_kernels import AHEAD, CLUSTER, CLUSTERS, JOURNAL, WRITTEN, Stabbing, partition
+from tamis.joins.index.tables import OrderedIndex, entries_of
 
 _SLACK = 16
 _BOUNDS = 4096

@@ -9,17 +9,13 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from tamis.joins.coding import Coding
+from tamis.joins.coding import Coding, JoinGroup
 from tamis.joins.index.ranges import Floats, Ranges
 from tamis.joins.index.tables import NO_ROW, Changes, TableRows
 from tamis.joins.intake import Intake
 from tamis.joins.layout import NO_COLUMN, Layout
 from tamis.joins.lowering import lower
-from tamis.joins.model import JoinGroup
-from tamis.joins.multiway.decomposition import decomposed
-from tamis.joins.multiway.parametric import parametric_costs
-from tamis.joins.multiway.sampled import Sample, sampled_costs
-from tamis.joins.multiway.selective import most_selective_first
+from tamis.joins.multiway.decomposition import Sample, decomposed, most_selective_first, parametric_costs, sampled_costs
 from tamis.joins.plan import JoinPlan
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.joins import Signature, bind_joins

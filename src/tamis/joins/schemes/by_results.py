@@ -6,12 +6,12 @@ from abc import abstractmethod
 
 import numpy as np
 
+from tamis.joins.index.edge import JoinState
 from tamis.joins.index.messages import Messages, Operation
 from tamis.joins.index.outbox import Outbox
 from tamis.joins.index.ranges import Floats, Integers, Mask, Shape
-from tamis.joins.index.state import JoinState
 from tamis.joins.index.tables import Changes
-from tamis.joins.schemes.by_edges import ByEdges
+from tamis.joins.schemes.scheme import ByEdges
 
 _AT_ONCE = 1 << 22  # subscriptions times results looked at together
 

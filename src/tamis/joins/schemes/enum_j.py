@@ -10,9 +10,8 @@ from tamis.compiled import bare_kernel
 from tamis.joins.index.edge_kernels import INDEX_FULL, OUTBOX_FULL, follow, rows_of_key
 from tamis.joins.index.kernels import SPARE
 from tamis.joins.index.messages import Form, Operation, inside
-from tamis.joins.index.outbox import Outbox
+from tamis.joins.index.outbox import FULL, NUMBERS, SENT, TUPLES, Outbox, begin, put_pair, take_back
 from tamis.joins.index.ranges import Integers
-from tamis.joins.index.sending_kernels import FULL, NUMBERS, SENT, TUPLES, begin, put_pair, take_back
 from tamis.joins.index.stabbing_kernels import reaching
 from tamis.joins.index.tables import NO_ROW
 from tamis.joins.schemes.by_results import ByResults, selecting, wanted

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tamis.compiled import bare_kernel
+from tamis.joins.index.edge import EdgeState
 from tamis.joins.index.edge_kernels import INDEX_FULL, OUTBOX_FULL, follow
-from tamis.joins.index.envelopes import Description
+from tamis.joins.index.envelopes import Description, EnvelopeWriter
 from tamis.joins.index.kernels import SPARE
-from tamis.joins.index.semijoin_kernels import joining, news, tell_affected, tell_dropped, tell_exposed
-from tamis.joins.index.sending_kernels import FULL, NUMBERS, SENT, TUPLES, take_back
-from tamis.joins.index.tables import NO_ROW
-from tamis.joins.schemes.by_semijoins import BySemijoins
+from tamis.joins.index.messages import Messages
+from tamis.joins.index.outbox import FULL, NUMBERS, SENT, TUPLES, take_back
+from tamis.joins.index.ranges import Shape
+from tamis.joins.index.semijoin_edge import SemijoinEdge, joining, news, tell_affected, tell_dropped, tell_exposed
+from tamis.joins.index.tables import NO_ROW, Changes
+from tamis.joins.schemes.scheme import ByEdges
+
+# Schemes that send semijoins (Chandramouli & Yang 2008, §3).
+
+
+class BySemijoins(ByEdges):
+    """Schemes that send semijoins: by their edges' kernels, or by envelopes where several attributes are considered."""
+
+    edge: ClassVar[type[EdgeState]] = SemijoinEdge
+    description: ClassVar[Description]
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self._envelopes = EnvelopeWriter(self.state, self.description)
+
+    def change(self, changes: Changes) -> Messages:
+        if max(self.state.shape.considered) > 1:
+            return self.one_by_one(changes, self._envelopes.write)
+        return super().change(changes)
 
 
 @bare_kernel

@@ -13,11 +13,11 @@ from tamis.joins.index.edge_kernels import INDEX_FULL, OUTBOX_FULL, follow
 from tamis.joins.index.envelopes import Description
 from tamis.joins.index.kernels import SPARE
 from tamis.joins.index.messages import Form
-from tamis.joins.index.semijoin_kernels import begin_described, end_described, news, selected_by, tell_reach
-from tamis.joins.index.sending_kernels import FULL, NUMBERS, SENT, TUPLES, take_back
+from tamis.joins.index.outbox import FULL, NUMBERS, SENT, TUPLES, take_back
+from tamis.joins.index.semijoin_edge import begin_described, end_described, news, selected_by, tell_reach
 from tamis.joins.index.skyline_kernels import joining_tuples, minimum_area, nearest_tuples
 from tamis.joins.index.tables import NO_ROW
-from tamis.joins.schemes.by_semijoins import BySemijoins
+from tamis.joins.schemes.enum_sj import BySemijoins
 
 
 @bare_kernel

@@ -8,14 +8,14 @@ from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.index.edge import EdgeState
 from tamis.joins.index.edge_kernels import GAPS_FULL, INDEX_FULL, OUTBOX_FULL, follow
 from tamis.joins.index.envelopes import Description
-from tamis.joins.index.gap_kernels import forget_gap, merged_tuples
+from tamis.joins.index.gaps import forget_gap, merged_tuples
 from tamis.joins.index.kernels import SPARE, find
 from tamis.joins.index.merging_edge import MergingEdge
 from tamis.joins.index.messages import Form
-from tamis.joins.index.semijoin_kernels import begin_described, end_described, joining, news, selected_by, tell_reach
-from tamis.joins.index.sending_kernels import FULL, NUMBERS, SENT, TUPLES, take_back
+from tamis.joins.index.outbox import FULL, NUMBERS, SENT, TUPLES, take_back
+from tamis.joins.index.semijoin_edge import begin_described, end_described, joining, news, selected_by, tell_reach
 from tamis.joins.index.tables import NO_ROW
-from tamis.joins.schemes.by_semijoins import BySemijoins
+from tamis.joins.schemes.enum_sj import BySemijoins
 
 
 @bare_kernel

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.joins.index.messages import EVERYBODY, Form, Messages, Operation
-from tamis.joins.index.outbox import Outbox
-from tamis.joins.index.sending_kernels import SENT, TUPLES
+from tamis.joins.index.outbox import SENT, TUPLES, Outbox
 from tamis.joins.index.tables import Changes
-from tamis.joins.schemes.collecting import collected
-from tamis.joins.schemes.scheme import Scheme
+from tamis.joins.schemes.scheme import Scheme, collected
 
 
 class RelSel(Scheme):

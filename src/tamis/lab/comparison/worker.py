@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import TamisError
-from tamis.lab.comparison.limits import limit_memory, tells_of_memory
+from tamis.lab.comparison.apart import limit_memory, tells_of_memory
+from tamis.lab.comparison.grid import open_workload
 from tamis.lab.comparison.measuring import measure
-from tamis.lab.comparison.workload_folder import open_workload
 from tamis.workloads import Workload
 
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from tamis.errors import TamisError
+from tamis.lab.experiments.p0 import P0
+from tamis.lab.experiments.p1 import P1
+from tamis.lab.experiments.p2 import P2
+from tamis.lab.experiments.p3 import P3
+from tamis.lab.experiments.p4 import P4
 from tamis.lab.experiments.point_store import AT, MACHINE, POINT, TOOK, PointStore
 from tamis.lab.measuring.drawing import save
-from tamis.lab.measuring.figure import Figure, Outcome, Paper, Rows, Verdict
-from tamis.lab.measuring.markdown import markdown
+from tamis.lab.measuring.figure import Figure, Outcome, Paper, Point, Rows, Verdict
+from tamis.lab.measuring.numbers import markdown
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 PAGE = "reproduction.md"
 PICTURES = "figures"
@@ -124,3 +139,83 @@ def _made(rows: Rows) -> str:
     took = sum({row[POINT]: row[TOOK] for row in rows}.values())
     worded = f"{took / 60:.0f} minutes" if took >= 120 else f"{took:.0f} seconds"
     return f"Measured on {machines}; {days[0] if len(days) == 1 else f'{days[0]} to {days[-1]}'}; {worded} in all."
+
+
+# Which papers and figures there are, by name.
+
+PAPERS: Sequence[Paper] = (P0, P1, P2, P3, P4)
+FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.figures}
+
+
+def chosen(names: Sequence[str]) -> list[Figure]:
+    """The figures of these names, `p2/figure-9`, or of these papers, `p2`; all of them if none is named."""
+    found: dict[str, Figure] = {}
+    for name in names or [paper.name for paper in PAPERS]:
+        some = {key: figure for key, figure in FIGURES.items() if name in (key, key.partition("/")[0])}
+        if not some:
+            papers = ", ".join(paper.name for paper in PAPERS)
+            raise TamisError(f"there is no figure {name!r}; there are {', '.join(FIGURES)}, and the papers {papers}")
+        found |= some
+    return list(found.values())
+
+
+# The points of a figure, spread over Spark's workers.
+
+_POLL = 0.25  # seconds
+_GROUP = "tamis experiments"
+
+
+class Failure(NamedTuple):
+    """A point that could not be measured, and why."""
+
+    point: Point
+    why: str
+
+
+def run_missing(
+    session: SparkSession,
+    figure: Figure,
+    points: Sequence[Point],
+    results: PointStore,
+    told: Callable[[int], None] = lambda done: None,
+) -> list[Failure]:
+    """Measures what is not there yet: a task a point, or one task for all of them where they must run alone.
+
+    Workers write what they have finished into the results' folder, which all of them must see; so whatever ends a run
+    before its time, the next one goes on from there. A point that fails does not stop the others. `told` hears now and
+    then how many are done.
+    """
+    missing = results.missing(figure, points)
+    if not missing:
+        return []
+    context = session.sparkContext
+    work = partial(_measured, figure, str(results.root.absolute()))
+
+    def collected() -> list[Failure]:
+        context.setJobGroup(_GROUP, figure.name, interruptOnCancel=True)
+        return context.parallelize(missing, 1 if figure.alone else len(missing)).mapPartitions(work).collect()
+
+    with ThreadPoolExecutor(1) as background:
+        job = background.submit(collected)
+        try:
+            while not wait([job], timeout=_POLL).done:
+                told(len(points) - len(results.missing(figure, points)))
+        except BaseException:
+            context.cancelJobGroup(_GROUP)  # or the background would be waited for
+            raise
+        told(len(points) - len(results.missing(figure, points)))
+        return job.result()
+
+
+def _measured(figure: Figure, root: str, points: Iterable[Point]) -> Iterator[Failure]:
+    """In a worker: measures points one after the other, and writes each down."""
+    results = PointStore(Path(root))
+    for point in points:
+        begun = time.perf_counter()
+        try:
+            rows = figure.run(point)
+            results.write(figure, point, rows, time.perf_counter() - begun)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on, and whoever asked is told
+            yield Failure(dict(point), f"{type(error).__name__}: {error}")
+        rows = []
+        gc.collect()  # the next one may need the memory

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 _SIZES = ((1_000_000, "M"), (1_000, "k"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
@@ -44,3 +46,18 @@ def figures(number: float) -> str:
 def _unit(seconds: float) -> tuple[float, str]:
     # A thousandth less: 0.9996 ms would be written as 1,000 µs.
     return next((pair for pair in _TIMES if seconds >= 0.9995 * pair[0]), _TIMES[-1])
+
+
+# Tables in Markdown, for pages that are made from measurements.
+
+
+def markdown(header: Sequence[str], lines: Iterable[Sequence[str]], words: int | None = None) -> str:
+    """A table; columns after the first `words` are numbers, which are aligned to the right."""
+    words = len(header) if words is None else words
+    rule = f"|{'---|' * words}{'--:|' * (len(header) - words)}"
+    return "\n".join([_line(header), rule, *map(_line, lines)])
+
+
+def _line(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"

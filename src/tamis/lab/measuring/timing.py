@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
@@ -56,3 +59,12 @@ class uncollected(AbstractContextManager[None]):  # noqa: N801  # reads as a wor
     ) -> None:
         if self._was_enabled:
             gc.enable()
+
+
+# When and where something was measured, as results say it of themselves.
+
+
+def occasion() -> dict[str, Any]:
+    """Now, to the second, and this machine."""
+    machine = {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+    return {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine}

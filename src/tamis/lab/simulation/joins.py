@@ -10,9 +10,9 @@ from tamis.joins.index.ranges import LEFT, RIGHT, Ranges, Shape
 from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.multiway import filtering_of
 from tamis.joins.schemes.scheme import SCHEMES
-from tamis.lab.comparison.join_trial import SHAPE, Trial, ranges_of
 from tamis.lab.networks.regions import Integers
 from tamis.lab.simulation.accounting import Traffic
+from tamis.lab.simulation.join_trial import SHAPE, Trial, ranges_of
 from tamis.lab.simulation.simulation import Simulation, Star
 from tamis.lab.simulation.topology import Overlay
 from tamis.workloads.join_mix import EDGES, EDGES_OF, SIGNATURES, JoinMix

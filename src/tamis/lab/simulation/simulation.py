@@ -30,8 +30,7 @@ from tamis.lab.simulation.accounting import (
     carry_over_links,
     carry_over_zones,
 )
-from tamis.lab.simulation.reading import PayloadNumbers, post_of, sizes_of
-from tamis.lab.simulation.spaces import Space, Spaces
+from tamis.lab.simulation.spaces import PayloadNumbers, Space, Spaces, post_of, sizes_of
 from tamis.lab.simulation.topology import Overlay
 from tamis.routing.payloads.kernels import DIRECTORY, REPOSITORY, Store, store_of
 

@@ -18,10 +18,9 @@ from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.conditions import Conditions
 from tamis.matching.codes.constants import Constants
 from tamis.matching.codes.files import read_arrays, write_arrays
-from tamis.matching.codes.holders import Holders, holders_of
+from tamis.matching.codes.holders import Holders, absorb, holders_of
 from tamis.matching.codes.level import Level
 from tamis.matching.codes.lower import lower_into
-from tamis.matching.codes.merging import absorb
 from tamis.matching.patterns import PatternSet
 from tamis.schema import Schema
 

@@ -4,17 +4,79 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from weakref import WeakSet, WeakValueDictionary
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
+import numpy as np
+import pyarrow as pa
+
+from tamis.durable import replace_durably
 from tamis.engine import Index
+from tamis.errors import IndexFileError
 from tamis.operators import Operator
 from tamis.operators.calling_part import resolved_all
 from tamis.operators.health import OperatorStatistics, OperatorTable, Tally
-from tamis.operators.learning import EVALUATED, HALF_LIFE, HELD, SPENT, TIMED, Lessons, faded, united
-from tamis.pipeline.calling.learned_file import read_learned, write_learned
+from tamis.operators.learning import COUNTS, EVALUATED, HALF_LIFE, HELD, SPENT, TIMED, Lessons, Seen, faded, united
 from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark import Accumulator, SparkContext
+
+
+# What was learned of operators, as a file beside the index: written by the driver, read by workers.
+
+LEARNED = "learned.arrow"
+
+_COUNTED = ("evaluated", "held", "timed", "milliseconds")
+_COLUMNS = pa.schema(
+    [
+        pa.field("operator", pa.string()),
+        pa.field("predicate", pa.uint64()),
+        *(pa.field(name, pa.float64()) for name in _COUNTED),
+    ]
+)
+
+
+def write_learned(path: Path, seen: Mapping[str, Seen]) -> None:
+    """Writes or overwrites the file; whoever reads it sees the old content or the new."""
+    names = pa.array(list(seen), pa.string()).take(
+        pa.array(np.repeat(np.arange(len(seen)), [*map(len, seen.values())]))
+    )
+    some = list(seen.values())
+    keys = np.concatenate([np.zeros(0, np.uint64), *(one.keys for one in some)])
+    counts = np.concatenate([np.zeros((COUNTS, 0)), *(one.counts for one in some)], axis=1)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, _COLUMNS) as writer:
+        writer.write_table(pa.Table.from_arrays([names, pa.array(keys), *map(pa.array, counts)], schema=_COLUMNS))
+    replace_durably(path, sink.getvalue().to_pybytes())
+
+
+def read_learned(path: Path) -> dict[str, Seen]:
+    """By operator; empty where there is no file."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    try:
+        rows = pa.ipc.open_file(content).read_all().cast(_COLUMNS)
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise IndexFileError(f"{path} is damaged: {error}; delete it, what it tells is learned again") from error
+    names = np.asarray(rows["operator"])
+    keys = np.asarray(rows["predicate"])
+    counts = np.stack([np.asarray(rows[name]) for name in _COUNTED])
+    return {name: Seen.of(keys[names == name], counts[:, names == name]) for name in np.unique(names).tolist()}
+
+
+def stamp(path: str) -> tuple[int, int] | None:
+    """Other for another content; None where there is no file."""
+    try:
+        about = Path(path).stat()
+    except FileNotFoundError:
+        return None
+    return about.st_ino, about.st_mtime_ns
+
 
 _LOG = logging.getLogger(__name__)
 
@@ -131,3 +193,49 @@ def take_reports(reports: dict[str, Lessons]) -> None:
         ledger = _LEDGERS.get(name)
         if ledger is not None:
             ledger.take(lessons)
+
+
+# The way from the workers to the ledgers: an accumulator of Spark's, one a session.
+
+_REPORTS: WeakKeyDictionary[SparkContext, Report] = WeakKeyDictionary()
+
+
+class Report:
+    """What tasks tell at their end; Spark brings it to the driver before the job is over.
+
+    A task that Spark runs twice tells twice: its operators were called twice.
+    """
+
+    def __init__(self, context: SparkContext) -> None:
+        from pyspark.accumulators import AccumulatorParam
+
+        class ByLedger(AccumulatorParam[dict[str, Any]]):
+            """Adds up in a worker; on the driver everything is passed on, and nothing stays."""
+
+            def __init__(self, on_driver: bool) -> None:
+                self._on_driver = on_driver
+
+            def __reduce__(self) -> tuple[Any, ...]:
+                return type(self), (False,)
+
+            def zero(self, value: dict[str, Any]) -> dict[str, Any]:
+                return {}
+
+            def addInPlace(self, value1: dict[str, Any], value2: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+                if self._on_driver:
+                    take_reports(value2)
+                    return {}
+                return united(value1, value2)
+
+        self._told: Accumulator[Any] = context.accumulator({}, ByLedger(True))
+
+    @classmethod
+    def of(cls, context: SparkContext) -> Report:
+        if context not in _REPORTS:
+            _REPORTS[context] = cls(context)
+        return _REPORTS[context]
+
+    def tell(self, ledger: str, lessons: Lessons) -> None:
+        """In a worker."""
+        if lessons:
+            self._told.add({ledger: lessons})

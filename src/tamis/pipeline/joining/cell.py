@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import Violation
+from tamis.joins.join_part import kept_tables, restore_tables, row_count
 from tamis.joins.server import JoinServer
-from tamis.joins.tables_kept import kept_tables, restore_tables, row_count
-from tamis.pipeline.joining.blobs import from_blob, one_batch, to_blob
 from tamis.pipeline.joining.cells import Cells, Integers
-from tamis.pipeline.joining.packing import DEAD, as_texts, dead_letters, tables_of
+from tamis.pipeline.joining.packing import DEAD, as_texts, dead_letters, from_blob, one_batch, tables_of, to_blob
 from tamis.pipeline.joining.row_changes import contents, row_changes
 from tamis.pipeline.joining.waiting import Admitted, Lateness, WaitingRoom, said
 from tamis.pipeline.workers.reading import VIOLATION

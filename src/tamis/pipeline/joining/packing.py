@@ -5,21 +5,119 @@ Spark's state API hands rows to Python one by one, each as an object. A pack is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.pipeline.joining.blobs import to_blob
+from tamis.joins.join_part import read_joins
+from tamis.language.joins import are_joins
 from tamis.pipeline.joining.cells import Cells
-from tamis.pipeline.joining.json_texts import json_value
 from tamis.pipeline.joining.waiting import times_of
+from tamis.pipeline.table.subscriptions import Part
+from tamis.pipeline.table.versions import read_change
+from tamis.pipeline.workers.opened import partition
 from tamis.pipeline.workers.reading import VIOLATION, Reader
-from tamis.pipeline.workers.task import partition
 from tamis.schema import EVENT_TYPE, Schema
+from tamis.schema.timestamps import to_datetime
+from tamis.schema.values import write_base64
+
+# Arrow tables as bytes: a table is one value to Spark, on its way and in its state.
+
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+def to_blob(table: pa.Table | pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
+        writer.write(table)
+    return bytes(sink.getvalue())
+
+
+def from_blob(blob: bytes) -> pa.Table:
+    return pa.ipc.open_stream(pa.BufferReader(blob)).read_all()
+
+
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """The rows of a table in one piece."""
+    batches = table.combine_chunks().to_batches()
+    return (
+        batches[0]
+        if batches
+        else pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
+    )
+
+
+# Results as JSON texts, a column at a time.
+
+
+def json_texts(rows: pa.StructArray) -> pa.StringArray:
+    """One object a row, without what is absent; equal rows have equal texts."""
+    members = [
+        pc.binary_join_element_wise(json.dumps(field.name, ensure_ascii=False), _values(column), ": ")
+        for field, column in zip(rows.type, rows.flatten(), strict=True)
+    ]
+    if not members:
+        return pa.array(["{}"] * len(rows), pa.string())
+    if all(member.null_count for member in members):
+        # Where a row lacks all of them Arrow would leave it out.
+        led = [pc.coalesce(pc.binary_join_element_wise(", ", member, ""), "") for member in members]
+        inside = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*led, ""), 2)
+    else:
+        inside = pc.binary_join_element_wise(*members, ", ", null_handling="skip")
+    return pc.binary_join_element_wise("{", inside, "}", "")
+
+
+def _values(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return column.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return _floats(column)
+    if pa.types.is_timestamp(kind):
+        return _by_value(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()), _instant)
+    if pa.types.is_string(kind):
+        return _by_value(column, json_value)
+    return pa.array([None if value is None else json_value(value) for value in column.to_pylist()], pa.string())
+
+
+def _floats(column: pa.Array) -> pa.Array:
+    texts = column.cast(pa.string())
+    if pc.any(pc.equal(pc.floor(column), column)).as_py():
+        # A float shows that it is one; infinite ones are written as Python and Spark read them.
+        plain = pc.match_substring_regex(texts, "^-?[0-9]+$")
+        texts = pc.if_else(plain, pc.binary_join_element_wise(texts, ".0", ""), texts)
+        texts = pc.replace_substring(texts, "inf", "Infinity")
+    return texts
+
+
+def _by_value(column: pa.Array, write: Any) -> pa.Array:
+    """Each value that occurs is written once."""
+    encoded = column.dictionary_encode()
+    return pa.array([write(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+
+
+def json_value(value: Any) -> str:
+    """A value, or a dict of them; bytes are base64, as in events."""
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bytes):
+        return write_base64(value)
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _instant(microseconds: int) -> str:
+    return json_value(to_datetime(microseconds))
+
 
 Integers = npt.NDArray[np.int64]
 
@@ -134,3 +232,30 @@ def _pack(label: int, events: bytes | None, dead: bytes | None, clock: int | Non
 def _later(clock: int | None, times: pa.Array | None) -> int | None:
     latest = None if times is None else pc.max(times).as_py()
     return clock if latest is None else latest if clock is None else max(clock, latest)
+
+
+# The join subscriptions of a snapshot, as a worker has them open.
+
+_KEPT = 2  # the newest version and the one before it: a replay may run beside a first run
+_OPEN: OrderedDict[Part, Mapping[str, str]] = OrderedDict()
+
+
+def join_texts(part: Part) -> Mapping[str, str]:
+    """Texts by id; the same mapping for the same part, as long as it is kept."""
+    texts = _OPEN.pop(part, None)
+    if texts is None:
+        texts = dict(_pairs(read_joins(part.base)))
+        for path in part.changes:
+            removed, added = read_change(path)
+            for id in removed:
+                texts.pop(id, None)
+            chosen = np.flatnonzero(are_joins(added["filter"]))
+            texts.update(_pairs(added.take(pa.array(chosen))))
+    _OPEN[part] = texts
+    while len(_OPEN) > _KEPT:
+        _OPEN.popitem(last=False)
+    return texts
+
+
+def _pairs(table: pa.Table) -> zip[tuple[str, str]]:
+    return zip(table["id"].to_pylist(), table["filter"].to_pylist(), strict=True)

@@ -13,14 +13,13 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from tamis.errors import PipelineError
-from tamis.pipeline.joining.blobs import from_blob, to_blob
 from tamis.pipeline.joining.cell import Cell, Entry, Told
 from tamis.pipeline.joining.cells import Cells
-from tamis.pipeline.joining.texts import join_texts
+from tamis.pipeline.joining.packing import from_blob, join_texts, to_blob
 from tamis.pipeline.joining.waiting import Lateness
-from tamis.pipeline.table.batch_versions import Live
-from tamis.pipeline.table.snapshot import Snapshot
-from tamis.pipeline.workers.task import micro_batch
+from tamis.pipeline.table.subscriptions import Snapshot
+from tamis.pipeline.table.versions import Live
+from tamis.pipeline.workers.opened import micro_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

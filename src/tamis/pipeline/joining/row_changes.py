@@ -10,12 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.joins.rows import Showing, Shown
 from tamis.joins.server import Applied, JoinServer
-from tamis.joins.showing import Showing, Shown
 from tamis.language.joins import parse_join
-from tamis.pipeline.joining.blobs import from_blob
-from tamis.pipeline.joining.json_texts import json_texts
-from tamis.pipeline.joining.packing import DEAD, ORDER
+from tamis.pipeline.joining.packing import DEAD, ORDER, from_blob, json_texts
 from tamis.schema import Schema
 
 Integers = npt.NDArray[np.int64]

@@ -17,14 +17,9 @@ from tamis.errors import SubscriptionError, TamisError
 from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
 from tamis.operators.health import OperatorTable
 from tamis.pipeline.calling.crew import Crew
-from tamis.pipeline.calling.learned_file import LEARNED
-from tamis.pipeline.calling.ledger import Ledger
-from tamis.pipeline.table.batch_versions import LOCK
-from tamis.pipeline.table.changes import apply_change, write_change
-from tamis.pipeline.table.locks import locked
-from tamis.pipeline.table.snapshot import Snapshot
-from tamis.pipeline.table.subscriptions import listed
-from tamis.pipeline.table.versions import CURRENT, Newest, Versions
+from tamis.pipeline.calling.ledger import LEARNED, Ledger
+from tamis.pipeline.table.subscriptions import Snapshot, listed
+from tamis.pipeline.table.versions import CURRENT, LOCK, Newest, Versions, apply_change, locked, write_change
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

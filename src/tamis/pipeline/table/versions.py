@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tamis.durable import flush, replace_durably
+from tamis.engine import Index
 from tamis.errors import IndexFileError
-from tamis.pipeline.table.snapshot import Part
+from tamis.pipeline.calling.crew import Crew
+from tamis.pipeline.table.subscriptions import Part, Snapshot
+from tamis.schema import Schema
 
 FORMAT = 2  # the first had the notes of batches in files of their own, under `notes/<stream>/<batch>`
 CURRENT = "current.json"
@@ -132,3 +139,86 @@ class Versions:
 
     def _bases(self) -> list[int]:
         return sorted(int(path.name) for path in (self.folder / "bases").iterdir() if path.name.isdecimal())
+
+
+# Change files: what was added and removed between two versions of a table of subscriptions.
+
+# A row without a filter removes its id; removals come before additions, so a replaced subscription has one row of each.
+_COLUMNS = pa.schema([pa.field("id", pa.large_string(), nullable=False), pa.field("filter", pa.large_string())])
+
+
+def write_change(path: Path, removed: Iterable[str], added: pa.Table) -> int:
+    """Writes a change file and tells how many rows it has. `added` has the string columns id and filter."""
+    gone = pa.array(removed, pa.large_string())
+    rows = pa.concat_tables(
+        [
+            pa.Table.from_arrays([gone, pa.nulls(len(gone), pa.large_string())], schema=_COLUMNS),
+            added.select(["id", "filter"]).cast(_COLUMNS),
+        ]
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, _COLUMNS) as writer:
+        writer.write_table(rows)
+    replace_durably(path, sink.getvalue().to_pybytes())
+    return rows.num_rows
+
+
+def read_change(path: str | Path) -> tuple[list[str], pa.Table]:
+    """The ids removed, and the subscriptions added."""
+    try:
+        rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise IndexFileError(f"the change file {path} is lost or damaged: {error}") from error
+    removed = rows.filter(rows["filter"].is_null())["id"].to_pylist()
+    return removed, rows.filter(rows["filter"].is_valid())
+
+
+def apply_change(index: Index, path: str | Path) -> int:
+    """Brings an index from the version before the change to the one after it; tells how many rows that took."""
+    removed, added = read_change(path)
+    index.remove(removed)
+    index.add(added)
+    return len(removed) + added.num_rows
+
+
+# Locks of a table's folder: held by a file, so that processes heed them too.
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds the lock of that name against other threads and processes; the system frees it if this one dies."""
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# A micro-batch takes the version it uses, once and for all.
+
+LOCK = "lock"
+
+
+def version_for(folder: Path, stream: str, batch: int) -> int:
+    """The version that this micro-batch is to use: the newest, or on a replay the one it used first.
+
+    It is on disk when this returns, and its files are kept at least until the stream takes its next batch.
+    """
+    versions = Versions(folder)
+    with locked(folder / LOCK):
+        newest = versions.newest()
+        noted = newest.noted(stream, batch)
+        if noted is None:
+            versions.publish(newest.with_batch(stream, batch))
+        return newest.version if noted is None else noted
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A table of subscriptions of which each micro-batch takes the newest version when its first task runs."""
+
+    schema: Schema
+    folder: str
+    crew: Crew | None = None
+
+    def snapshot(self, stream: str, batch: int) -> Snapshot:
+        folder = Path(self.folder)
+        return Snapshot(self.schema, (Versions(folder).part(version_for(folder, stream, batch)),), self.crew)

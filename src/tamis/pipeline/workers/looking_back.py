@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.operators.learning import Lessons
-from tamis.pipeline.calling.report import Report
-from tamis.pipeline.table.snapshot import Part, Snapshot
-from tamis.pipeline.workers.legible import legible
+from tamis.pipeline.calling.ledger import Report
+from tamis.pipeline.table.subscriptions import Part, Snapshot
+from tamis.pipeline.workers.lists import legible
 from tamis.pipeline.workers.opened import opened
-from tamis.pipeline.workers.pacing import Pace
+from tamis.pipeline.workers.reading import Pace
 
 Int64s = npt.NDArray[np.int64]
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tamis.engine import Index
 from tamis.operators.health import Health
 from tamis.pipeline.calling.crew import Crew
-from tamis.pipeline.calling.learned_file import read_learned, stamp
-from tamis.pipeline.table.changes import apply_change
-from tamis.pipeline.table.snapshot import Part
+from tamis.pipeline.calling.ledger import read_learned, stamp
+from tamis.pipeline.table.subscriptions import Part
+from tamis.pipeline.table.versions import apply_change
+
+if TYPE_CHECKING:
+    from pyspark import Accumulator, SparkContext
+    from pyspark.sql import DataFrame
+
 
 # The newest version and the one before it: a replay may run beside a first run.
 _KEPT = 2
@@ -86,3 +92,59 @@ def _older(key: _Key) -> _Key | None:
         and other != key
     ]
     return max(states, key=lambda other: len(other[0].changes), default=None)
+
+
+# What a task of Spark knows of its place.
+
+
+def partition() -> int | None:
+    """The number of the partition that this task computes; None outside of tasks."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return None if context is None else context.partitionId()
+
+
+def micro_batch() -> tuple[str, int] | None:
+    """The query and the number of the micro-batch that this task belongs to; None outside of streams."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    stream = context and context.getLocalProperty("sql.streaming.queryId")
+    batch = context and context.getLocalProperty("streaming.sql.batchId")
+    return (stream, int(batch)) if stream and batch else None
+
+
+# How many rows of each partition are dead: told by the workers beside their answers, so that no job need ask.
+
+
+class DeadCount:
+    """Counts by partition, which stay right when Spark runs a partition twice.
+
+    Only partitions that were run to their end are in it: a sink may have looked at some rows only.
+    """
+
+    def __init__(self, context: SparkContext) -> None:
+        from pyspark.accumulators import AccumulatorParam
+
+        class ByPartition(AccumulatorParam[dict[int, int]]):
+            def zero(self, value: dict[int, int]) -> dict[int, int]:
+                return {}
+
+            def addInPlace(self, value1: dict[int, int], value2: dict[int, int]) -> dict[int, int]:  # noqa: N802
+                return {**value1, **value2}
+
+        self._counts: Accumulator[Any] = context.accumulator({}, ByPartition())
+
+    def tell(self, dead: int) -> None:
+        """In a worker: its partition is done, and has so many dead rows."""
+        number = partition()
+        if number is not None:
+            self._counts.add({number: dead})
+
+    def any(self, answer: DataFrame) -> bool | None:
+        """On the driver: whether rows of the answer are dead, or None if none is known and not all were computed."""
+        counts = self._counts.value
+        if any(counts.values()):
+            return True
+        return False if len(counts) == answer.rdd.getNumPartitions() else None

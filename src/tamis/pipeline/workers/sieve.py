@@ -12,16 +12,13 @@ import pyarrow as pa
 from tamis.errors import EventError, PipelineError
 from tamis.matching.patterns.metering import metered
 from tamis.operators.learning import Lessons
-from tamis.pipeline.calling.report import Report
-from tamis.pipeline.table.batch_versions import Live
-from tamis.pipeline.table.snapshot import Snapshot
+from tamis.pipeline.calling.ledger import Report
+from tamis.pipeline.table.subscriptions import Snapshot
+from tamis.pipeline.table.versions import Live
 from tamis.pipeline.workers.charging import Charging
-from tamis.pipeline.workers.dead_count import DeadCount
 from tamis.pipeline.workers.lists import Form, binding_lists, id_lists, joined, lengths, number_lists, spread
-from tamis.pipeline.workers.opened import opened
-from tamis.pipeline.workers.pacing import Pace
-from tamis.pipeline.workers.reading import Read, Reader, canonical, in_rows
-from tamis.pipeline.workers.task import micro_batch
+from tamis.pipeline.workers.opened import DeadCount, micro_batch, opened
+from tamis.pipeline.workers.reading import Pace, Read, Reader, canonical, in_rows
 
 # So many matches are in memory at a time; with shards more, for every round of events opens every shard once.
 _MATCHES = 4_000_000

@@ -6,7 +6,17 @@ parcel.py    what travels: a body, and payloads by content or by name
 node.py      one node as brokers use it: parcels in, what to do out; no transport
 """
 
-from tamis.routing.payloads.node import Acknowledge, Action, Ask, Deliver, Lost, PayloadNode, Send
-from tamis.routing.payloads.parcel import Carried, Parcel, payload_id
+from tamis.routing.payloads.node import (
+    Acknowledge,
+    Action,
+    Ask,
+    Carried,
+    Deliver,
+    Lost,
+    Parcel,
+    PayloadNode,
+    Send,
+    payload_id,
+)
 
 __all__ = ["Acknowledge", "Action", "Ask", "Carried", "Deliver", "Lost", "Parcel", "PayloadNode", "Send", "payload_id"]

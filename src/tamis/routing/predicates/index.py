@@ -11,9 +11,8 @@ import numpy as np
 from tamis.language.extents import Extent, everything
 from tamis.language.predicates import Literal, Not, Present, Versus
 from tamis.matching.base.flat_arrays import doubled
-from tamis.routing.covering.compared import Compared, by_pair, compared, pair_of, versus_of
 from tamis.routing.covering.exact_values import is_absence, settled
-from tamis.routing.covering.summary import Said, Summary
+from tamis.routing.covering.summary import Compared, Said, Summary, by_pair, compared, pair_of, versus_of
 from tamis.routing.predicates.bounds import (
     HIGHEST,
     LOWEST,

@@ -3,8 +3,16 @@
 Advertisements and subscriptions have the same form, so both tables are a `RoutingTable`.
 """
 
-from tamis.routing.tables.policies import POLICIES, Policy, RowChange, intersects, policy
-from tamis.routing.tables.routed_filter import RoutedFilter, read_canonical, read_filter
+from tamis.routing.tables.policies import (
+    POLICIES,
+    Policy,
+    RoutedFilter,
+    RowChange,
+    intersects,
+    policy,
+    read_canonical,
+    read_filter,
+)
 from tamis.routing.tables.routing_table import RoutingTable
 
 __all__ = [

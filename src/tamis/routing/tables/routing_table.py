@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from tamis.matching.base.statistics import Statistics
-from tamis.routing.tables.policies import Policy, Reduction, RowChange, intersects
-from tamis.routing.tables.routed_filter import RoutedFilter
+from tamis.routing.tables.policies import Policy, Reduction, RoutedFilter, RowChange, intersects
 from tamis.schema import Schema
 
 

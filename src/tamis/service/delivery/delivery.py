@@ -16,7 +16,6 @@ from tamis.errors import TamisError
 from tamis.service.base.configuration import Settings
 from tamis.service.base.notification import BEGINNING, LAST, Cursor, Notification
 from tamis.service.base.offering import NOTHING, Offering
-from tamis.service.delivery.channel import Channel
 from tamis.service.delivery.clock import Clock, SystemClock
 from tamis.service.delivery.fanout import Fanout
 from tamis.service.delivery.feeds import FeedEnded, LiveFeed, WideFeed
@@ -26,7 +25,7 @@ from tamis.service.delivery.outlets import Outlets
 from tamis.service.delivery.push_store import Changes, Cursors
 from tamis.service.delivery.sending import Backoff, Outcome, Sending
 from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
-from tamis.service.delivery.webhook import WebhookChannel
+from tamis.service.delivery.webhook import Channel, WebhookChannel
 from tamis.service.store import DeadLetter, DeliveryState, Store
 from tamis.service.store.errors import warn
 from tamis.service.store.followed_schema import FollowedSchema

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
 from tamis.service.base.configuration import DeliverySettings
 from tamis.service.base.notification import Notification
-from tamis.service.delivery.channel import Undelivered
+from tamis.service.delivery.webhook import Undelivered
 from tamis.service.store import Subscription
 
 
@@ -42,7 +42,7 @@ class KafkaChannel:
             raise Undelivered("this server has no Kafka to deliver to (delivery.kafka)", fault=False)
         from aiokafka.errors import KafkaError
 
-        from tamis.eventlog.kafka.kafka_faults import ends_producer
+        from tamis.eventlog.kafka.kafka_log import ends_producer
 
         topic = str(notification.subscription.delivery["topic"])
         producer: Producer | None = None

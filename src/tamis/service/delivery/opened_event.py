@@ -13,9 +13,11 @@ import orjson
 from tamis.matching.explanation import MOST, quotes
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.reading import flatten
-from tamis.schema.timestamps import to_datetime
+from tamis.schema.timestamps import to_datetime, write_instant
 from tamis.schema.values import InadmissibleError, read_value, shown_bytes
 from tamis.service.base.event_body import published_text
+from tamis.service.base.notification import Notification
+from tamis.service.intake.cloudevents.binary import CONTEXT, to_structured
 
 _ONE_LINE: Final = str.maketrans("\r\n", "  ")
 
@@ -99,3 +101,47 @@ class OpenedEvent:
         except InadmissibleError:
             return []
         return [shown_bytes(value) if isinstance(value, bytes) else value for value in read]
+
+
+# A notification's event as a CloudEvent in structured mode, as it was published or as if it had been.
+
+_SOURCE: Final = "urn:tamis"
+_TYPE: Final = "tamis.event"
+# Extension attributes, which have to be texts.
+_BINDINGS: Final = "tamisbindings"
+_CHANGES: Final = "tamischanges"
+
+
+def structured_event(notification: Notification) -> bytes:
+    """The CloudEvent as JSON. An event that was published as another thing gets the attributes it needs.
+
+    What a filter's variables were bound to is an attribute too, `tamisbindings`, as JSON, and so is what the event
+    changed in a join, `tamischanges`. A message about the subscription has its id as the subject.
+    """
+    if notification.notice is not None:
+        notice = orjson.loads(notification.notice)
+        kind, subject = f"tamis.{notice.pop('type')}", notification.subscription.id
+        data = {"subscription": subject, **notice}
+        return orjson.dumps({**_made_up(notification, {}), "type": kind, "subject": subject, "data": data})
+    try:
+        body = orjson.loads(notification.event)
+    except orjson.JSONDecodeError:
+        body = notification.event
+    told = {_BINDINGS: notification.bindings, _CHANGES: notification.changes}
+    bound = {name: text for name, text in told.items() if text is not None}
+    if isinstance(body, dict) and isinstance(body.get(CONTEXT), dict):
+        return orjson.dumps(to_structured(body) | bound)
+    return orjson.dumps({**_made_up(notification, body), **bound, "data": body})
+
+
+def _made_up(notification: Notification, body: object) -> dict[str, Any]:
+    types = body.get("event_type") if isinstance(body, dict) else None
+    first = types[0] if isinstance(types, list) and types else types
+    return {
+        "specversion": "1.0",
+        "id": notification.event_id,
+        "source": _SOURCE,
+        "type": first if isinstance(first, str) and first else _TYPE,
+        "time": write_instant(notification.time),
+        "datacontenttype": "application/json",
+    }

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal
 
 from tamis.service.base.configuration import DeliverySettings
 from tamis.service.base.notification import Notification
-from tamis.service.delivery.channel import Channel, Undelivered
 from tamis.service.delivery.clock import Clock
+from tamis.service.delivery.webhook import Channel, Undelivered
 
 _TROUBLED: Final = 25
 _MOST_DOUBLINGS: Final = 60  # of a backoff

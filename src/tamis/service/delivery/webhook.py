@@ -7,10 +7,11 @@ import base64
 import binascii
 import hmac
 import ssl
+from collections.abc import Hashable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol
 
 import httpcore
 import httpx
@@ -19,11 +20,43 @@ from tamis.errors import TamisError
 from tamis.service.base.configuration import DeliverySettings
 from tamis.service.base.notification import Notification
 from tamis.service.delivery.addresses import AddressRefused, Endpoint, endpoint_of
-from tamis.service.delivery.channel import Undelivered
 from tamis.service.delivery.clock import Clock
+from tamis.service.delivery.opened_event import structured_event
 from tamis.service.delivery.pinned import CheckedTransport, Resolve, Resolver
-from tamis.service.delivery.structured import structured_event
 from tamis.service.store import Subscription
+
+# What a way out of the service must do.
+
+
+class Undelivered(TamisError):  # noqa: N818 - reads as what happened
+    """An attempt that failed. `fault`: the endpoint is to blame, not what it was sent; `gone`: it wants nothing more.
+
+    `retry_after` are the seconds that it asked to be left alone.
+    """
+
+    def __init__(self, reason: str, *, fault: bool = True, gone: bool = False, retry_after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.fault = fault
+        self.gone = gone
+        self.retry_after = retry_after
+
+
+class Channel(Protocol):
+    """Carries notifications to subscribers. `most_at_once` attempts are made at one endpoint at a time."""
+
+    most_at_once: int
+
+    def endpoint(self, subscription: Subscription) -> Hashable:
+        """Who is called: subscriptions with the same endpoint fail together."""
+        ...
+
+    async def send(self, notification: Notification) -> None:
+        """Returns when the subscriber has it; else `Undelivered`."""
+        ...
+
+    async def close(self) -> None: ...
+
 
 _READ_BYTES: Final = 16 << 10
 _AGENT: Final = "Tamis (Standard Webhooks)"

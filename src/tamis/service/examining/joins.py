@@ -8,8 +8,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.joins.client import ContentChange, Forgotten, JoinClient, Kept, Note
-from tamis.joins.rows import Identity, Values
-from tamis.joins.showing import Showing
+from tamis.joins.rows import Identity, Showing, Values
 from tamis.language import print_filter
 from tamis.language.joins import Join, parse_join
 from tamis.matching.event_values import event_values

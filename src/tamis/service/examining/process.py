@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import struct
 import sys
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
@@ -12,8 +13,20 @@ from typing import Final
 
 import orjson
 
-from tamis.service.examining.frames import ANSWER, BEGUN, FAULT, HEAD, LOADING, QUESTION, framed
 from tamis.service.intake.problems import Fault, Problem
+
+# What a service and its examiners say to each other: frames of a kind, a length and bytes.
+
+HEAD: Final = struct.Struct(">cQ")
+
+QUESTION, LOADING, BEGUN, ANSWER, REFUSAL, FAULT = b"Q", b"L", b"B", b"A", b"R", b"F"
+"""`LOADING`: the examiner loads what it needs for this question, and for which nobody who asks is to blame."""
+
+
+def framed(kind: bytes, *parts: bytes) -> bytes:
+    """A frame as it goes over a pipe."""
+    return b"".join((HEAD.pack(kind, sum(map(len, parts))), *parts))
+
 
 _COMMAND: Final = (sys.executable, "-m", "tamis.service.examining")
 _LOADING_SECONDS: Final = 600.0  # operators may load models, and say themselves when they give up

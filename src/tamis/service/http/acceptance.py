@@ -18,7 +18,7 @@ import pyarrow as pa
 from anyio import CancelScope, CapacityLimiter, to_thread
 
 from tamis.eventlog import NotAppended, Receipt
-from tamis.eventlog.base.keys import content_hash
+from tamis.eventlog.base.event_log import content_hash
 from tamis.service.http.access import Caller
 from tamis.service.http.service import Service
 from tamis.service.intake import formats

@@ -20,7 +20,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import Scope
 
 from tamis.service.http.key_ring import LONGEST_SECRET
-from tamis.service.http.origin import origin
+from tamis.service.http.request_guards import origin
 from tamis.service.http.service import Service, Serving, current_service
 from tamis.service.intake.allowances import Claimant
 from tamis.service.intake.problems import Problem, not_found

@@ -20,7 +20,7 @@ from tamis.service.http.creation import make_subscription
 from tamis.service.http.deliveries import WebhookForm, stored_delivery
 from tamis.service.http.service import Service, Serving
 from tamis.service.http.strict_json import StrictRoute
-from tamis.service.http.validity import expiry
+from tamis.service.http.subscription_forms import expiry
 from tamis.service.intake.problems import Fault, Problem, not_found, responses
 from tamis.service.store import UNCHANGED, NewSubscription, State, Subscription
 from tamis.service.store.subscription import Keep

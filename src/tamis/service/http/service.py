@@ -17,8 +17,7 @@ from tamis.service.base.configuration import Settings
 from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.examining.pool import Examiners
 from tamis.service.http.key_ring import KeyRing
-from tamis.service.http.meter import Meter
-from tamis.service.http.metrics import Metrics
+from tamis.service.http.metrics import Meter, Metrics
 from tamis.service.http.observing import counted
 from tamis.service.http.probing import Probe
 from tamis.service.http.standing import Allowances

@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from tamis.service.examining.explanations import EventForm, ExplanationForm
 from tamis.service.examining.language import ReadFilter, read_filter
 from tamis.service.http.access import Asking, Owned, Subscriber, Ticket, for_owner, subscriber
-from tamis.service.http.asking import asked
 from tamis.service.http.creation import make_subscription
 from tamis.service.http.deliveries import stored_delivery
+from tamis.service.http.filters import asked
 from tamis.service.http.service import Serving
 from tamis.service.http.strict_json import StrictRoute
 from tamis.service.http.subscription_forms import (
@@ -25,10 +25,11 @@ from tamis.service.http.subscription_forms import (
     SubscribeForm,
     SubscriptionForm,
     SubscriptionPage,
+    ValidityForm,
+    expiry,
     fields_shown,
     shown,
 )
-from tamis.service.http.validity import ValidityForm, expiry
 from tamis.service.intake.problems import Fault, Problem, responses
 from tamis.service.store import UNCHANGED, NewSubscription, RevokedError, State, Subscription
 

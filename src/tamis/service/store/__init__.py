@@ -3,7 +3,7 @@
 from tamis.service.store.advertisements import Advertisement, Advertisements
 from tamis.service.store.backtests import Backtest, Backtests
 from tamis.service.store.dead_letters import DeadLetter, DeadLetters
-from tamis.service.store.deliveries import Deliveries, DeliveryState
+from tamis.service.store.deliveries import Deliveries, DeliveryState, Progress, Reached
 from tamis.service.store.errors import (
     NotFoundError,
     RevokedError,
@@ -20,7 +20,6 @@ from tamis.service.store.joins import Content, Joined, Joins, JoinWrites, Openin
 from tamis.service.store.keys import ROLES, Key, Keys, Role
 from tamis.service.store.locks import StoreLock
 from tamis.service.store.notifications import Notifications, Notified, Pair, StoredEvent
-from tamis.service.store.progress import Progress, Reached
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.store import Store
 from tamis.service.store.subscription import (

@@ -13,8 +13,7 @@ from tamis.service.store import counters
 from tamis.service.store.database import Database, pieces
 from tamis.service.store.errors import TooManyError, is_storable, require_storable
 from tamis.service.store.hashing import random_text
-from tamis.service.store.moments import now
-from tamis.service.store.tables import ADVERTISEMENTS
+from tamis.service.store.tables import ADVERTISEMENTS, now
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from tamis.service.store import counters
 from tamis.service.store.database import Database
 from tamis.service.store.errors import TooManyError, is_storable, made_storable
 from tamis.service.store.hashing import random_text
-from tamis.service.store.moments import now
-from tamis.service.store.tables import BACKTESTS
+from tamis.service.store.tables import BACKTESTS, now
 
 BacktestState = Literal["waiting", "running", "done", "failed"]
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -162,3 +166,71 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _postgresql(url: URL) -> Engine:
     return create_engine(url, pool_pre_ping=True, connect_args=_POSTGRES, **_POSTGRES_POOL)
+
+
+# Bringing a database to the tables of this version, with the migrations that come with the package.
+
+_FOLDER = Path(__file__).parent / "migrations"
+# Any number will do, as long as every Tamis uses the same: two services that start at once migrate one by one.
+_POSTGRES_LOCK = 0x7A315
+
+
+def migrate(database: Database) -> None:
+    """Nothing is done to a database that is up to date; one that a newer Tamis has changed is refused."""
+    config = alembic_config()
+    scripts = ScriptDirectory.from_config(config)
+    newest = scripts.get_current_head()
+    with database.read() as connection:
+        if _revision(connection) == newest:
+            return
+    with database.write() as connection:
+        if not database.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _POSTGRES_LOCK})
+        revision = _revision(connection)
+        if revision is not None and revision not in {script.revision for script in scripts.walk_revisions()}:
+            raise StoreError(
+                f"{database.name}: written by a newer Tamis (revision {revision}); use that one, or another store"
+            )
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def alembic_config() -> Config:
+    config = Config()
+    # The file format of these settings has % for its own purposes.
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+# Many rows at once, by the fastest way each database has: prepared once on SQLite, COPY on PostgreSQL.
+
+
+def insert_rows(
+    connection: Connection, table: Table, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]
+) -> None:
+    """Rows as the database itself holds them (moments as integers), with a value for each of `columns`."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        places = ", ".join("?" * len(columns))
+        driver.executemany(f'INSERT INTO "{table.name}" ({names}) VALUES ({places})', rows)
+        return
+    with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({names}) FROM STDIN (FORMAT BINARY)') as copy:
+        copy.set_types([_POSTGRES_TYPES[table.c[name].type.__class__.__name__] for name in columns])
+        for row in rows:
+            copy.write_row(row)
+
+
+_POSTGRES_TYPES = {
+    "Text": "text",
+    "LargeBinary": "bytea",
+    "BigInteger": "int8",
+    "Moment": "int8",
+    "Integer": "int4",
+    "Boolean": "bool",
+}

@@ -13,8 +13,7 @@ from sqlalchemy import Row, delete, func, insert, select
 
 from tamis.service.store.database import Database, pieces
 from tamis.service.store.errors import made_storable, within
-from tamis.service.store.moments import now
-from tamis.service.store.tables import DEAD_LETTERS
+from tamis.service.store.tables import DEAD_LETTERS, now
 
 LetterKind = Literal["event", "delivery"]
 

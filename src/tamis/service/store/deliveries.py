@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import Connection, Update, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.service.store.database import Database, pieces
-from tamis.service.store.errors import made_storable
-from tamis.service.store.tables import DELIVERIES
+from tamis.service.store.errors import StoreError, made_storable
+from tamis.service.store.tables import DELIVERIES, PROGRESS
 
 _CHANGING = ("cursor", "failures", "next_attempt", "last_error", "disabled")
 
@@ -65,3 +65,58 @@ class Deliveries:
         with self._database.write() as connection:
             for some in pieces(numbers):
                 connection.execute(delete(DELIVERIES).where(DELIVERIES.c.subscription.in_(some)))
+
+
+# How far a log that several services share has been matched, and by which stream.
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """`stream` has the log, and everything before `offsets` (as Spark writes them; empty: nothing) is recorded."""
+
+    log: str
+    stream: str
+    offsets: str
+
+
+class Progress:
+    """One row a log. It moves in the transaction that records a batch, so each event is recorded once, by whomever."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, log: str) -> Reached | None:
+        """None if nobody has begun with it."""
+        with self._database.read() as connection:
+            row = connection.execute(select(PROGRESS).where(PROGRESS.c.log == log)).one_or_none()
+        return None if row is None else Reached(*row)
+
+    def take_over(self, last: Reached, stream: str) -> None:
+        """From here on only this stream records events of the log, beginning where `last` says.
+
+        StoreError, and nothing has changed, if somebody else has gone on from there meanwhile.
+        """
+        insert = sqlite.insert if self._database.is_sqlite else postgresql.insert
+        begun = insert(PROGRESS).values(log=last.log, stream="", offsets="").on_conflict_do_nothing()
+        there = (PROGRESS.c.log == last.log, PROGRESS.c.stream == last.stream, PROGRESS.c.offsets == last.offsets)
+        with self._database.write() as connection:
+            connection.execute(begun)
+            _move(connection, update(PROGRESS).where(*there).values(stream=stream), last.log)
+
+
+def advance(connection: Connection, reached: Reached) -> None:
+    """Moves on, within the transaction that is under way; a stream that has the log no more is refused."""
+    mine = (PROGRESS.c.log == reached.log, PROGRESS.c.stream == reached.stream)
+    _move(connection, update(PROGRESS).where(*mine).values(offsets=reached.offsets), reached.log)
+
+
+def require(connection: Connection, log: str, stream: str) -> None:
+    """Refuses a stream that has the log no more; one that has it keeps it to the end of the transaction."""
+    mine = select(PROGRESS.c.log).where(PROGRESS.c.log == log, PROGRESS.c.stream == stream).with_for_update()
+    if connection.execute(mine).first() is None:
+        raise StoreError(f"the log {log} is matched by another service by now")
+
+
+def _move(connection: Connection, moving: Update, log: str) -> None:
+    if connection.execute(moving).rowcount != 1:
+        raise StoreError(f"the log {log} is matched by another service by now")

@@ -10,12 +10,10 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from tamis.schema.timestamps import write_instant
 from tamis.service.store import counters
-from tamis.service.store.bulk import insert_rows
-from tamis.service.store.database import Database, pieces
+from tamis.service.store.database import Database, insert_rows, pieces
 from tamis.service.store.hashing import random_text
-from tamis.service.store.moments import microseconds
 from tamis.service.store.subscription import LASTING
-from tamis.service.store.tables import DELIVERIES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS
+from tamis.service.store.tables import DELIVERIES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS, microseconds
 
 EXPIRING = "subscription.expiring"
 """The `type` of the notification that tells a subscriber that the subscription expires soon."""

@@ -18,14 +18,12 @@ from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bin
 from tamis.language.joins import are_joins, bind_joins
 from tamis.schema import Schema
 from tamis.service.store import counters
-from tamis.service.store.bulk import insert_rows
-from tamis.service.store.database import Database
+from tamis.service.store.database import Database, insert_rows
 from tamis.service.store.errors import TextError
 from tamis.service.store.hashing import digest, random_texts
 from tamis.service.store.keys import require_live
-from tamis.service.store.moments import microseconds, now
 from tamis.service.store.subscription import notice_at
-from tamis.service.store.tables import SUBSCRIPTIONS
+from tamis.service.store.tables import SUBSCRIPTIONS, microseconds, now
 
 # One transaction each: short enough that subscribers who come meanwhile do not wait long.
 _ROWS_AT_ONCE = 25_000

@@ -10,8 +10,7 @@ import orjson
 import pyarrow as pa
 
 from tamis.joins.intake import TableRecord
-from tamis.joins.rows import Identity, Result
-from tamis.joins.showing import Shown
+from tamis.joins.rows import Identity, Result, Shown
 from tamis.schema import Schema
 from tamis.schema.values import write_base64
 from tamis.service.store import StoredRow, StoredTable, StoreError

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert, literal, select, true
 
 from tamis.service.store import counters
-from tamis.service.store.bulk import insert_rows
-from tamis.service.store.database import Database, pieces
-from tamis.service.store.moments import microseconds, now
-from tamis.service.store.progress import require
+from tamis.service.store.database import Database, insert_rows, pieces
+from tamis.service.store.deliveries import require
 from tamis.service.store.tables import (
     CONTENTS,
     COUNTERS,
@@ -21,6 +19,8 @@ from tamis.service.store.tables import (
     NOTIFICATIONS,
     TABLE_ARRIVALS,
     TABLE_ROWS,
+    microseconds,
+    now,
 )
 
 RowKey: TypeAlias = tuple[str, str]

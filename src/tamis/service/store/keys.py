@@ -17,8 +17,7 @@ from tamis.service.store.database import Database, pieces
 from tamis.service.store.ending import pause_all
 from tamis.service.store.errors import RevokedError, StoreError, is_storable, require_storable
 from tamis.service.store.hashing import digest, fits, random_text
-from tamis.service.store.moments import now
-from tamis.service.store.tables import KEYS
+from tamis.service.store.tables import KEYS, now
 
 Role = Literal["publish", "subscribe", "administer"]
 ROLES: frozenset[Role] = frozenset(get_args(Role))

@@ -27,13 +27,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.service.store import counters
-from tamis.service.store.bulk import insert_rows
-from tamis.service.store.database import Database, pieces
+from tamis.service.store.database import Database, insert_rows, pieces
+from tamis.service.store.deliveries import Reached, advance
 from tamis.service.store.errors import StoreError, made_storable, within
 from tamis.service.store.joins import JoinWrites, write
-from tamis.service.store.moments import moment
-from tamis.service.store.progress import Reached, advance
-from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS
+from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS, moment
 
 # One batch of matches, written whole or not at all.
 

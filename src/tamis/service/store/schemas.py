@@ -10,8 +10,7 @@ from sqlalchemy import Connection, func, insert, select
 from tamis.service.store.counters import locked
 from tamis.service.store.database import Database
 from tamis.service.store.errors import StoreError
-from tamis.service.store.moments import now
-from tamis.service.store.tables import SCHEMAS
+from tamis.service.store.tables import SCHEMAS, now
 
 
 class Schemas:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from tamis.service.store.advertisements import Advertisements
 from tamis.service.store.backtests import Backtests
-from tamis.service.store.database import Database
+from tamis.service.store.database import Database, migrate
 from tamis.service.store.dead_letters import DeadLetters
-from tamis.service.store.deliveries import Deliveries
+from tamis.service.store.deliveries import Deliveries, Progress
 from tamis.service.store.joins import Joins
 from tamis.service.store.keys import Keys
 from tamis.service.store.locks import Locks, StoreLock
-from tamis.service.store.migrating import migrate
 from tamis.service.store.notifications import Notifications
-from tamis.service.store.progress import Progress
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.subscriptions import Subscriptions
 

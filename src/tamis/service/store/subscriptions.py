@@ -33,7 +33,6 @@ from tamis.service.store.errors import NotFoundError, TicketError, TooManyError,
 from tamis.service.store.hashing import digest, fits, id_for, random_text
 from tamis.service.store.importing import Importing
 from tamis.service.store.keys import require_live, require_subscriber
-from tamis.service.store.moments import microseconds, now
 from tamis.service.store.subscription import (
     FOREVER,
     LASTING,
@@ -48,7 +47,7 @@ from tamis.service.store.subscription import (
     Subscription,
     notice_at,
 )
-from tamis.service.store.tables import SUBSCRIPTIONS
+from tamis.service.store.tables import SUBSCRIPTIONS, microseconds, now
 
 _ID = re.compile(r"sub_[A-Za-z0-9_-]{22}", re.ASCII)
 _COLUMNS = SUBSCRIPTIONS.c

@@ -5,9 +5,42 @@ All in one `METADATA`. Numbers, positions and moments are 64 bits wide; document
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
+from datetime import UTC, datetime, timedelta
 
-from tamis.service.store.moments import Moment
+from sqlalchemy import BigInteger, Boolean, Column, Dialect, Index, Integer, LargeBinary, MetaData, Table, Text, text
+from sqlalchemy.types import TypeDecorator
+
+# Moments as both databases hold them: whole microseconds since 1970, which sort, subtract and never change zone.
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def microseconds(moment: datetime) -> int:
+    """A moment without a zone is refused: nobody knows when it is."""
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def moment(count: int) -> datetime:
+    return EPOCH + timedelta(microseconds=count)
+
+
+class Moment(TypeDecorator[datetime]):
+    """A datetime with a zone outside, an int64 inside."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        return None if value is None else microseconds(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else moment(value)
+
 
 # What all tables share.
 

@@ -4,8 +4,7 @@
 follows the store's subscriptions, the query over the event log, the recording of its answers, and backtests.
 """
 
-from tamis.service.worker.faring import Fared
-from tamis.service.worker.messages import Batch
+from tamis.service.worker.messages import Batch, Fared
 from tamis.service.worker.supervisor import PipelineStatus, Supervisor
 
 __all__ = ["Batch", "Fared", "PipelineStatus", "Supervisor"]

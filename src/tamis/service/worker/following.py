@@ -17,17 +17,16 @@ from tamis.errors import IndexFileError, OperatorError, TamisError
 from tamis.operators.health import Tally
 from tamis.operators.learning import Seen
 from tamis.pipeline import SubscriptionTable
-from tamis.pipeline.calling.learned_file import LEARNED, read_learned
-from tamis.pipeline.table.snapshot import Snapshot
+from tamis.pipeline.calling.ledger import LEARNED, read_learned
+from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Versions
 from tamis.schema import Schema
 from tamis.service.base.algorithms import USUAL, Algorithms
 from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.store import Store
 from tamis.service.store.followed_schema import FollowedSchema
-from tamis.service.worker.faring import Fared
 from tamis.service.worker.joining import TABLES, tables_filter
-from tamis.service.worker.messages import Refusal
+from tamis.service.worker.messages import Fared, Refusal
 from tamis.service.worker.residuals import Residuals
 
 _APPLIED: Final = "applied.json"

@@ -16,7 +16,7 @@ from tamis.eventlog import RECORDS, EventLog
 from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.pipeline.sources import read_log
 from tamis.pipeline.stream import sift
-from tamis.pipeline.table.snapshot import Snapshot
+from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.service.store import Reached, Store
 from tamis.service.worker.checkpoint import Checkpoint
 from tamis.service.worker.following import FollowingTable

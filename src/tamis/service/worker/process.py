@@ -5,13 +5,29 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final
 
-from tamis.errors import TamisError
+from tamis.errors import PipelineError, TamisError
+from tamis.eventlog import NotAppended, open_log
+from tamis.pipeline.workers.daemon import rehearse
+from tamis.service.base.algorithms import Algorithms
 from tamis.service.base.configuration import Settings
+from tamis.service.base.offering import Offering
+from tamis.service.store import Store, StoreAwayError, StoreLock
+from tamis.service.worker.backtests import BacktestRunner
+from tamis.service.worker.following import FollowingTable
+from tamis.service.worker.joining import joining_of
 from tamis.service.worker.lifeline import Lock, end_group, watch
-from tamis.service.worker.messages import Message, Turn, written
+from tamis.service.worker.matching import Matching
+from tamis.service.worker.messages import Fared, Followed, Message, Operators, Turn, noticed, written
+from tamis.service.worker.spark import start_session, warm
+from tamis.service.worker.suspending import Fairness
+from tamis.service.worker.trying_out import try_out
 from tamis.spark_cause import in_one_line, is_spark_error
 
 _GRACE: Final = 8.0
@@ -82,3 +98,147 @@ def _shown(error: Exception) -> str:
     told = in_one_line(error)
     own = isinstance(error, TamisError) or is_spark_error(error)
     return (told if own else f"{type(error).__name__}: {told}")[:_SHOWN]
+
+
+# What the pipeline process has ready before it may match: Spark, its workers, and the table of subscriptions.
+
+
+class Standby:
+    """All that takes seconds to have and no right to match: made once a process, kept while that right comes and goes.
+
+    It belongs to the state folder's lock, under which Spark's files and the table are. `warmed` waits for the last of
+    it; where the process is the one to match already, the query may be started meanwhile.
+    """
+
+    def __init__(self, settings: Settings, lock: Lock, store: Store, say: Callable[[Message], None]) -> None:
+        self.settings, self.store, self.say = settings, store, say
+        self.state = settings.state.absolute()
+        self.log = open_log(settings.log)
+        self.offering = Offering.named(settings.operators)
+        self._others = ThreadPoolExecutor(3, "starting")
+        # Each of these takes seconds: a large table, Spark, its workers, what they do for the first time.
+        rehearsing = self._others.submit(rehearse)
+        algorithms = Algorithms.of(settings)
+        table = self._others.submit(FollowingTable, self.state / "table", store, say, self.offering, algorithms)
+        self.spark = start_session(settings)
+        lock.note_jvm(self.spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
+        warming = self._others.submit(warm, self.spark)
+        self.table = table.result()
+        self._warmed = self._others.submit(self._try_out, warming, rehearsing)
+
+    def warmed(self) -> None:
+        """Returns when whatever is slow only the first time has been done once. If it failed, the first batch will."""
+        self._warmed.result()
+        self._others.shutdown()
+
+    def keep_up(self) -> None:
+        """Now and then while nothing is matched: follows the store, and complains if Spark's driver is gone."""
+        self.ask_spark()
+        # A store that is away for a while is no reason to give up what there is.
+        with suppress(StoreAwayError):
+            self.table.keep_up()
+
+    def ask_spark(self) -> None:
+        """Returns when Spark's driver has answered; from any thread."""
+        self.spark.sparkContext._jvm.System.nanoTime()  # type: ignore[union-attr]
+
+    def log_answers(self) -> bool:
+        """Whether the event log can be asked; takes seconds at most."""
+        try:
+            self.log.size()
+        except NotAppended:
+            return False
+        return True
+
+    def stop(self) -> None:
+        self.spark.stop()
+
+    def _try_out(self, *before: Future[None]) -> None:
+        for each in before:
+            if (error := each.exception()) is not None:
+                traceback.print_exception(error)
+        try_out(self.spark, self.log, self.table.newest())
+
+
+# What the pipeline process holds while it matches.
+
+_FARING_SECONDS: Final = 2.0  # between two looks at how operators fare, which goes over all that is known of them
+_STOP_SECONDS: Final = 20.0
+
+
+class LockLostError(PipelineError):
+    """The right to match is gone with the connection to the store; another service may have it by now."""
+
+
+class Running:
+    """The query and the backtests, on what the standby has ready and under the store's lock: up when it is made.
+
+    `running` is said when the next event is matched as fast as any: whatever a first one would wait for is done.
+    """
+
+    def __init__(self, standby: Standby, sole: StoreLock) -> None:
+        self._standby, self._sole = standby, sole
+        self._table, self._store, self._say = standby.table, standby.store, standby.say
+        self._fared: dict[str, Fared] = {}
+        self._heard = 0.0
+        self._backtests: BacktestRunner | None = None
+        self._say(Turn("building"))
+        self._joining = joining_of(standby.settings, self._store, self._say)
+        self._fairness = Fairness(self._store, standby.state / "desk", self._say, standby.settings.limits.owner_seconds)
+        self._matching = Matching(
+            standby.spark,
+            standby.log,
+            self._store,
+            self._table,
+            standby.state / "checkpoint",
+            self._say,
+            joining=self._joining,
+            fairness=self._fairness,
+        )
+        try:
+            standby.warmed()
+            self._backtests = BacktestRunner(standby.spark, standby.log, self._store, offering=standby.offering)
+            self._say(Turn("running", head=self._store.notifications.head()))
+        except BaseException:
+            self.stop()
+            raise
+        self._say(Followed(self._table.applied))
+
+    def look_after(self) -> None:
+        """Now and then: complains if something has ended, and applies changes that no batch has asked for yet."""
+        if not self._sole.hold():
+            raise LockLostError("the connection to the store broke, and with it the right to be the one that matches")
+        self._matching.check()
+        if self._backtests is not None:
+            self._backtests.check()
+        self._fairness.look()
+        before = self._table.applied
+        self._table.catch_up()
+        self._joining.settle()
+        if self._table.applied != before:
+            self._say(Followed(self._table.applied))
+        if self._standby.offering and time.monotonic() - self._heard > _FARING_SECONDS:
+            self._heard = time.monotonic()
+            self._tell_operators()
+
+    def busy(self) -> float:
+        """For how many seconds the micro-batch under way has been running; 0 between batches. From any thread."""
+        return self._matching.busy()
+
+    def stop(self) -> None:
+        """Ends the query and the backtests, and leaves Spark as it is; PipelineError if a batch will not end."""
+        if self._backtests is not None:
+            self._backtests.stop()
+        with_time = ThreadPoolExecutor(1, "stopping")
+        stopping = with_time.submit(self._matching.stop)
+        with_time.shutdown(wait=False)
+        try:
+            stopping.result(_STOP_SECONDS)
+        except TimeoutError:
+            raise PipelineError(f"the query did not end within {_STOP_SECONDS:g} seconds") from None
+
+    def _tell_operators(self) -> None:
+        fared = noticed(self._table.fared(), self._fared)
+        if {name: one.tally for name, one in fared.items()} != {n: one.tally for n, one in self._fared.items()}:
+            self._fared = fared
+            self._say(Operators({name: one.to_dict() for name, one in fared.items()}))

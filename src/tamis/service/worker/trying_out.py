@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from tamis.eventlog import EventLog
-from tamis.pipeline.sieved import sieved
+from tamis.pipeline.frames import sieved
 from tamis.pipeline.sources import read_log
-from tamis.pipeline.table.snapshot import Snapshot
+from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.domains import EnumeratedDomain, HierarchicalDomain
 

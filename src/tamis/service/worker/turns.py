@@ -14,8 +14,7 @@ from tamis.service.worker.lifeline import Lock
 from tamis.service.worker.messages import Alive, Message, Turn
 
 if TYPE_CHECKING:
-    from tamis.service.worker.running import Running
-    from tamis.service.worker.standby import Standby
+    from tamis.service.worker.process import Running, Standby
 
 Say = Callable[[Message], None]
 
@@ -111,7 +110,7 @@ class _Turns:
         """What matching needs, started if it is not there."""
         if self._standby is None:
             # What is imported takes seconds, and is of no use where Spark is not to be started.
-            from tamis.service.worker.standby import Standby
+            from tamis.service.worker.process import Standby
 
             self._standby = Standby(self._settings, self._lock, self._store, self._say)
             # Looking after things may take long, where very many subscriptions change; signs of life do not wait.
@@ -120,7 +119,7 @@ class _Turns:
 
     def _match(self) -> bool:
         """Matches until the process is to stop, or store or log are gone; whether the lock is still held then."""
-        from tamis.service.worker.running import LockLostError, Running
+        from tamis.service.worker.process import LockLostError, Running
 
         if self._standby is None:
             self._say(Turn("starting"))

@@ -4,8 +4,7 @@ Needs no extra. For whether a text matches at all, LIKE and RLIKE are cheaper: t
 two add is what was found, bound to a variable, and sets of words that are kept outside of the filters.
 """
 
-from tamis.operators.library.text.keywords import SAMPLE
-from tamis.operators.library.text.operators import Text, text
+from tamis.operators.library.text.operators import SAMPLE, Text, text
 
 __all__ = ["SAMPLE", "Text", "finds", "mentions", "text"]
 

@@ -5,8 +5,6 @@ stand beside them, so that filters reach both.
 """
 
 from tamis.service.intake.cloudevents.attributes import CloudEventError
-from tamis.service.intake.cloudevents.binary import read_binary
-from tamis.service.intake.cloudevents.body import to_structured
-from tamis.service.intake.cloudevents.structured import read_batch, read_structured
+from tamis.service.intake.cloudevents.binary import read_batch, read_binary, read_structured, to_structured
 
 __all__ = ["CloudEventError", "read_batch", "read_binary", "read_structured", "to_structured"]

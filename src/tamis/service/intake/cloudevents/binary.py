@@ -2,16 +2,126 @@
 
 from __future__ import annotations
 
+import binascii
 import re
-from base64 import b64encode
-from collections.abc import Collection, Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Iterable, Mapping
 from email.message import Message
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from tamis.service.intake.cloudevents.attributes import CloudEventError, checked_attributes
-from tamis.service.intake.cloudevents.body import Read, to_body
-from tamis.service.intake.cloudevents.structured import read_strictly, read_structured
+from tamis.strict_json import DEEPEST, StrictJsonError, read_json
+
+# A CloudEvent as the service's own JSON object, and back.
+#
+# `{"ce": attributes, **members}` where the data is a JSON object, `{"ce": attributes, "data": value}` where it is
+# another value, `{"ce": attributes, "data_base64": text}` where it is bytes, and `{"ce": attributes}` where there is
+# none. What comes back is what went in, with one exception: an `event_type` in the data that only repeats the event's
+# `type`.
+
+Read = tuple[str, dict[str, object]]
+"""An event as it was read: its id, which is its own within its source, and its body."""
+
+CONTEXT: Final = "ce"
+EVENT_TYPE: Final = "event_type"
+
+
+def to_body(attributes: Mapping[str, Any], data: Mapping[str, Any], event_types: Collection[str]) -> Read:
+    """The body of an event; `data` has `data` or `data_base64`, or nothing.
+
+    Where the event's `type` is one of the schema's event types, and its data does not say otherwise, it is that one.
+    """
+    members = _members(data)
+    if attributes["type"] in event_types and EVENT_TYPE not in members:
+        members[EVENT_TYPE] = [attributes["type"]]
+    return f"{attributes['source']} {attributes['id']}", {CONTEXT: dict(attributes), **members}
+
+
+def to_structured(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The CloudEvent that a body was made from, in the JSON format. Leaves the body as it is."""
+    attributes = body[CONTEXT]
+    members = {name: value for name, value in body.items() if name != CONTEXT}
+    if members.get(EVENT_TYPE) == [attributes.get("type")]:
+        del members[EVENT_TYPE]
+    if not members:
+        return dict(attributes)
+    return {**attributes, **(members if _stands_alone(members) else {"data": members})}
+
+
+def _members(data: Mapping[str, Any]) -> dict[str, Any]:
+    value = data.get("data")
+    if not isinstance(value, dict) or not value:
+        return dict(data)
+    if CONTEXT in value:
+        message = f"the data has a member {CONTEXT!r}, which is where the context attributes go; call it otherwise"
+        raise CloudEventError(message, f"data.{CONTEXT}")
+    if _stands_alone({name: given for name, given in value.items() if name != EVENT_TYPE}):
+        message = "an object with this member alone cannot be told from data that is no object; add another"
+        raise CloudEventError(message, "data")
+    return dict(value)
+
+
+def _stands_alone(members: Mapping[str, Any]) -> bool:
+    """Whether the members are data that is no object of several members, rather than an object's own."""
+    if members.keys() == {"data"}:
+        return not isinstance(members["data"], dict) or not members["data"]
+    return members.keys() == {"data_base64"}
+
+
+# Structured and batched mode: events in the JSON format (`application/cloudevents+json`, `…-batch+json`).
+
+_DEEPEST: Final = DEEPEST + 20  # the event's own bound is held at the door
+
+
+def read_structured(body: bytes, event_types: Collection[str] = ()) -> list[Read]:
+    """The one event of a body."""
+    return [_event(read_strictly(body), event_types)]
+
+
+def read_batch(texts: Iterable[str], event_types: Collection[str] = ()) -> list[Read | CloudEventError]:
+    """The events of a batch, by the texts of its elements: each is taken by itself, or is the reason why it is not."""
+    events: list[Read | CloudEventError] = []
+    for text in texts:
+        try:
+            events += read_structured(text.encode(), event_types)
+        except CloudEventError as error:
+            events.append(error)
+    return events
+
+
+def read_strictly(body: bytes, place: str = "") -> Any:
+    """A JSON text that every parser reads alike; `CloudEventError` if it is none."""
+    try:
+        return read_json(body, deepest=_DEEPEST)
+    except StrictJsonError as error:
+        reason = f"this is no JSON: {error.reason}" if error.name is None else f"{error.reason} in one object"
+        raise CloudEventError(reason, place) from None
+
+
+def _event(event: object, event_types: Collection[str]) -> Read:
+    if not isinstance(event, dict):
+        raise CloudEventError("an event is a JSON object")
+    data = {name: event.pop(name) for name in ("data", "data_base64") if name in event}
+    if data.get("data_base64", "") is None:
+        del data["data_base64"]
+    if len(data) > 1:
+        raise CloudEventError("an event has data or data_base64, not both")
+    attributes = checked_attributes(event)
+    if "data_base64" in data:
+        _require_base64(data["data_base64"])
+    return to_body(attributes, data, event_types)
+
+
+def _require_base64(text: object) -> None:
+    try:
+        if isinstance(text, str):
+            b64decode(text, validate=True)
+            return
+    except (binascii.Error, ValueError):
+        pass
+    raise CloudEventError("bytes in base64 are expected here", "data_base64")
+
 
 _PREFIX: Final = "ce-"
 _PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
