@@ -243,6 +243,11 @@ def test_whatever_is_published_is_accepted_or_refused_for_a_reason(data: st.Data
         assert schema.to_arrow([event]).num_rows == 1
 
 
+@pytest.mark.parametrize("strange", [np.array([[1]]), [np.array([1, 2])], np.array([[], []])], ids=repr)
+def test_arrays_within_values_are_refused_for_a_reason_too(strange: object) -> None:
+    assert AUCTIONS.violations({"event_type": strange, "price": strange})
+
+
 @pytest.mark.parametrize(
     ("text", "instant"),
     [

@@ -83,10 +83,15 @@ def _within(leaf: Between) -> Evaluator:
     above = operator.ge if leaf.low_closed else operator.gt
     below = operator.le if leaf.high_closed else operator.lt
 
-    def within(value: Any) -> bool:
-        return bool((low is None or above(value, low)) and (high is None or below(value, high)))
+    def within(values: Sequence[Any]) -> bool:
+        # Most conditions are such ones, on one value: a loop takes half the time of `any`.
+        for value in values:
+            high_enough = low is None or above(value, low)
+            if high_enough and (high is None or below(value, high)):
+                return True
+        return False
 
-    return lambda values: any(map(within, values))
+    return within
 
 
 def _ordered(attribute: str, sign: str, bound: Any, schema: Schema) -> Iterable[str]:

@@ -128,7 +128,8 @@ def _is_nothing(value: object) -> bool:
             # A list may contain itself.
             if id(one) not in met:
                 met.add(id(one))
-                waiting += one.values() if isinstance(one, Mapping) else _items(one)
+                # Not +=, by which an array would add itself.
+                waiting.extend(one.values() if isinstance(one, Mapping) else _items(one))
         elif one is not None:
             return False
     return True

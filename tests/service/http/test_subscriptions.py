@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.service.base.configuration import DeliverySettings, LimitSettings, Settings
+from tamis.service.delivery.opened_event import OpenedEvent
 from tamis.service.http.deliveries import KafkaForm, stored_delivery
 from tamis.service.intake.problems import Problem
 from tests.service.http.server import CHEAP, Server
@@ -30,6 +31,22 @@ def test_a_subscription_comes_with_a_ticket_and_is_valid_until_it_is_cancelled(s
     assert (made["validity"], made["expiring"], "expires" in made) == ("forever", False, False)
     (change,) = server.service.store.subscriptions.changes(0)
     assert change.filter == "price < 5"
+
+
+def test_a_filter_is_not_read_again_for_the_first_notification(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = server.subscribe("quantity > 1 AND price < 10 AND price < 20")
+    changed = server.subscribe("price < 3")
+    server.client.patch(
+        f"/v1/subscriptions/{changed['id']}", json={"filter": "price < 6"}, headers={"Tamis-Ticket": changed["ticket"]}
+    )
+    monkeypatch.setattr("tamis.service.delivery.matched.parse", lambda *_: pytest.fail("it is read again"))
+    event = OpenedEvent(1, "evt", datetime.now(UTC), '{"price": 5, "quantity": 2}')
+    found = [server.service.store.subscriptions.get(one["id"]) for one in (made, changed)]
+    told = [server.service.delivery.matched.conditions(one, event) for one in found if one is not None]
+    assert [[one["condition"] for one in conditions] for conditions in told] == [
+        ["price < 10", "quantity >= 2"],
+        ["price < 6"],
+    ]
 
 
 @pytest.mark.parametrize(
