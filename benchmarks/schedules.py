@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.findings import Finding, Options
+from tamis.arrays import Int8s
 from tamis.lab.measuring.timing import seconds
 from tamis.lab.schedules.counting import problem_of
 from tamis.operators.schedules import Problem, Schedule, schedule
-from tamis.operators.schedules.problem import Truths
 from tamis.workloads.expensive_operators import Parameters, expensive_operators, figure
 
 NAMES = ("naive", "sequential", "sub-order", "adaptive")
@@ -50,7 +50,7 @@ def _label(point: Parameters) -> str:
     return f"{point.subscriptions:,} subscriptions over {point.predicates:,} predicates, {popularity}"
 
 
-def _ready(name: str, problem: Problem, truths: Truths) -> tuple[Schedule, float]:
+def _ready(name: str, problem: Problem, truths: Int8s) -> tuple[Schedule, float]:
     """A schedule that has run an event, so that nothing of its plan is put off, and how long that took."""
     start = time.process_time()
     planned = schedule(name, problem)
@@ -58,7 +58,7 @@ def _ready(name: str, problem: Problem, truths: Truths) -> tuple[Schedule, float
     return planned, time.process_time() - start
 
 
-def _overhead(options: Options, planned: Schedule, truths: Truths, where: str) -> Finding:
+def _overhead(options: Options, planned: Schedule, truths: Int8s, where: str) -> Finding:
     """What a schedule itself costs: all but the evaluations, which are looked up in a table here."""
     alone = min(seconds(lambda: planned.run(truths)) for _ in range(options.repetitions))
     count = int(planned.run(truths).trail.lengths.sum())
@@ -73,7 +73,7 @@ def _overhead(options: Options, planned: Schedule, truths: Truths, where: str) -
     )
 
 
-def _in_rounds(planned: Schedule, truths: Truths, where: str) -> Finding:
+def _in_rounds(planned: Schedule, truths: Int8s, where: str) -> Finding:
     """The same, events side by side and asked for what they need round by round, as batch operators are."""
     counted = 0
 
@@ -96,7 +96,7 @@ def _in_rounds(planned: Schedule, truths: Truths, where: str) -> Finding:
     )
 
 
-def _change(planned: Schedule, problem: Problem, truths: Truths, where: str) -> Finding:
+def _change(planned: Schedule, problem: Problem, truths: Int8s, where: str) -> Finding:
     """Subscriptions taken out and put back one by one; and what the first event after it takes longer."""
     rng = np.random.default_rng(1)
     some = rng.choice(problem.subscriptions, min(CHANGES, problem.subscriptions), replace=False).tolist()

@@ -14,13 +14,12 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Bools, UInt8s
 from tamis.quoting import shown
 
 DEEPEST: Final = 100
 """Objects and arrays within each other in an event; parsers elsewhere stop at 250 or so."""
 
-Bytes = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
 
 _QUOTE, _BACKSLASH = b'"\\'
 _LARGEST_INTEGER: Final = (1 << 64) - 1
@@ -82,14 +81,14 @@ def depth_of(document: bytes, enough: int = DEEPEST) -> int:
     return int(depths(data, in_strings(data)).max())
 
 
-def depths(data: Bytes, inside: Mask) -> npt.NDArray[np.int32]:
+def depths(data: UInt8s, inside: Bools) -> npt.NDArray[np.int32]:
     """How many objects and arrays are open after each byte, of which those `inside` strings do not count."""
     opening = ((data == ord("[")) | (data == ord("{"))) & ~inside
     closing = ((data == ord("]")) | (data == ord("}"))) & ~inside
     return np.cumsum(opening.astype(np.int8) - closing.astype(np.int8), dtype=np.int32)
 
 
-def in_strings(data: Bytes) -> Mask:
+def in_strings(data: UInt8s) -> Bools:
     """Which bytes stand within quotes, the opening quote included."""
     quotes = data == _QUOTE
     slashes = np.flatnonzero(data == _BACKSLASH)

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.analysis.cost_kernels import all_buckets, odds_of_conditions
+from tamis.arrays import Floats, Int64s
 from tamis.language.predicates import RLike
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Kind
@@ -30,9 +31,6 @@ from tamis.matching.columnar.level import Level
 from tamis.matching.columnar.plan import LARGE, SMALL, SMALL_LEVEL, flat, learn
 from tamis.matching.patterns.required_literals import like_program_of, required_literals
 from tamis.schema import Schema
-
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 
 # Nanoseconds, measured on one machine and rounded: only their ratios matter. The others are the planner's own.
 TEST, WRITE, EXPRESSION = 8.0, 1.7, 250.0

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.analysis.cost_model import Cost, is_ungated
+from tamis.arrays import Bools, Int64s
 from tamis.errors import FilterError
 from tamis.language import Filter, normalise, parse
 from tamis.language.predicates import Literal, Not, RLike, attributes_of
@@ -21,9 +22,6 @@ from tamis.routing.covering.facts.kernels import ABSENT
 from tamis.routing.covering.search.classes import NEVER, Classes
 from tamis.routing.covering.search.covers import Covers
 from tamis.schema import EVENT_TYPE, Schema
-
-Flags = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
 
 CONTRADICTORY, ALWAYS_TRUE, DUPLICATE, COVERED, SILENT = (
     "contradictory",
@@ -70,8 +68,8 @@ class Found:
     texts: pa.Array
     classes: Classes
     covers: Covers
-    always: Flags
-    never: Flags
+    always: Bools
+    never: Bools
     cost: Cost
     matches: Int64s | None
     events: int
@@ -109,7 +107,7 @@ def table_of(found: Found) -> pa.Table:
     return pa.table([a.cast(f.type) for a, f in zip(arrays, SCHEMA, strict=True)], schema=SCHEMA)
 
 
-def _of(flags: Flags, classes: npt.NDArray[np.int32]) -> Flags:
+def _of(flags: Bools, classes: npt.NDArray[np.int32]) -> Bools:
     return flags[classes] if len(flags) else np.zeros(len(classes), np.bool_)
 
 
@@ -134,7 +132,7 @@ def _remedies(finding: pa.Array, duplicate_of: pa.Array, covered_by: pa.Array, e
 TRUE = Filter(((),))
 
 
-def always_true(facts: Facts, classes: Classes, schema: Schema, filters: Callable[[int], Filter]) -> Flags:
+def always_true(facts: Facts, classes: Classes, schema: Schema, filters: Callable[[int], Filter]) -> Bools:
     """Which classes every event matches that fits the schema.
 
     That is so where an alternative asks for nothing but attributes that every event type has. Of alternatives that only
@@ -150,7 +148,7 @@ def always_true(facts: Facts, classes: Classes, schema: Schema, filters: Callabl
     return of_class
 
 
-def never_true(facts: Facts, classes: Classes, schema: Schema) -> Flags:
+def never_true(facts: Facts, classes: Classes, schema: Schema) -> Bools:
     """Which classes no event matches that fits the schema: each alternative wants absent what every event type has, or
     present what none has."""
     unknown = _unknown(facts, schema)[facts.attributes] & (facts.kinds != ABSENT)
@@ -159,7 +157,7 @@ def never_true(facts: Facts, classes: Classes, schema: Schema) -> Flags:
     return ~_any_of(classes, ~hopeless)
 
 
-def _mandatory(facts: Facts, schema: Schema) -> Flags:
+def _mandatory(facts: Facts, schema: Schema) -> Bools:
     """Which attributes every event type has for certain."""
     types = schema.event_types.values()
     return np.array(
@@ -171,7 +169,7 @@ def _mandatory(facts: Facts, schema: Schema) -> Flags:
     )
 
 
-def _unknown(facts: Facts, schema: Schema) -> Flags:
+def _unknown(facts: Facts, schema: Schema) -> Bools:
     """Which attributes no event type has."""
     types = schema.event_types.values()
     return np.array(
@@ -179,13 +177,13 @@ def _unknown(facts: Facts, schema: Schema) -> Flags:
     )
 
 
-def _all_of(facts: Facts, flags: Flags) -> Flags:
+def _all_of(facts: Facts, flags: Bools) -> Bools:
     """Of which conjunctions all facts are so."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags)])
     return np.diff(ends[facts.offsets]) == np.diff(facts.offsets)
 
 
-def _any_of(classes: Classes, flags: Flags) -> Flags:
+def _any_of(classes: Classes, flags: Bools) -> Bools:
     """Which classes have a conjunction that is so."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags[classes.members])])
     return np.diff(ends[classes.offsets]) > 0

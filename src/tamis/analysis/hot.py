@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.language.extents import (
     END,
     Cut,
@@ -118,8 +119,6 @@ def _cut(constants: Any, rank: int, after: bool, about: Attribute) -> Cut:
         value = value.decode()
     return (1, value, int(after))
 
-
-Int64s = npt.NDArray[np.int64]
 
 CONDITIONS = 100
 _KIND_BITS, _NUMBER_BITS = 3, 32

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.broker.encoding import MessageError
 from tamis.routing.payloads import payload_id
 
@@ -85,8 +85,6 @@ def put_back(events: pa.RecordBatch, contents: Mapping[bytes, bytes]) -> pa.Reco
 # No attribute has a colon in its name.
 _ROW: Final = "tamis:row"
 _MATCHED: Final = "tamis:subscriptions"
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

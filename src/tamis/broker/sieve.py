@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.engine import compile
 from tamis.matching.base.statistics import Statistics
 from tamis.schema import Schema
-
-Int64s = npt.NDArray[np.int64]
 
 _BETWEEN: Final = "\x1f"  # hop and id; in neither of them
 

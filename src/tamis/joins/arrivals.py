@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.joins.index.ranges import Integers, Mask
+from tamis.arrays import Bools, Int64s
 from tamis.joins.index.tables import NO_ROW
 from tamis.joins.rows import Identity
 from tamis.schema import EVENT_TYPE, OPERATION, Schema, Table
@@ -77,7 +77,7 @@ def no_rows(name: str, schema: Schema) -> pa.RecordBatch:
     return own_rows(schema.to_arrow([]), name, schema)
 
 
-def equal_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> Mask:
+def equal_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> Bools:
     """Which rows of two batches of one form have the same content."""
     equal = np.ones(one.num_rows, np.bool_)
     for left, right in zip(one.columns, other.columns, strict=True):
@@ -112,11 +112,11 @@ class KeptRows:
     def __init__(self, empty: pa.RecordBatch) -> None:
         self._empty = empty
         self._chunks: list[pa.RecordBatch] = []
-        self._position: Integers = np.full(16, _NOWHERE, np.int64)
+        self._position: Int64s = np.full(16, _NOWHERE, np.int64)
         self._length = 0
         self._dropped = 0
 
-    def put(self, numbers: Integers, rows: pa.RecordBatch) -> None:
+    def put(self, numbers: Int64s, rows: pa.RecordBatch) -> None:
         """Takes rows in under numbers that nobody has."""
         if not len(numbers):
             return
@@ -130,7 +130,7 @@ class KeptRows:
         while len(self._chunks) > 1 and self._chunks[-2].num_rows < 2 * self._chunks[-1].num_rows:
             self._chunks[-2:] = [_together(self._chunks[-2:])]
 
-    def drop(self, numbers: Integers) -> None:
+    def drop(self, numbers: Int64s) -> None:
         self._position[numbers] = _NOWHERE
         self._dropped += len(numbers)
         if self._dropped > self._length // 2 + 1024:
@@ -140,7 +140,7 @@ class KeptRows:
             self._position[there] = np.arange(len(there))
             self._length, self._dropped = len(there), 0
 
-    def take(self, numbers: Integers, columns: list[str] | None = None) -> pa.RecordBatch:
+    def take(self, numbers: Int64s, columns: list[str] | None = None) -> pa.RecordBatch:
         """Rows by number, in that order; all columns, or some."""
         empty = self._empty if columns is None else self._empty.select(columns)
         if not len(numbers):

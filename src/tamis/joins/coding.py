@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Floats, Int32s, Int64s
 from tamis.language.joins import Edge, Signature
 from tamis.language.joins.join import Column
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
@@ -33,9 +32,6 @@ from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 __all__ = ["ABSENT", "HIGHEST", "LOWEST", "Column", "Edge", "Interval", "JoinGroup", "Joins", "Residuals", "Signature"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Rows: TypeAlias = npt.NDArray[np.int64]
-Codes: TypeAlias = npt.NDArray[np.int32]
 
 ABSENT = -np.inf
 LOWEST = float(np.finfo(np.float64).min)
@@ -57,7 +53,7 @@ class Residuals:
     Texts are canonical filters over the table's attributes, each once.
     """
 
-    codes: Codes
+    codes: Int32s
     texts: pa.StringArray
 
 
@@ -71,7 +67,7 @@ class JoinGroup:
     """
 
     signature: Signature
-    rows: Rows
+    rows: Int64s
     intervals: Mapping[Column, Interval]
     residuals: Mapping[str, Residuals]
     columns: tuple[Column, ...] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tamis.joins.index.ranges import Integers
+from tamis.arrays import Int64s
 from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.intake import Intake
 from tamis.joins.layout import Layout
@@ -56,7 +56,7 @@ def changed_results(
             yield ResultChange(event, id, result, before, after)
 
 
-def changed_rows(changes: Changes, event: Integers, layout: Layout, intake: Intake) -> Iterator[RowChange]:
+def changed_rows(changes: Changes, event: Int64s, layout: Layout, intake: Intake) -> Iterator[RowChange]:
     """What happened to rows, in order."""
     for number, old, new, place in zip(changes.table, changes.old, changes.new, event, strict=True):
         table, there = layout.tables[number], bool(new != NO_ROW)

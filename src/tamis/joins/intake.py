@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from tamis.arrays import Floats, Int64s
 from tamis.joins.arrivals import (
     Arrivals,
     KeptRows,
@@ -24,7 +25,6 @@ from tamis.joins.arrivals import (
     own_rows,
 )
 from tamis.joins.coding import Coding
-from tamis.joins.index.ranges import Floats, Integers
 from tamis.joins.index.tables import NO_ROW, Changes, TableRows
 from tamis.joins.layout import NO_COLUMN, Layout
 from tamis.joins.rows import Identity, Values
@@ -43,9 +43,9 @@ class Taken:
     """
 
     changes: Changes
-    event: Integers
+    event: Int64s
     refused: dict[int, str]
-    same: list[tuple[Integers, Integers]]
+    same: list[tuple[Int64s, Int64s]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Intake:
         rows = sum(len(state.rows) for state in self._tables.values())
         return max(map(len, self._joined.values()), default=0) > _SPARE_CODES + 4 * rows
 
-    def numbers(self, table: str) -> Integers:
+    def numbers(self, table: str) -> Int64s:
         """The rows that are there."""
         rows = self._tables[table].rows
         return np.fromiter(rows.values(), np.int64, len(rows))
@@ -96,13 +96,13 @@ class Intake:
             self._read[table, number] = found
         return found
 
-    def listed(self, table: str, numbers: Integers) -> dict[Identity, Values]:
+    def listed(self, table: str, numbers: Int64s) -> dict[Identity, Values]:
         """Many rows as the language sees them."""
         identities = self._identities[table]
         rows = event_values(self.rows(table, numbers), self._schema)
         return {identities[number]: row for number, row in zip(numbers.tolist(), rows, strict=True)}
 
-    def rows(self, table: str, numbers: Integers, columns: list[str] | None = None) -> pa.RecordBatch:
+    def rows(self, table: str, numbers: Int64s, columns: list[str] | None = None) -> pa.RecordBatch:
         """Rows in Arrow, all their attributes or some."""
         return self._kept[table].take(numbers, columns)
 
@@ -159,7 +159,7 @@ class Intake:
         same = [self._same(name, replaced.get(name, {})) for name in layout.tables]
         return Taken(changes, columns[3].copy(), refused, same)
 
-    def _same(self, name: str, replaced: dict[Identity, int]) -> tuple[Integers, Integers]:
+    def _same(self, name: str, replaced: dict[Identity, int]) -> tuple[Int64s, Int64s]:
         """Of rows by identity, as they were before the batch, those that are the same again: old and new numbers."""
         now = self._tables[name].rows
         pairs = [(old, now[one]) for one, old in replaced.items() if old != NO_ROW and one in now]
@@ -177,7 +177,7 @@ class Intake:
                 del self._identities[owner][number]
         self._gone, self._read = {}, {}
 
-    def encode(self, name: str, own: pa.RecordBatch, layout: Layout) -> tuple[Floats, Integers]:
+    def encode(self, name: str, own: pa.RecordBatch, layout: Layout) -> tuple[Floats, Int64s]:
         """Rows of a table as numbers: values by restricted attribute, join keys by edge."""
         columns = layout.columns[name]
         values = np.zeros((own.num_rows, len(columns)))
@@ -244,7 +244,7 @@ class Intake:
             heapq.heapify(state.by_time)
         return moved
 
-    def _join_keys(self, own: pa.RecordBatch, attributes: tuple[str, ...]) -> Integers:
+    def _join_keys(self, own: pa.RecordBatch, attributes: tuple[str, ...]) -> Int64s:
         """Codes of what rows join by: the same for the same values, on both sides of an edge."""
         known = self._joined.setdefault(attributes, {})
         listed = zip(*(own.column(name).to_pylist() for name in attributes), strict=True)

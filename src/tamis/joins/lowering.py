@@ -8,19 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tamis.joins.coding import (
-    ABSENT,
-    EXACT,
-    HIGHEST,
-    LOWEST,
-    Coding,
-    Column,
-    Floats,
-    Interval,
-    JoinGroup,
-    Joins,
-    Residuals,
-)
+from tamis.arrays import Floats
+from tamis.joins.coding import ABSENT, EXACT, HIGHEST, LOWEST, Coding, Column, Interval, JoinGroup, Joins, Residuals
 from tamis.language import Filter, print_filter
 from tamis.language.cutting import Column as SlotColumn
 from tamis.language.cutting import fill_conjunct, literals_of

@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from tamis.arrays import Bools, Int64s
 from tamis.joins.client import ContentChange
 from tamis.joins.index.messages import Messages, Operation
-from tamis.joins.index.ranges import Integers, Mask, Shape
+from tamis.joins.index.ranges import Shape
 from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.intake import Intake
 from tamis.joins.roster import Roster
@@ -29,12 +30,12 @@ class NetChanges:
     """
 
     signature: int
-    subscription: Integers
-    added: Mask
-    rows: Integers
-    event: Integers
+    subscription: Int64s
+    added: Bools
+    rows: Int64s
+    event: Int64s
 
-    def take(self, which: Mask | Integers) -> NetChanges:
+    def take(self, which: Bools | Int64s) -> NetChanges:
         return NetChanges(
             self.signature, self.subscription[which], self.added[which], self.rows[which], self.event[which]
         )
@@ -48,7 +49,7 @@ class Netting:
     and one content: to results they are one row.
     """
 
-    def __init__(self, changes: Changes, event: Integers, same: Sequence[tuple[Integers, Integers]]) -> None:
+    def __init__(self, changes: Changes, event: Int64s, same: Sequence[tuple[Int64s, Int64s]]) -> None:
         self._event = event
         self._same = same
         tables = range(len(same))
@@ -105,7 +106,7 @@ class Netting:
         return told.take(np.sort(np.concatenate([np.flatnonzero(~doubtful), left])))
 
 
-def _grouped(whose: Integers, rows: Integers) -> tuple[Integers, Integers]:
+def _grouped(whose: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
     """An order in which equal results of one subscription stand together, as they came, and where each begins."""
     columns = [whose, *rows.T]
     sizes = [int(column.max()) + 1 for column in columns]
@@ -122,13 +123,13 @@ def _grouped(whose: Integers, rows: Integers) -> tuple[Integers, Integers]:
     return order, np.flatnonzero(differs)
 
 
-def _mask(rows: Integers) -> Mask:
+def _mask(rows: Int64s) -> Bools:
     mask = np.zeros(int(rows.max(initial=-1)) + 1, np.bool_)
     mask[rows] = True
     return mask
 
 
-def _among(mask: Mask, rows: Integers) -> Mask:
+def _among(mask: Bools, rows: Int64s) -> Bools:
     if not mask.any():
         return np.zeros(len(rows), np.bool_)
     inside = rows < len(mask)

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from tamis.joins.coding import Codes, JoinGroup, Residuals
-from tamis.joins.index.ranges import Integers, Mask
+from tamis.arrays import Bools, Int32s, Int64s
+from tamis.joins.coding import JoinGroup, Residuals
 from tamis.joins.intake import Intake
 from tamis.joins.netting import NetChanges
 from tamis.joins.roster import NO_FILTER, Roster
@@ -36,7 +36,7 @@ class Residues:
         )  # fmt: skip
         self._tables: dict[str, _TableFilters] = {}
 
-    def enter(self, group: JoinGroup) -> dict[str, Codes]:
+    def enter(self, group: JoinGroup) -> dict[str, Int32s]:
         """Subscriptions that come: by table the number of each one's filter, NO_FILTER where it has none."""
         return {table: self._of(table).enter(residuals) for table, residuals in group.residuals.items()}
 
@@ -45,7 +45,7 @@ class Residues:
         for table, number in filters.items():
             self._tables[table].leave(number)
 
-    def hold(self, table: str, filters: Codes, rows: Integers, intake: Intake) -> Mask:
+    def hold(self, table: str, filters: Int32s, rows: Int64s, intake: Intake) -> Bools:
         """Whether each filter holds of the row beside it."""
         distinct, place = np.unique(rows, return_inverse=True)
         own = self._tables[table]
@@ -93,7 +93,7 @@ class _TableFilters:
         self._users: dict[int, int] = {}
         self._free: list[int] = []
 
-    def enter(self, residuals: Residuals) -> Codes:
+    def enter(self, residuals: Residuals) -> Int32s:
         texts = residuals.texts.to_pylist()
         fresh = [text for text in texts if text not in self._number]
         for text in fresh:
@@ -118,7 +118,7 @@ class _TableFilters:
             self._free.append(number)
 
 
-def _counts(codes: Codes, texts: int) -> list[int]:
+def _counts(codes: Int32s, texts: int) -> list[int]:
     """How many subscriptions have each text."""
     counted: list[int] = np.bincount(codes[codes >= 0], minlength=texts).tolist()
     return counted

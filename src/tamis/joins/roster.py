@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Bools, Int32s, Int64s
 from tamis.joins.coding import JoinGroup
-from tamis.joins.index.ranges import Integers, Mask
 from tamis.language.joins.join import Column, Signature
-
-Small = npt.NDArray[np.int32]
 
 View = tuple[Signature, tuple[Column, ...] | None]
 """What the results of a subscription look like: what it joins, and the columns that it shows."""
@@ -43,8 +40,8 @@ class Part:
     group: JoinGroup
     ids: pa.Array
     texts: pa.Array
-    numbers: Integers
-    filters: Mapping[str, Small]
+    numbers: Int64s
+    filters: Mapping[str, Int32s]
     there: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -61,8 +58,8 @@ class Roster:
         self._came = 0
         self._ids: list[str] = []
         self._part = self._place = self._view = np.empty(0, np.int32)
-        self._restricted: Mask = np.empty(0, np.bool_)
-        self._filters: dict[str, Small] = {}  # by table, then by number
+        self._restricted: Bools = np.empty(0, np.bool_)
+        self._filters: dict[str, Int32s] = {}  # by table, then by number
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -95,12 +92,12 @@ class Roster:
             if not part.there:
                 del self._parts[came]
 
-    def renumber(self) -> Iterator[tuple[Part, Integers]]:
+    def renumber(self) -> Iterator[tuple[Part, Int64s]]:
         """Every part with the places of those that are still there; they get other numbers, by `enter_again`."""
         for part in self._parts.values():
             yield part, np.flatnonzero(part.numbers != _GONE)
 
-    def enter_again(self, numbered: Iterable[tuple[Part, Integers, Integers]]) -> None:
+    def enter_again(self, numbered: Iterable[tuple[Part, Int64s, Int64s]]) -> None:
         """The numbers that the given places of parts have from now on."""
         parts = {id(part): came for came, part in self._parts.items()}
         for part, places, numbers in numbered:
@@ -127,15 +124,15 @@ class Roster:
     def groups(self) -> list[JoinGroup]:
         return [part.group for part in self._parts.values()]
 
-    def view_of(self, numbers: Integers) -> Small:
+    def view_of(self, numbers: Int64s) -> Int32s:
         """Places in `views` of subscriptions by their numbers."""
         return self._view[numbers]
 
-    def restricted(self, numbers: Integers) -> Mask:
+    def restricted(self, numbers: Int64s) -> Bools:
         """Which of them have conditions that intervals do not say."""
         return self._restricted[numbers]
 
-    def filters(self, table: str, numbers: Integers) -> Small:
+    def filters(self, table: str, numbers: Int64s) -> Int32s:
         """Numbers of their residual filters over the rows of a table; -1 where they have none."""
         known = self._filters.get(table)
         return np.full(len(numbers), NO_FILTER, np.int32) if known is None else known[numbers]
@@ -144,7 +141,7 @@ class Roster:
         """Numbers of one subscription's residual filters, by table."""
         return {table: int(known[number]) for table, known in self._filters.items() if known[number] != NO_FILTER}
 
-    def ids_of(self, numbers: Integers) -> list[str]:
+    def ids_of(self, numbers: Int64s) -> list[str]:
         ids = self._ids
         return [ids[number] for number in numbers.tolist()]
 
@@ -169,7 +166,7 @@ class Roster:
         for table, known in self._filters.items():
             self._filters[table] = np.concatenate([known, np.full(more, NO_FILTER, np.int32)])
 
-    def _note_filters(self, part: Part, places: Integers, numbers: Integers) -> None:
+    def _note_filters(self, part: Part, places: Int64s, numbers: Int64s) -> None:
         """Residual filters of subscriptions that have their numbers; whoever had the numbers before is gone."""
         self._restricted[numbers] = bool(part.filters)
         for table in part.filters:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.errors import FilterError, SubscriptionError, TamisError, Violation
 from tamis.joins.client import ContentChange, JoinClient, Note, RowFilter, Snapshot
 from tamis.joins.coding import Coding, JoinGroup
 from tamis.joins.event_by_event import ResultChange, RowChange, changed_results, changed_rows
 from tamis.joins.holding import Holding
 from tamis.joins.index.messages import Messages
-from tamis.joins.index.ranges import Integers
 from tamis.joins.intake import Intake, TableRecord, Taken
 from tamis.joins.laid_out import LaidOut
 from tamis.joins.layout import Layout
@@ -45,7 +45,7 @@ class Applied:
 
     messages: Messages
     refused: list[Violation]
-    event: Integers
+    event: Int64s
     taken: Taken
 
 
@@ -313,10 +313,10 @@ class JoinServer:
         )
         return laid
 
-    def _selected(self, found: Subscribed, table: str) -> Integers:
+    def _selected(self, found: Subscribed, table: str) -> Int64s:
         return self._laid.selected(found, table, self._intake.numbers(table))
 
-    def _passing(self, found: Subscribed, table: str) -> Integers:
+    def _passing(self, found: Subscribed, table: str) -> Int64s:
         """Rows that pass all that a subscription's intervals and residual filters say of a table."""
         rows = self._laid.within(found, table, self._intake.numbers(table))
         number = self._roster.filters_of(found.number).get(table)

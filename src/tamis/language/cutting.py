@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.language import kernels
 from tamis.language.calls import Called, Moment, with_parts
 from tamis.language.kernels import DECIMAL, INTEGER, STRING
@@ -114,9 +115,6 @@ def _float(reading: Reading, literal: str) -> float | None:
     return None if math.isinf(value) else (-value if reading.negative else value) + 0.0
 
 
-Rows = npt.NDArray[np.int64]
-
-
 class Cutting:
     """Texts grouped by shape, over Arrow's buffers.
 
@@ -138,8 +136,8 @@ class Cutting:
         shapes = kernels.group(*parts, hashes, groups, firsts)
         rows, bounds = np.empty(count, np.int64), np.zeros(shapes + 1, np.int64)
         kernels.sort_by_group(groups, shapes, rows, bounds)
-        self.odd: Rows = np.flatnonzero(groups < 0)
-        self.shapes: list[Rows] = [rows[bounds[g] : bounds[g + 1]] for g in range(shapes)]
+        self.odd: Int64s = np.flatnonzero(groups < 0)
+        self.shapes: list[Int64s] = [rows[bounds[g] : bounds[g + 1]] for g in range(shapes)]
 
     def example(self, row: int, text: str) -> tuple[str, list[Span]]:
         """A row's shape, and where its literals stand in its text."""
@@ -160,17 +158,17 @@ class Cutting:
         pieces.append(data[at:])
         return b"".join(pieces).decode("utf-8"), spans
 
-    def literals(self, rows: Rows, number: int) -> Rows:
+    def literals(self, rows: Int64s, number: int) -> Int64s:
         """For each row the span of its literal of that number."""
         return self._owners[rows] + number
 
-    def integers(self, literals: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
+    def integers(self, literals: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """The integers written in literals, and whether each fits into 64 bits."""
         values, fits = np.empty(len(literals), np.int64), np.empty(len(literals), np.bool_)
         kernels.read_integers(self._data, self._spans, literals, values, fits)
         return values, fits
 
-    def texts(self, literals: Rows) -> pa.StringArray:
+    def texts(self, literals: Int64s) -> pa.StringArray:
         """The literals as written, strings without their quotes."""
         ends = np.empty(len(literals) + 1, np.int32)
         sizes = self._spans[literals, 1] - self._spans[literals, 0]
@@ -205,7 +203,7 @@ Fits: TypeAlias = npt.NDArray[np.bool_] | None
 _EXACT = 1 << 53
 
 
-def read_column(reading: Reading, cutting: Cutting, literals: Rows, limits: Limits) -> tuple[Column, Fits]:
+def read_column(reading: Reading, cutting: Cutting, literals: Int64s, limits: Limits) -> tuple[Column, Fits]:
     """The slot's values, and which of them are what the attribute can be compared with as they stand.
 
     A row that does not fit is parsed by itself, which finds the comparison it comes down to, or the error.
@@ -236,7 +234,7 @@ def _stepped(reading: Reading, values: npt.NDArray[np.int64], fits: npt.NDArray[
     return values, None if fits.all() else fits
 
 
-def _floats(reading: Reading, cutting: Cutting, literals: Rows) -> tuple[Column, Fits]:
+def _floats(reading: Reading, cutting: Cutting, literals: Int64s) -> tuple[Column, Fits]:
     if reading.kind == INTEGER:
         whole, fits = cutting.integers(literals)
         fits &= whole <= _EXACT

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language.calls import NO_OPERATORS, Signatures
 from tamis.language.cutting import (
     Column,
     Cutting,
     Fits,
-    Rows,
     as_strings,
     cut_one,
     fill_conjunct,
@@ -43,7 +43,7 @@ _FEW = 4  # from the fifth text on, compiled loops over arrays are faster
 
 
 def read_columns(
-    readings: Sequence[Reading], cutting: Cutting, rows: Rows, limits: Limits
+    readings: Sequence[Reading], cutting: Cutting, rows: Int64s, limits: Limits
 ) -> tuple[tuple[Column, ...], Fits]:
     """The columns of a shape's slots over some of its rows, and which rows all of them can be read for."""
     columns: list[Column] = []
@@ -116,7 +116,7 @@ class ShapeBinding(ABC, Generic[Made]):
         self.limits = limits
         self.operators = operators
 
-    def bind_shape(self, texts: pa.StringArray, cutting: Cutting, rows: Rows) -> None:
+    def bind_shape(self, texts: pa.StringArray, cutting: Cutting, rows: Int64s) -> None:
         """Texts that differ in their literals only: one parse for all whose literals can be read as the first's are."""
         row = int(rows[0])
         text = texts[row].as_py()
@@ -141,7 +141,7 @@ class ShapeBinding(ABC, Generic[Made]):
         """A text that is parsed for itself."""
 
     @abstractmethod
-    def put(self, rows: Rows, template: Made, columns: tuple[Column, ...]) -> None:
+    def put(self, rows: Int64s, template: Made, columns: tuple[Column, ...]) -> None:
         """Rows of the whole that are bound: a template, with columns of values for its literals."""
 
 
@@ -260,7 +260,7 @@ class _Binding(ShapeBinding[Template]):
         for row in cutting.odd.tolist():
             self.bind_alone(row, texts[row].as_py())
 
-    def bind_terms(self, texts: pa.StringArray, shapes: list[Rows]) -> list[Rows]:
+    def bind_terms(self, texts: pa.StringArray, shapes: list[Int64s]) -> list[Int64s]:
         """Binds rare shapes by their terms, where every term comes to one conjunct; returns the shapes left."""
         rows = np.concatenate([some for some in shapes if len(some) < _RARE])
         lengths = np.diff(np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1])
@@ -317,10 +317,10 @@ class _Binding(ShapeBinding[Template]):
         else:
             self.append(np.array([self.first + row], np.int64), filter, ())
 
-    def put(self, rows: Rows, template: Template, columns: tuple[Column, ...]) -> None:
+    def put(self, rows: Int64s, template: Template, columns: tuple[Column, ...]) -> None:
         self.append(rows, template.filter, columns)
 
-    def append(self, rows: Rows, filter: Filter | CalledFilter, columns: tuple[Column, ...]) -> None:
+    def append(self, rows: Int64s, filter: Filter | CalledFilter, columns: tuple[Column, ...]) -> None:
         if isinstance(filter, CalledFilter):
             self.bound.called.append(CalledBlock(rows, filter, columns))
         else:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int8s
 from tamis.errors import OperatorError
 from tamis.operators.predicates import Predicate
 from tamis.operators.schedules.problem import FALSE, TRUE, UNKNOWN
@@ -20,7 +21,6 @@ MOST_BINDINGS = 10_000
 """Bindings that one call may return for one event."""
 ROW = "row"
 
-Truths: TypeAlias = npt.NDArray[np.int8]
 Binding: TypeAlias = tuple[Bindable, ...]
 """A value for each variable of a predicate, by number."""
 
@@ -46,7 +46,7 @@ UNTOLD = Answer(UNKNOWN)
 class Answers:
     """What is known of predicates on many events, a place each; `bindings` has the places where there are some."""
 
-    truths: Truths
+    truths: Int8s
     bindings: dict[int, tuple[Binding, ...]] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ def read_batch(returned: object, predicate: Predicate, rows: int) -> Answers:
     return _tabled(returned, predicate, rows) if predicate.variables else Answers(_truths(returned, rows))
 
 
-def _truths(returned: object, rows: int) -> Truths:
+def _truths(returned: object, rows: int) -> Int8s:
     if isinstance(returned, np.ndarray | list | tuple):
         returned = _listed(returned)
     if not isinstance(returned, pa.Array | pa.ChunkedArray):

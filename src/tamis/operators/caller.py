@@ -7,17 +7,18 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int64s
 from tamis.operators.answers import Answer, Answers
 from tamis.operators.asking import ask, ask_many, failure_of, patience
 from tamis.operators.definition import Operator
 from tamis.operators.health import Health, Tally
-from tamis.operators.inputs import Inputs, Rows
+from tamis.operators.inputs import Inputs
 from tamis.operators.predicates import Predicate
 from tamis.operators.schedules.problem import TRUE, UNKNOWN
 from tamis.operators.supervision import LATE, Calls, Course
@@ -94,9 +95,6 @@ def _begin_anew() -> None:
 os.register_at_fork(after_in_child=_begin_anew)
 
 
-Places: TypeAlias = npt.NDArray[np.int64]
-"""Among the rows of a job."""
-
 _LATE = Answer(UNKNOWN, failure="took longer than its time limit")
 
 
@@ -110,10 +108,10 @@ class Job:
     predicates: Sequence[Predicate]
     numbers: npt.NDArray[np.int32]
     """Of the predicate wanted on each row."""
-    rows: Rows
+    rows: Int64s
     answers: Answers = field(init=False)
     seconds: float = 0.0
-    asked: Places = field(init=False)
+    asked: Int64s = field(init=False)
     """Those rows that have what the operator reads."""
     called: bool = False
 
@@ -129,7 +127,7 @@ class Job:
         """The one that is wanted on a row."""
         return self.predicates[place if len(self.predicates) > 1 else 0]
 
-    def wanted(self, places: Places) -> Sequence[Predicate]:
+    def wanted(self, places: Int64s) -> Sequence[Predicate]:
         """Those that are wanted on some rows."""
         if len(self.predicates) == 1 or len(places) == len(self.predicates):
             return self.predicates
@@ -141,7 +139,7 @@ class _Step:
     """One call of a function, about one row or several."""
 
     job: Job
-    places: Places
+    places: Int64s
     limit: float | None
     """Seconds after which it is given up."""
     call: Callable[[], Any]
@@ -194,7 +192,7 @@ class Caller:
         limit = patience(operator)
         return [_Step(job, fit[k : k + 1], limit, partial(ask, predicate, some)) for k, some in enumerate(values)]
 
-    def _batch_step(self, job: Job, places: Places, inputs: Inputs) -> _Step:
+    def _batch_step(self, job: Job, places: Int64s, inputs: Inputs) -> _Step:
         arrays = inputs.arrays(job.predicates[0].resolved, job.rows[places])
         return _Step(job, places, patience(job.operator), partial(ask_many, job.wanted(places), arrays, len(places)))
 
@@ -258,7 +256,7 @@ class Caller:
             return f"could not be prepared: {failure_of(error)}"
         return None
 
-    def _fail(self, job: Job, places: Places, failure: str, tally: Tally) -> None:
+    def _fail(self, job: Job, places: Int64s, failure: str, tally: Tally) -> None:
         for place in places.tolist():
             job.answers.set(place, Answer(UNKNOWN, failure=failure))
         tally.failures += len(places)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.language import Bound, Limits
 from tamis.matching.base.flat_arrays import NumberSet, reaching
 from tamis.matching.base.statistics import Statistics
@@ -77,7 +77,6 @@ class Roster:
         return self._texts[self._numbers[id]]
 
 
-Int64s = npt.NDArray[np.int64]
 Matched = tuple[Int64s, Int64s, Int64s]
 """Events, ascending, and beside each a subscription's number and the case of it that holds."""
 

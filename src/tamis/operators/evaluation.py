@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from threading import Lock
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int32s, Int64s
 from tamis.matching.base.flat_arrays import run_starts
 from tamis.operators.answers import Binding
 from tamis.operators.caller import Caller, Job
@@ -26,8 +27,6 @@ from tamis.operators.siblings import Siblings
 from tamis.operators.supervision import SUPERVISOR, Course
 from tamis.schema import Schema
 
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int64s: TypeAlias = npt.NDArray[np.int64]
 _Found = TypeVar("_Found")
 
 _NONE = np.zeros(0, np.int32)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.language.calls import Moment
 from tamis.operators.resolution import Resolved
 from tamis.operators.values import Bindable, outside
@@ -17,8 +18,6 @@ from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.columns import present
 from tamis.schema.timestamps import to_datetime
 from tamis.schema.values import shown_bytes
-
-Rows = npt.NDArray[np.int64]
 
 
 class Inputs:
@@ -35,7 +34,7 @@ class Inputs:
     def __len__(self) -> int:
         return len(self._batch)
 
-    def fit(self, resolved: Resolved, rows: Rows) -> Rows:
+    def fit(self, resolved: Resolved, rows: Int64s) -> Int64s:
         """The places of those among the rows that have everything that the operator reads."""
         names = resolved.attributes
         if names not in self._fit:
@@ -46,14 +45,14 @@ class Inputs:
         known = self._fit[names]
         return np.arange(len(rows), dtype=np.int64) if known is None else np.flatnonzero(known[rows])
 
-    def arrays(self, resolved: Resolved, rows: Rows) -> list[Any]:
+    def arrays(self, resolved: Resolved, rows: Int64s) -> list[Any]:
         """Arrow data for a batch operator, an array (or the whole batch) for each of its inputs."""
         return [
             _taken(self._typed if given.attribute is None else self._column(given.attribute), rows)
             for given in resolved.inputs
         ]
 
-    def values(self, resolved: Resolved, rows: Rows) -> list[tuple[Any, ...]]:
+    def values(self, resolved: Resolved, rows: Int64s) -> list[tuple[Any, ...]]:
         """Python values for a scalar operator, a tuple a row."""
         columns = [
             [self.event(row) for row in rows.tolist()]
@@ -103,7 +102,7 @@ class Inputs:
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def _taken(data: Any, rows: Rows) -> Any:
+def _taken(data: Any, rows: Int64s) -> Any:
     """An array's or a batch's rows; not copied where they follow each other. `rows` ascend."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
         return data.slice(int(rows[0]), len(rows))

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Floats, UInt64s
 from tamis.operators.health import Tally
 from tamis.operators.predicates import Predicate, Predicates
 
 # What events have taught of operators in one process, in a form that adds up over processes and lies on disk.
 
-Keys: TypeAlias = npt.NDArray[np.uint64]
-Counts: TypeAlias = npt.NDArray[np.float64]
 
 COUNTS = 4
 EVALUATED, HELD, TIMED, SPENT = range(COUNTS)
@@ -35,11 +34,11 @@ class Seen:
     The rows are evaluations that came out known, how many of these held, those that were timed, and milliseconds.
     """
 
-    keys: Keys
-    counts: Counts
+    keys: UInt64s
+    counts: Floats
 
     @classmethod
-    def of(cls, keys: Iterable[int] | Keys, counts: Counts) -> Seen:
+    def of(cls, keys: Iterable[int] | UInt64s, counts: Floats) -> Seen:
         """Keys in any order."""
         listed = np.asarray(keys, np.uint64)
         order = np.argsort(listed)
@@ -58,7 +57,7 @@ class Seen:
     def faded(self, factor: float) -> Seen:
         return Seen(self.keys, self.counts * factor)
 
-    def counts_of(self, keys: Keys) -> Counts:
+    def counts_of(self, keys: UInt64s) -> Floats:
         """The counts of these predicates; 0 for those that were never seen."""
         if not len(self):
             return np.zeros((COUNTS, len(keys)))

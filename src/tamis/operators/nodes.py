@@ -10,14 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int8s, Int32s
 from tamis.matching.base.flat_arrays import reaching
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.learning import Learned
 from tamis.operators.schedules import Asked, Evidence, Problem, Schedule, schedule
 from tamis.operators.schedules.problem import UNKNOWN
 
-Int32s = npt.NDArray[np.int32]
-Truths = npt.NDArray[np.int8]
 NONE = -1
 
 
@@ -121,7 +120,7 @@ class Nodes:
             events, predicates = events[new], predicates[new]
         return predicates, events
 
-    def told(self, predicates: Int32s, events: Int32s, truths: Truths) -> Iterator[tuple[Int32s, Int32s, Truths]]:
+    def told(self, predicates: Int32s, events: Int32s, truths: Int8s) -> Iterator[tuple[Int32s, Int32s, Int8s]]:
         """What predicates' truths say of their nodes: events, nodes and truths beside each other."""
         for nodes, there in self.both(predicates):
             known = np.where(truths == UNKNOWN, truths, 1 - truths) if self._negated[nodes[0]] else truths

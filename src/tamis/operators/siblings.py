@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int32s
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.nodes import Nodes
 from tamis.operators.schedules import Live
 from tamis.operators.schedules.problem import FALSE, TRUE
 
-Int32s = npt.NDArray[np.int32]
 _NONE = np.zeros(0, np.int32)
 
 

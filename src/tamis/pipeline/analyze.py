@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.analysis import Analysis
 from tamis.analysis.history import History, one_level
 from tamis.analysis.subscription_set import analyze_level
+from tamis.arrays import Int64s
 from tamis.engine import Index
 from tamis.errors import PipelineError, TamisError
 from tamis.matching.base.statistics import Statistics
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 # Covers found by Spark's workers: each looks up a share of the filters in an index that all of them map.
 
-Int64s = npt.NDArray[np.int64]
 
 _FEW = 20_000  # filters that are looked up sooner than a job is started
 _A_TASK = 20_000

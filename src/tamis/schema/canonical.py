@@ -7,22 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Bools, Int64s
 from tamis.errors import EventError, Violation
-from tamis.schema.columns import (
-    Column,
-    Mask,
-    conform,
-    either,
-    flat_columns,
-    holds_objects,
-    is_canonical,
-    plain,
-    present,
-)
+from tamis.schema.columns import Column, conform, either, flat_columns, holds_objects, is_canonical, plain, present
 from tamis.schema.domains import EVENT_TYPE
 from tamis.schema.reading import Reading, read_event, read_pairs
 from tamis.schema.timestamps import to_datetime
@@ -30,9 +20,6 @@ from tamis.schema.values import Unreadable
 
 if TYPE_CHECKING:
     from tamis.schema.model import Schema
-
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -43,7 +30,7 @@ class Source:
     raw: pa.Array
     column: Column | None
 
-    def cells(self, rows: Rows) -> list[object]:
+    def cells(self, rows: Int64s) -> list[object]:
         """Python values of these rows: canonical ones but where there is doubt, there what came in."""
         if self.column is None:
             return _cells(_taken(self.raw, rows))
@@ -62,9 +49,9 @@ class Aligned:
     count: int
     columns: dict[str, pa.Array]
     sources: list[Source]
-    doubtful: Mask | None
+    doubtful: Bools | None
 
-    def pairs(self, rows: Rows) -> Iterator[list[tuple[str, object]]]:
+    def pairs(self, rows: Int64s) -> Iterator[list[tuple[str, object]]]:
         """The (name, value) pairs of each of these rows, for the reader."""
         names = [source.name for source in self.sources]
         cells = [source.cells(rows) for source in self.sources]
@@ -76,7 +63,7 @@ def align(schema: Schema, batch: pa.RecordBatch, ignore_unknown: bool) -> Aligne
     """Lay a batch out by attribute. Rows with a value under an unknown name are doubtful, unless that is ignored."""
     columns: dict[str, pa.Array] = {}
     sources: list[Source] = []
-    doubtful: Mask | None = None
+    doubtful: Bools | None = None
     for name, raw in flat_columns(batch, schema.solitary):
         attribute = schema.attributes.get(name)
         if attribute is None:
@@ -147,11 +134,11 @@ def _first_present(left: pa.Array, right: pa.Array) -> pa.Array:
     return pc.coalesce(left, right)
 
 
-def _where(mask: Mask) -> Mask | None:
+def _where(mask: Bools) -> Bools | None:
     return mask if mask.any() else None
 
 
-def _taken(array: pa.Array, rows: Rows) -> pa.Array | list[pa.Scalar]:
+def _taken(array: pa.Array, rows: Int64s) -> pa.Array | list[pa.Scalar]:
     """Some rows of a column, which may be of a type that Arrow has no means to take rows from."""
     try:
         return plain(array).take(pa.array(rows))

@@ -11,10 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Bools, Int64s
 from tamis.errors import Violation
 from tamis.quoting import shown
-from tamis.schema.canonical import Aligned, Rows, align, batch_of, one_batch, patch
-from tamis.schema.columns import Mask, present
+from tamis.schema.canonical import Aligned, align, batch_of, one_batch, patch
+from tamis.schema.columns import present
 from tamis.schema.domains import EVENT_TYPE, Annotation
 from tamis.schema.reading import Reading, check_view, read_pairs
 from tamis.schema.tables import DELETE, OPERATION, UPDATE, breaks_table, deletes
@@ -29,7 +30,7 @@ Kind: TypeAlias = tuple[str, ...]
 """The event types of some rows, all together."""
 
 
-def breaks_view(schema: Schema, columns: Mapping[str, pa.Array], count: int) -> Mask:
+def breaks_view(schema: Schema, columns: Mapping[str, pa.Array], count: int) -> Bools:
     """The rows whose attributes are not what their event types ask for."""
     codes, kinds = _kinds(schema, columns.get(EVENT_TYPE), count)
     broken = codes == _UNTYPED
@@ -81,7 +82,7 @@ def _unique(annotation: Annotation | None) -> bool:
 
 def _breaks_table(
     schema: Schema, operations: pa.Array | None, codes: npt.NDArray[np.int64], kinds: Sequence[Kind]
-) -> Mask:
+) -> Bools:
     broken = np.zeros(len(codes), dtype=np.bool_)
     for operation in (None, UPDATE, DELETE) if operations is not None else (None,):
         wrong = np.array([bool(breaks_table(kind, operation, schema.tables)) for kind in kinds], dtype=np.bool_)
@@ -92,16 +93,16 @@ def _breaks_table(
 
 def _deleting(
     schema: Schema, operations: pa.Array | None, codes: npt.NDArray[np.int64], kinds: Sequence[Kind]
-) -> Mask | None:
+) -> Bools | None:
     """The rows that need no more than a key; None if there are none."""
     if operations is None:
         return None
     able = np.array([deletes(kind, DELETE, schema.tables) for kind in kinds], dtype=np.bool_)
-    found: Mask = able[codes] & _is(operations, DELETE)
+    found: Bools = able[codes] & _is(operations, DELETE)
     return found if found.any() else None
 
 
-def _is(operations: pa.Array, operation: str) -> Mask:
+def _is(operations: pa.Array, operation: str) -> Bools:
     return np.asarray(pc.fill_null(pc.equal(operations, operation), False))
 
 
@@ -192,7 +193,7 @@ def check(schema: Schema, events: pa.Table | pa.RecordBatch, ignore_unknown: boo
     """Check Arrow rows against the schema."""
     aligned = align(schema, one_batch(events), ignore_unknown)
 
-    def read(rows: Rows) -> Iterable[Reading]:
+    def read(rows: Int64s) -> Iterable[Reading]:
         for row, pairs in zip(rows.tolist(), aligned.pairs(rows), strict=True):
             reading = read_pairs(schema, pairs, row)
             check_view(schema, reading, ignore_unknown)
@@ -201,7 +202,7 @@ def check(schema: Schema, events: pa.Table | pa.RecordBatch, ignore_unknown: boo
     return sift(schema, aligned, read)
 
 
-def sift(schema: Schema, aligned: Aligned, read: Callable[[Rows], Iterable[Reading]]) -> Checked:
+def sift(schema: Schema, aligned: Aligned, read: Callable[[Int64s], Iterable[Reading]]) -> Checked:
     """Take the rows that are plainly valid, and have `read` decide the rest one by one."""
     suspect = breaks_view(schema, aligned.columns, aligned.count)
     if aligned.doubtful is not None:

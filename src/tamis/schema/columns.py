@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Bools
 from tamis.schema.domains import Attribute, Domain, EnumeratedDomain, HierarchicalDomain
 from tamis.schema.timestamps import instants
 from tamis.schema.values import decoded
 
-Mask = npt.NDArray[np.bool_]
 # Below this every integer is a float; from here on, only some.
 EXACT_INTEGERS = float(2**53)
 # So many digits before the point fit into 64 bits; a decimal has so many in all.
@@ -31,7 +31,7 @@ class Column:
     """An attribute's canonical column. Where `doubtful` is set the value there is arbitrary; None: nowhere."""
 
     values: pa.Array
-    doubtful: Mask | None = None
+    doubtful: Bools | None = None
 
 
 def flat_columns(batch: pa.RecordBatch, solitary: Collection[str] = frozenset()) -> Iterator[tuple[str, pa.Array]]:
@@ -117,7 +117,7 @@ def conform(array: pa.Array, attribute: Attribute) -> Column:
     return _nest(column, lengths) if attribute.multiple else _single(column, lengths)
 
 
-def present(array: pa.Array) -> Mask:
+def present(array: pa.Array) -> Bools:
     """In which rows the attribute has a value; an empty list is none."""
     if is_list(array.type):
         return _lengths(array) > 0
@@ -157,7 +157,7 @@ def _nest(column: Column, lengths: npt.NDArray[np.int64]) -> Column:
     return Column(lists, None if column.doubtful is None else rows_of(column.doubtful, lengths))
 
 
-def rows_of(doubtful: Mask, lengths: npt.NDArray[np.int64]) -> Mask:
+def rows_of(doubtful: Bools, lengths: npt.NDArray[np.int64]) -> Bools:
     """The rows of the doubtful items, where row i has `lengths[i]` items."""
     parents = np.repeat(np.arange(len(lengths)), lengths)
     rows = np.zeros(len(lengths), dtype=np.bool_)
@@ -267,7 +267,7 @@ def _listed(array: pa.Array, domain: Domain) -> Column | None:
     return Column(column.values, either(column.doubtful, _unless(pc.invert(known), column.values).doubtful))
 
 
-def either(left: Mask | None, right: Mask | None) -> Mask | None:
+def either(left: Bools | None, right: Bools | None) -> Bools | None:
     """Doubt from two sides."""
     if left is None or right is None:
         return right if left is None else left
@@ -282,7 +282,7 @@ def _unless(doubtful: pa.Array, values: pa.Array) -> Column:
     return Column(values, mask if mask.any() else None)
 
 
-def _broken_texts(array: pa.Array) -> Mask | None:
+def _broken_texts(array: pa.Array) -> Bools | None:
     """Where the bytes of a string are no UTF-8: Arrow does not check it by itself."""
     try:
         array.validate(full=True)
@@ -297,7 +297,7 @@ def _broken_texts(array: pa.Array) -> Mask | None:
     return None
 
 
-def _valid(array: pa.Array) -> Mask:
+def _valid(array: pa.Array) -> Bools:
     if array.null_count == 0:
         return np.ones(len(array), dtype=np.bool_)
     return np.asarray(array.is_valid())

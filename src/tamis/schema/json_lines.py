@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
-from tamis.schema.canonical import Aligned, Rows, align, one_batch
+from tamis.arrays import Bools, Int64s
+from tamis.schema.canonical import Aligned, align, one_batch
 from tamis.schema.checking import Checked, sift
-from tamis.schema.columns import EXACT_INTEGERS, Mask, either, flat_columns, is_list, rows_of
+from tamis.schema.columns import EXACT_INTEGERS, either, flat_columns, is_list, rows_of
 from tamis.schema.domains import Attribute
 from tamis.schema.reading import Reading, check_view, read_event
 from tamis.strict_json import StrictJsonError, read_json
@@ -39,10 +40,10 @@ _MOST_BRACKETS = 1000
 _BLANKS = " \t\r\n"
 _NAMED_ROW = re.compile(r" in row (\d+)\b")
 
-Parsed = tuple[Rows, pa.RecordBatch]
+Parsed = tuple[Int64s, pa.RecordBatch]
 
 
-def framed(texts: pa.Array) -> Rows:
+def framed(texts: pa.Array) -> Int64s:
     """Rows that begin and end like an object, the only ones that may be parsed together.
 
     That a text which begins with `{` follows each `}` at the end of another makes it impossible for an object to run
@@ -67,7 +68,7 @@ def _may_be_deep(text: pa.Scalar) -> bool:
     return written.count(b"[") + written.count(b"{") > _MOST_BRACKETS
 
 
-def partition(texts: pa.Array, rows: Rows, keys: Iterable[str]) -> list[Rows]:
+def partition(texts: pa.Array, rows: Int64s, keys: Iterable[str]) -> list[Int64s]:
     """The rows by what follows each of these keys: an array, a string, or another thing."""
     picked = texts if len(rows) == len(texts) else texts.take(pa.array(rows))
     signatures = np.zeros(len(rows), dtype=np.int64)
@@ -79,7 +80,7 @@ def partition(texts: pa.Array, rows: Rows, keys: Iterable[str]) -> list[Rows]:
     return [rows[signatures == signature] for signature in np.unique(signatures)]
 
 
-def parse_blocks(texts: pa.Array, rows: Rows, shape: pa.Schema) -> list[Parsed]:
+def parse_blocks(texts: pa.Array, rows: Int64s, shape: pa.Schema) -> list[Parsed]:
     """Groups of rows that Arrow could parse together; rows that it refused are in none."""
     groups: list[Parsed] = []
     for block in _blocks(texts, rows):
@@ -93,7 +94,7 @@ def parse_blocks(texts: pa.Array, rows: Rows, shape: pa.Schema) -> list[Parsed]:
     return groups
 
 
-def _blocks(texts: pa.Array, rows: Rows) -> Iterator[Rows]:
+def _blocks(texts: pa.Array, rows: Int64s) -> Iterator[Int64s]:
     if not len(rows):
         return
     lengths: npt.NDArray[np.int64] = np.asarray(pc.fill_null(pc.binary_length(texts), 0), dtype=np.int64)[rows]
@@ -101,7 +102,7 @@ def _blocks(texts: pa.Array, rows: Rows) -> Iterator[Rows]:
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1)
 
 
-def _parse_block(texts: pa.Array, rows: Rows, shape: pa.Schema) -> Iterator[Parsed]:
+def _parse_block(texts: pa.Array, rows: Int64s, shape: pa.Schema) -> Iterator[Parsed]:
     parsed = _parse(texts, rows, shape)
     dropped = 0
     # Each text left out costs another pass over the block: worth it for one, and in a small block for a few.
@@ -116,7 +117,7 @@ def _parse_block(texts: pa.Array, rows: Rows, shape: pa.Schema) -> Iterator[Pars
             yield from _parse_block(texts, part, shape)
 
 
-def _parse(texts: pa.Array, rows: Rows, shape: pa.Schema) -> pa.RecordBatch | int | None:
+def _parse(texts: pa.Array, rows: Int64s, shape: pa.Schema) -> pa.RecordBatch | int | None:
     """These rows as a batch; if Arrow refuses, the place of the row it blames, if it blames one."""
     picked = texts if len(rows) == len(texts) else texts.take(pa.array(rows))
     line_end = pa.scalar("\n", picked.type)
@@ -258,7 +259,7 @@ def check_json(schema: Schema, lines: pa.Array | pa.ChunkedArray, ignore_unknown
     texts = _texts(lines)
     aligned = _align_texts(schema, texts, ignore_unknown)
 
-    def read(rows: Rows) -> Iterable[Reading]:
+    def read(rows: Int64s) -> Iterable[Reading]:
         for row in rows.tolist():
             yield _read_text(schema, texts[row], row, ignore_unknown)
 
@@ -301,7 +302,7 @@ def _texts(lines: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _align_texts(schema: Schema, texts: pa.Array, ignore_unknown: bool) -> Aligned:
     """Parse in bulk what can be; every other row is doubtful."""
     doubtful = np.ones(len(texts), dtype=np.bool_)
-    parts: list[tuple[Rows, Aligned]] = []
+    parts: list[tuple[Int64s, Aligned]] = []
     for rows, shape in _shapes(schema, texts):
         for parsed, batch in parse_blocks(texts, rows, shape):
             aligned = align(schema, batch, ignore_unknown)
@@ -313,7 +314,7 @@ def _align_texts(schema: Schema, texts: pa.Array, ignore_unknown: bool) -> Align
     return Aligned(len(texts), _spread(schema, parts, len(texts)), [], doubtful)
 
 
-def _shapes(schema: Schema, texts: pa.Array) -> Iterator[tuple[Rows, pa.Schema]]:
+def _shapes(schema: Schema, texts: pa.Array) -> Iterator[tuple[Int64s, pa.Schema]]:
     """The rows that look like objects, apart where publishers write an attribute in different ways."""
     rows = framed(texts)
     samples = _sample(texts, rows)
@@ -325,7 +326,7 @@ def _shapes(schema: Schema, texts: pa.Array) -> Iterator[tuple[Rows, pa.Schema]]
         yield part, learn_shape(schema, _sample(texts, part))
 
 
-def _sample(texts: pa.Array, rows: Rows) -> list[object]:
+def _sample(texts: pa.Array, rows: Int64s) -> list[object]:
     """A few events, drawn the same way every time; not at even distances, for publishers may take turns."""
     samples = []
     drawn = np.random.default_rng(0).choice(rows, min(_SAMPLED, len(rows)), replace=False)
@@ -337,9 +338,9 @@ def _sample(texts: pa.Array, rows: Rows) -> list[object]:
     return samples
 
 
-def _inexact(batch: pa.RecordBatch) -> Mask | None:
+def _inexact(batch: pa.RecordBatch) -> Bools | None:
     """Rows with a float so large that an integer in the text may have been rounded to it."""
-    doubtful: Mask | None = None
+    doubtful: Bools | None = None
     for _, array in flat_columns(batch):
         nested = is_list(array.type)
         items = array.flatten() if nested else array
@@ -353,7 +354,7 @@ def _inexact(batch: pa.RecordBatch) -> Mask | None:
     return doubtful
 
 
-def _spread(schema: Schema, parts: list[tuple[Rows, Aligned]], count: int) -> dict[str, pa.Array]:
+def _spread(schema: Schema, parts: list[tuple[Int64s, Aligned]], count: int) -> dict[str, pa.Array]:
     """The columns of the parts put where their rows are; null in rows of no part."""
     order = np.full(count, -1, dtype=np.int64)
     if parts:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
+from tamis.arrays import Floats
+
 Colour = tuple[int, int, int]
 
 
@@ -24,7 +24,7 @@ class Shape:
         self._distance = np.full((height, width), np.inf)
 
     @property
-    def cover(self) -> Reals:
+    def cover(self) -> Floats:
         return np.asarray(np.clip(0.5 - self._distance, 0, 1))
 
     def disc(self, x: float, y: float, radius: float) -> Shape:
@@ -47,7 +47,7 @@ class Shape:
         outside = np.hypot(np.maximum(outside_x, 0), np.maximum(outside_y, 0))
         return self._add(outside + np.minimum(np.maximum(outside_x, outside_y), 0) - corner)
 
-    def _add(self, distance: Reals) -> Shape:
+    def _add(self, distance: Floats) -> Shape:
         self._distance = np.minimum(self._distance, distance)
         return self
 
@@ -67,7 +67,7 @@ class Canvas:
     def strip(self, top: int, height: int, colour: Colour) -> None:
         self._pixels[top : top + height] = colour
 
-    def paint(self, cover: Reals, left: int, top: int, colour: Colour) -> None:
+    def paint(self, cover: Floats, left: int, top: int, colour: Colour) -> None:
         """Puts a shape down; what hangs over an edge is cut off."""
         height, width = cover.shape
         x, y = max(0, -left), max(0, -top)

@@ -6,22 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Integers = npt.NDArray[np.int64]
-Reals = npt.NDArray[np.float64]
+from tamis.arrays import Bools, Floats, Int64s
 
 _ROWS_AT_ONCE = 100_000
 
 
-def popularity(count: int) -> Reals:
+def popularity(count: int) -> Floats:
     """Weights 1, 1/2, 1/3, …: the k-th attribute is named k times more rarely than the first."""
     return np.asarray(1 / np.arange(1, count + 1.0))
 
 
-def distinct(rng: np.random.Generator, rows: int, count: int, weights: Reals) -> Integers:
+def distinct(rng: np.random.Generator, rows: int, count: int, weights: Floats) -> Int64s:
     """So many different numbers a row, without replacement, by weight: the largest of log(weight) + Gumbel noise.
 
     The order within a row is not random; where it matters, follow with `shuffled`.
@@ -35,12 +33,12 @@ def distinct(rng: np.random.Generator, rows: int, count: int, weights: Reals) ->
     return chosen
 
 
-def shuffled(rng: np.random.Generator, numbers: Integers) -> Integers:
+def shuffled(rng: np.random.Generator, numbers: Int64s) -> Int64s:
     """Each row in random order."""
     return np.take_along_axis(numbers, np.argsort(rng.random(numbers.shape), axis=1), axis=1)
 
 
-def zipf(rng: np.random.Generator, shape: tuple[int, int], values: int) -> Integers:
+def zipf(rng: np.random.Generator, shape: tuple[int, int], values: int) -> Int64s:
     """Value v of 0, 1, … with probability proportional to 1/(v+1)."""
     weights = popularity(values)
     weights /= weights.sum()
@@ -49,7 +47,6 @@ def zipf(rng: np.random.Generator, shape: tuple[int, int], values: int) -> Integ
 
 # Filter texts from arrays of conditions: millions of them, without a Python object each.
 
-Flags = npt.NDArray[np.bool_]
 
 UNBOUNDED_BELOW = np.iinfo(np.int64).min
 UNBOUNDED_ABOVE = np.iinfo(np.int64).max
@@ -63,12 +60,12 @@ class Conditions:
     twice.
     """
 
-    attribute: Integers
-    low: Integers
-    high: Integers
-    present: Flags
+    attribute: Int64s
+    low: Int64s
+    high: Int64s
+    present: Bools
 
-    def texts(self, names: Sequence[str], coded: Flags) -> pa.StringArray:
+    def texts(self, names: Sequence[str], coded: Bools) -> pa.StringArray:
         """Each row as a conjunction, its attributes in ascending order.
 
         Conditions on coded attributes are equalities between strings.
@@ -90,7 +87,7 @@ _OPERATORS = pa.array([" BETWEEN ", " >= ", " <= ", " = 'v"])
 _RANGE, _AT_LEAST, _AT_MOST, _EQUALITY = range(4)
 
 
-def _column(names: pa.StringArray, coded: Flags, low: Integers, high: Integers, present: Flags) -> pa.StringArray:
+def _column(names: pa.StringArray, coded: Bools, low: Int64s, high: Int64s, present: Bools) -> pa.StringArray:
     """One condition a row as text, null where not present."""
     kind = np.select(
         [coded, high == UNBOUNDED_ABOVE, low == UNBOUNDED_BELOW], [_EQUALITY, _AT_LEAST, _AT_MOST], default=_RANGE
@@ -102,5 +99,5 @@ def _column(names: pa.StringArray, coded: Flags, low: Integers, high: Integers, 
     return pc.binary_join_element_wise(names, operator, bound, end, "")
 
 
-def _digits(numbers: Integers) -> pa.StringArray:
+def _digits(numbers: Int64s) -> pa.StringArray:
     return pa.array(numbers).cast(pa.string())

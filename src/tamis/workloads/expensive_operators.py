@@ -20,9 +20,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
-Reals = npt.NDArray[np.float64]
+from tamis.arrays import Floats, Int32s, Int64s
 
 _BISECTIONS = 60
 _STREAM = 1 << 32  # events are drawn from seeds of their own, so that any of them can be had without those before
@@ -53,12 +51,12 @@ class ExpensiveOperators:
     """
 
     parameters: Parameters
-    offsets: Offsets
-    members: Integers
-    selectivity: Reals
-    cost: Reals
+    offsets: Int64s
+    members: Int32s
+    selectivity: Floats
+    cost: Floats
 
-    def truths(self, events: int, first: int = 0, selectivity: Reals | None = None) -> npt.NDArray[np.int8]:
+    def truths(self, events: int, first: int = 0, selectivity: Floats | None = None) -> npt.NDArray[np.int8]:
         """Which predicates hold in which of the events from number `first` on: a row an event, 1 where it holds.
 
         The same event has the same random numbers whatever the selectivities, which may be others than the workload's.
@@ -105,7 +103,7 @@ FIGURES: dict[int, Callable[[], list[Parameters]]] = {
 }
 
 
-def _by_kind(selectivity: Reals, kinds: int) -> tuple[Reals, Reals]:
+def _by_kind(selectivity: Floats, kinds: int) -> tuple[Floats, Floats]:
     """How likely predicates are to hold in events of their own kind and of another, given how likely over all."""
     if kinds == 1:
         return selectivity, selectivity
@@ -113,14 +111,14 @@ def _by_kind(selectivity: Reals, kinds: int) -> tuple[Reals, Reals]:
     return at_home, (kinds * selectivity - at_home) / (kinds - 1)
 
 
-def _popularity(parameters: Parameters, rng: np.random.Generator) -> Reals:
+def _popularity(parameters: Parameters, rng: np.random.Generator) -> Floats:
     if parameters.alpha is None:
         return rng.random(parameters.predicates)
     ranks = rng.permutation(parameters.predicates) + 1.0
     return np.asarray(ranks**-parameters.alpha)
 
 
-def _without_repetition(rng: np.random.Generator, weights: Reals, lengths: Offsets) -> Integers:
+def _without_repetition(rng: np.random.Generator, weights: Floats, lengths: Int64s) -> Int32s:
     """For each length so many different numbers by weight: drawn one by one, a repeated one drawn again."""
     edges = np.cumsum(weights) / weights.sum()
     owners = np.repeat(np.arange(len(lengths)), lengths)
@@ -135,13 +133,13 @@ def _without_repetition(rng: np.random.Generator, weights: Reals, lengths: Offse
     return drawn[shuffled].astype(np.int32)
 
 
-def _selectivities(parameters: Parameters, uniform: Reals, offsets: Offsets, members: Integers) -> Reals:
+def _selectivities(parameters: Parameters, uniform: Floats, offsets: Int64s, members: Int32s) -> Floats:
     """As the parameters say, such that the share of subscriptions that match is right on average."""
     if parameters.selectivities == "typical":
         return np.full(len(uniform), parameters.matched ** (1 / np.diff(offsets).mean()))
     shape = np.ones(len(uniform)) if parameters.selectivities == "equal" else uniform
 
-    def drawn(height: float) -> Reals:
+    def drawn(height: float) -> Floats:
         if parameters.selectivities == "whole":
             return np.asarray(shape ** (1 / height))
         return np.minimum(1.0, shape * height)

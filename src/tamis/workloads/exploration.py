@@ -9,17 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tamis.workloads.draws import (
-    UNBOUNDED_ABOVE,
-    UNBOUNDED_BELOW,
-    Conditions,
-    Flags,
-    Integers,
-    distinct,
-    popularity,
-    shuffled,
-    zipf,
-)
+from tamis.arrays import Bools, Int64s
+from tamis.workloads.draws import UNBOUNDED_ABOVE, UNBOUNDED_BELOW, Conditions, distinct, popularity, shuffled, zipf
 from tamis.workloads.le_subscribe import le_subscribe
 from tamis.workloads.workload import Workload, codes_as_strings, numbered, single_type
 
@@ -157,14 +148,14 @@ def w6a(subscriptions: int, events: int, seed: int = 1) -> Workload:
     return _workload("w6a", np.arange(5) < 1, asked, drawn)
 
 
-def _ranges(rng: np.random.Generator, form: tuple[int, int]) -> tuple[Integers, Integers]:
+def _ranges(rng: np.random.Generator, form: tuple[int, int]) -> tuple[Int64s, Int64s]:
     """Lowest and highest number of a range of one of the three widths, anywhere."""
     width = rng.choice(WIDTHS, form)
     low = (rng.random(form) * (NUMBERS - width)).astype(np.int64)
     return low, low + width - 1
 
 
-def _workload(name: str, coded: Flags, asked: Conditions, drawn: Integers, present: Flags | None = None) -> Workload:
+def _workload(name: str, coded: Bools, asked: Conditions, drawn: Int64s, present: Bools | None = None) -> Workload:
     names = [f"{'c' if is_coded else 'n'}{k}" for k, is_coded in enumerate(coded)]
     here = np.ones(drawn.shape, bool) if present is None else present
     columns = {

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.workloads.draws import Conditions, Flags, Integers, zipf
+from tamis.arrays import Bools, Int64s
+from tamis.workloads.draws import Conditions, zipf
 from tamis.workloads.workload import Workload, codes_as_strings, numbered, single_type
 
 ATTRIBUTES, VALUES = 30, 5
@@ -83,9 +84,7 @@ def exponent(attributes: int = ATTRIBUTES, values: int = VALUES) -> float:
     return 1 - log(values) / (log(values) + log(attributes + 1))
 
 
-def _workload(
-    name: str, asked: Integers, tested: Flags, events: int, values: int, rng: np.random.Generator
-) -> Workload:
+def _workload(name: str, asked: Int64s, tested: Bools, events: int, values: int, rng: np.random.Generator) -> Workload:
     rows, attributes = asked.shape
     names = [f"a{k}" for k in range(attributes)]
     some = np.flatnonzero(tested.any(axis=1))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from tamis.arrays import Floats, Int64s
 
 DOMAIN = 100_000.0
 R, S, T, U = range(4)
@@ -34,12 +33,12 @@ class JoinMix:
 
     low: Floats
     high: Floats
-    signature: Integers
+    signature: Int64s
     values: tuple[Floats, ...]
-    keys: tuple[Integers, ...]
-    table: Integers
+    keys: tuple[Int64s, ...]
+    table: Int64s
     coming: Floats
-    coming_keys: Integers
+    coming_keys: Int64s
     replacing: npt.NDArray[np.bool_]
 
     @property
@@ -85,7 +84,7 @@ def join_mix(events: int, seed: int = 1, *, star: bool = False, scale: float = 1
     return JoinMix(low, high, signature, tuple(values), tuple(table_keys), table_of, coming, coming_keys, replacing)
 
 
-def _keys(rng: np.random.Generator, keys: int, rows: int, table: int, star: bool) -> Integers:
+def _keys(rng: np.random.Generator, keys: int, rows: int, table: int, star: bool) -> Int64s:
     """Join keys by row and edge: of facts each drawn, else one for all edges."""
     edges = len(EDGES_OF[table])
     if star:
@@ -102,7 +101,7 @@ def _ranges(rng: np.random.Generator, count: int, table: int) -> tuple[Floats, F
     return centre - half, centre + half
 
 
-def _values(rng: np.random.Generator, table: int, middles: Floats, keys: Integers) -> Floats:
+def _values(rng: np.random.Generator, table: int, middles: Floats, keys: Int64s) -> Floats:
     """Those of Table 2: of S about a middle that its key with R has, of the others low or high."""
     count = len(keys)
     if table == S:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Floats, Int64s
 from tamis.workloads.workload import numbered
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 DOMAIN = 100_000.0
 KEYS, JOINING_KEYS = 100, 70
@@ -34,9 +31,9 @@ class SelectJoins:
     a_high: Floats
     c_low: Floats
     c_high: Floats
-    s_keys: Integers
+    s_keys: Int64s
     s_values: Floats
-    r_keys: Integers
+    r_keys: Int64s
     r_values: Floats
     r_rows: int
 
@@ -106,7 +103,7 @@ def _ranges(
     return centre - half, centre + half
 
 
-def _counts(total: int) -> Integers:
+def _counts(total: int) -> Int64s:
     """How many rows each joining key has, in ascending order."""
     weights = np.arange(1, LARGEST + 1) ** -EXPONENT
     shares = np.cumsum(weights) / weights.sum()

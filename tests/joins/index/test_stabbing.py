@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.joins.index.ranges import Floats, Integers
+from tamis.arrays import Floats, Int64s
 from tamis.joins.index.stabbing import StabbingIndex
 from tamis.joins.index.stabbing_kernels import FOUND, between, maybe_between, reaching
 from tests.generated import cases
@@ -26,16 +26,16 @@ class Members:
         self.low, self.high = low, high
         self.there = np.zeros(count, np.bool_)
 
-    def add(self, index: StabbingIndex, numbers: Integers) -> None:
+    def add(self, index: StabbingIndex, numbers: Int64s) -> None:
         low, high = self.low[numbers], self.high[numbers]
         index.add(numbers, (low[:, 0], high[:, 0]), (low[:, 1], high[:, 1]))
         self.there[numbers] = True
 
-    def remove(self, index: StabbingIndex, numbers: Integers) -> None:
+    def remove(self, index: StabbingIndex, numbers: Int64s) -> None:
         index.remove(numbers)
         self.there[numbers] = False
 
-    def alive(self) -> Integers:
+    def alive(self) -> Int64s:
         return np.flatnonzero(self.there & (self.low <= self.high).all(axis=1))
 
     def between(self, below: float, above: float, reached: float) -> set[int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.arrays import Floats, Int64s
 from tamis.lab.networks.links import LinkNetwork
-from tamis.lab.networks.regions import Floats, Integers, Regions
+from tamis.lab.networks.regions import Regions
 from tamis.lab.networks.trees import ROOT, Network, Tree
 from tamis.lab.networks.zones import ZoneNetwork
 
@@ -43,7 +44,7 @@ def drawn_regions(rng: np.random.Generator, count: int, ranges: int, domain: int
     return Regions.of(2 * ranges, regions)
 
 
-def drawn_parents(rng: np.random.Generator, nodes: int) -> Integers:
+def drawn_parents(rng: np.random.Generator, nodes: int) -> Int64s:
     """A tree whose nodes are numbered at random."""
     numbers = rng.permutation(nodes)
     parents = np.full(nodes, ROOT, np.int64)

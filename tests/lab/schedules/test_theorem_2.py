@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from tamis.arrays import Floats, Int8s
 from tamis.errors import TamisError
 from tamis.lab.schedules.bounds import certificate, foreseeing_nothing, in_hindsight, strategy, theorem_2
 from tamis.operators.schedules import SCHEDULES, Problem, schedule
-from tamis.operators.schedules.problem import Reals, Truths
 from tests.operators.schedules.generated import problems
 
 CLOSE = 1e-6
@@ -26,7 +26,7 @@ def random_problem(rng: np.random.Generator, equal_costs: bool = True) -> Proble
     return Problem.of(subscriptions, selectivity, None if equal_costs else rng.choice([1.0, 2.0, 5.0], predicates))
 
 
-def all_truths(problem: Problem) -> tuple[Truths, Reals]:
+def all_truths(problem: Problem) -> tuple[Int8s, Floats]:
     """Every event there can be, and how likely it is."""
     truths = np.array(list(product([0, 1], repeat=problem.predicates)), np.int8)
     return truths, np.where(truths == 1, problem.selectivity, 1 - problem.selectivity).prod(axis=1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from tamis.lab.networks.regions import Integers, Mask, Post
+from tamis.arrays import Bools, Int64s
+from tamis.lab.networks.regions import Post
 from tamis.lab.networks.trees import Network, Tree
 from tamis.routing.payloads import Acknowledge, Action, Ask, Carried, Deliver, Parcel, PayloadNode, Send
 
@@ -15,7 +16,7 @@ class ByHand:
     """The books of one network. With a repository, nodes that are not plain are CN* nodes."""
 
     def __init__(
-        self, network: Network, hops: Integers, star: tuple[int, int] | None = None, plain: Mask | None = None
+        self, network: Network, hops: Int64s, star: tuple[int, int] | None = None, plain: Bools | None = None
     ) -> None:
         self.network, self.hops, self.plain = network, hops, plain
         self.bytes = self.sent = self.link_bytes = self.delivered = self.latency = self.last_hop = self.asks = 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from tamis.arrays import Int8s
 from tamis.operators.schedules import Problem
-from tamis.operators.schedules.problem import TRUE, Truths
+from tamis.operators.schedules.problem import TRUE
 
 MOST_PREDICATES = 8
 
@@ -26,13 +27,13 @@ def problems(draw: st.DrawFn, least: int = 0, most: int = 12) -> Problem:
     return Problem.of(subscriptions, selectivity, draw(st.lists(costs, min_size=predicates, max_size=predicates)))
 
 
-def truths(predicates: int, values: int = 3, most: int = 6) -> st.SearchStrategy[Truths]:
+def truths(predicates: int, values: int = 3, most: int = 6) -> st.SearchStrategy[Int8s]:
     """Events: a row each, false, true and (with three values) unknown."""
     row = st.lists(st.integers(0, values - 1), min_size=predicates, max_size=predicates)
     return st.lists(row, max_size=most).map(lambda rows: np.array(rows, np.int8).reshape(len(rows), predicates))
 
 
-def matching(subscriptions: dict[int, list[int]], truth: Truths) -> list[int]:
+def matching(subscriptions: dict[int, list[int]], truth: Int8s) -> list[int]:
     """What matches an event: those whose predicates are all true."""
     return sorted(number for number, wanted in subscriptions.items() if all(truth[t] == TRUE for t in wanted))
 

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.arrays import Int8s
 from tamis.errors import TamisError
 from tamis.operators.schedules import SCHEDULES, Evidence, Live, Problem, Run, Schedule, schedule
-from tamis.operators.schedules.problem import TRUE, Truths
+from tamis.operators.schedules.problem import TRUE
 from tests.operators.schedules.generated import by_number, chances, costs, matching, members, problems, truths
 
 every = pytest.mark.parametrize("name", SCHEDULES)
 
 
-def decide(run: Run, events: Truths, data: Any) -> list[tuple[int, int]]:
+def decide(run: Run, events: Int8s, data: Any) -> list[tuple[int, int]]:
     """Answers what is asked, sometimes only in part; returns what was asked, in order."""
     asked: list[tuple[int, int]] = []
     while len(wanted := run.ask()):
@@ -35,7 +36,7 @@ def answers(run: Run) -> list[list[int]]:
     return [sorted(subscriptions[a:b].tolist()) for a, b in pairwise(offsets)]
 
 
-def check_table(planned: Schedule, present: dict[int, list[int]], events: Truths) -> None:
+def check_table(planned: Schedule, present: dict[int, list[int]], events: Int8s) -> None:
     record = planned.run(events)
     assert [record.matches_of(e) for e in range(len(events))] == [matching(present, truth) for truth in events]
     for e, truth in enumerate(events):

@@ -11,10 +11,11 @@ from unittest.mock import patch
 import pytest
 
 import tamis
+from tamis.arrays import Floats, Int32s
 from tamis.errors import PipelineError
 from tamis.matching.patterns import PatternSet
 from tamis.matching.patterns import like_set as steps
-from tamis.matching.patterns.metering import Numbers, Seconds, metered
+from tamis.matching.patterns.metering import metered
 from tamis.pipeline.workers import charging as charging_module
 from tamis.pipeline.workers.charging import Charging, Desk, write_left_out
 
@@ -148,7 +149,7 @@ class Counted(Charging):
 
     told = 0
 
-    def took(self, patterns: PatternSet, numbers: Numbers, seconds: Seconds) -> None:
+    def took(self, patterns: PatternSet, numbers: Int32s, seconds: Floats) -> None:
         self.told += 1
         super().took(patterns, numbers, seconds)
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-Floats = npt.NDArray[np.float64]
+from tamis.arrays import Floats
 
 RECENT = 5.0  # seconds that count as recent
 

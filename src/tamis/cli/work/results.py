@@ -12,13 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.cli.base.failures import CommandError
 from tamis.cli.work.tables import JsonLines, TableWriter, json_rows, table_writer
 from tamis.engine import Index
 from tamis.matching.base.matches import Matches
 from tamis.schema import Schema
-
-Int64s = npt.NDArray[np.int64]
 
 _ROWS_AT_ONCE = 200_000
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int64s
 from tamis.joins.index.edge_kernels import (
     INDEX_FULL,
     NO_GAP,
@@ -19,7 +20,7 @@ from tamis.joins.index.edge_kernels import (
     rows_of_key,
 )
 from tamis.joins.index.outbox import Outbox
-from tamis.joins.index.ranges import LEFT, NOT_THERE, RIGHT, Integers, Ranges, Shape
+from tamis.joins.index.ranges import LEFT, NOT_THERE, RIGHT, Ranges, Shape
 from tamis.joins.index.stabbing import StabbingIndex
 from tamis.joins.index.stabbing_kernels import FOUND, WRITTEN
 from tamis.joins.index.tables import Changes, OrderedIndex, TableRows, entries_of
@@ -41,7 +42,7 @@ class EdgeState:
         self.stabbing = [StabbingIndex(), StabbingIndex()]  # by the side of the base
         self._scratch = _scratch(0, 0)
 
-    def add(self, numbers: Integers, ranges: Ranges) -> None:
+    def add(self, numbers: Int64s, ranges: Ranges) -> None:
         """Subscriptions by their numbers; those without a semijoin here are passed over."""
         for side in (LEFT, RIGHT):
             base, held = (self._shape.first_column[table] for table in (self._tables[side], self._tables[1 - side]))
@@ -49,11 +50,11 @@ class EdgeState:
             low, high = ranges.low[here], ranges.high[here]
             self.stabbing[side].add(numbers[here], (low[:, held], high[:, held]), (low[:, base], high[:, base]))
 
-    def remove(self, numbers: Integers, ranges: Ranges) -> None:
+    def remove(self, numbers: Int64s, ranges: Ranges) -> None:
         for side in (LEFT, RIGHT):
             self.stabbing[side].remove(numbers[ranges.members(self._shape, self._group(side))])
 
-    def load(self, table: int, numbers: Integers) -> None:
+    def load(self, table: int, numbers: Int64s) -> None:
         """Many rows of one table at once, of which nobody is told."""
         side = self._tables.index(table)
         rows, entries = self._rows[side], self._entries[side]
@@ -100,12 +101,12 @@ class EdgeState:
             for entries in self._entries:
                 entries.reserve(len(entries.arrays.heads) // 2)
 
-    def rows_with(self, table: int, key: int) -> Integers:
+    def rows_with(self, table: int, key: int) -> Int64s:
         """The rows of one of the tables that have a join key, by their first selection attribute."""
         side = self._tables.index(table)
         self._make_room(0)
         count = rows_of_key(self._entries[side].arrays, key, self._scratch.points, self._scratch.rows)
-        numbers: Integers = self._scratch.rows["number"][:count].copy()
+        numbers: Int64s = self._scratch.rows["number"][:count].copy()
         return numbers
 
     def version(self, side: int) -> int:
@@ -152,15 +153,15 @@ class JoinState:
         self.sequence = 0
         self._ranges = _nobody(shape, 0)
         self._used = 0
-        self._free: Integers = np.empty(0, np.int64)
-        self._gone: list[tuple[int, Integers]] = []
+        self._free: Int64s = np.empty(0, np.int64)
+        self._gone: list[tuple[int, Int64s]] = []
 
     @property
     def subscriptions(self) -> Ranges:
         """By number; numbers that are free have empty intervals and no tables. To be read at once: it changes."""
         return self._ranges.take(slice(self._used))
 
-    def subscribe(self, ranges: Ranges) -> Integers:
+    def subscribe(self, ranges: Ranges) -> Int64s:
         """Takes subscriptions in and gives their numbers."""
         again = self._free[: len(ranges)]
         self._free = self._free[len(again) :]
@@ -180,7 +181,7 @@ class JoinState:
     def unsubscribe(self, numbers: npt.ArrayLike) -> None:
         """Lets subscriptions go; numbers that nobody has are passed over."""
         named = np.unique(np.asarray(numbers, np.int64))
-        going: Integers = named[self._ranges.signature[named] != NOT_THERE]
+        going: Int64s = named[self._ranges.signature[named] != NOT_THERE]
         ranges = self._ranges.take(going)
         for edge in self.edges:
             edge.remove(going, ranges)
@@ -188,7 +189,7 @@ class JoinState:
             mine[going] = nobody
         self._free = np.concatenate([self._free, going])
 
-    def load(self, table: int, values: npt.ArrayLike, keys: npt.ArrayLike) -> Integers:
+    def load(self, table: int, values: npt.ArrayLike, keys: npt.ArrayLike) -> Int64s:
         """Rows that are there from the beginning: nobody is told. Gives their numbers."""
         numbers = self.rows[table].put(values, keys)
         for edge in self.rows[table].edges:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays import Floats, Int64s
 from tamis.compiled import bare_kernel
 from tamis.joins.index.kernels import LEAST_ITEM, PLACES, SPARE, Ordered, find, insert, remove
-from tamis.joins.index.ranges import Floats, Integers, Records
+from tamis.joins.index.ranges import Records
 from tamis.joins.index.stabbing_kernels import Stabbing
 from tamis.joins.index.tables import NO_ROW
 from tamis.matching.base.flat_arrays import first_above, first_from
@@ -28,7 +29,7 @@ class Side(NamedTuple):
 
     entries: Ordered
     values: Floats
-    keys: Integers
+    keys: Int64s
     stabbing: Stabbing
     table: int
 
@@ -41,8 +42,8 @@ class Members(NamedTuple):
 
     low: Floats
     high: Floats
-    filtering: Integers
-    first_column: Integers
+    filtering: Int64s
+    first_column: Int64s
     signature: int
 
 

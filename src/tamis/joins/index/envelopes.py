@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays import Bools, Floats, Int64s
 from tamis.compiled import kernel
 from tamis.joins.index.edge import JoinState
 from tamis.joins.index.messages import EVERYBODY, Form, Operation
 from tamis.joins.index.outbox import Outbox
-from tamis.joins.index.ranges import Floats, Integers, Mask, Ranges
+from tamis.joins.index.ranges import Ranges
 from tamis.joins.index.stabbing_kernels import partition
 from tamis.joins.index.tables import NO_ROW, Changes
 
@@ -96,7 +97,7 @@ def _anchors(low: Floats, high: Floats, column: int) -> list[list[float]]:
     if column == low.shape[1]:
         return [[]]
     start, stop = np.ascontiguousarray(low[:, column]), np.ascontiguousarray(high[:, column])
-    clusters: Integers = np.empty(len(low), np.int64)
+    clusters: Int64s = np.empty(len(low), np.int64)
     count = partition(start, stop, np.argsort(stop, kind="stable"), clusters, np.empty(len(low)))
     found = []
     for cluster in range(count):
@@ -179,7 +180,7 @@ class EnvelopeWriter:
             out.write_tuples(operation, np.array([step.table]), np.array([row]))
         out.write_numbers(numbers)
 
-    def _described(self, step: _Step, group: int, members: Integers, partners: Floats) -> tuple[Form, Floats]:
+    def _described(self, step: _Step, group: int, members: Int64s, partners: Floats) -> tuple[Form, Floats]:
         if self._description is Description.TUPLES:
             return Form.POINTS, partners.ravel()
         low, high = step.box(self._state.subscriptions, members, step.other)
@@ -231,7 +232,7 @@ class EnvelopeWriter:
             if not self._each:
                 out.write_numbers(np.concatenate([value, blocking.ravel()]))
 
-    def _alone(self, step: _Step, value: Floats, rows: Floats) -> tuple[Floats, Integers]:
+    def _alone(self, step: _Step, value: Floats, rows: Floats) -> tuple[Floats, Int64s]:
         """The envelope of a filter row among the others, and who selects it and none of them."""
         ranges = self._state.subscriptions
         blocking = envelope_of(rows, value)
@@ -261,28 +262,28 @@ class _Step:
     def key(self, row: int) -> int:
         return int(self.state.rows[self.table].keys[self.edge][row])
 
-    def rows_with(self, table: int, key: int) -> Integers:
+    def rows_with(self, table: int, key: int) -> Int64s:
         return self.state.edges[self.edge].rows_with(table, key)
 
-    def values(self, table: int, rows: Integers) -> Floats:
+    def values(self, table: int, rows: Int64s) -> Floats:
         return self.state.rows[table].values[rows, : self.state.shape.considered[table]]
 
-    def box(self, ranges: Ranges, members: Integers, table: int) -> tuple[Floats, Floats]:
+    def box(self, ranges: Ranges, members: Int64s, table: int) -> tuple[Floats, Floats]:
         first = int(self.state.shape.first_column[table])
         columns = slice(first, first + self.state.shape.considered[table])
         return ranges.low[members, columns], ranges.high[members, columns]
 
-    def inside(self, ranges: Ranges, members: Integers, table: int, value: Floats) -> Mask:
+    def inside(self, ranges: Ranges, members: Int64s, table: int, value: Floats) -> Bools:
         low, high = self.box(ranges, members, table)
         return np.asarray(((low <= value) & (value <= high)).all(axis=1))
 
-    def inside_any(self, ranges: Ranges, members: Integers, table: int, values: Floats) -> Mask:
-        mask: Mask = np.zeros(len(members), np.bool_)
+    def inside_any(self, ranges: Ranges, members: Int64s, table: int, values: Floats) -> Bools:
+        mask: Bools = np.zeros(len(members), np.bool_)
         for value in values:
             np.logical_or(mask, self.inside(ranges, members, table, value), out=mask)
         return mask
 
-    def selects(self, ranges: Ranges, members: Integers, row: int) -> Mask:
+    def selects(self, ranges: Ranges, members: Int64s, row: int) -> Bools:
         """Who selects a row of the neighbour."""
         return self.inside(ranges, members, self.other, self.values(self.other, np.array([row]))[0])
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays import Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.joins.index.ranges import Integers, Records
+from tamis.joins.index.ranges import Records
 
 BLOCK = 128  # entries: shifting half of them costs about as much as finding the block
 # Numbers of a type, and not literals: for each literal that `find` is called with Numba would compile it once more.
@@ -33,7 +34,7 @@ class Ordered(NamedTuple):
     entries: Records
     heads: Records
     places: Records
-    counters: Integers
+    counters: Int64s
 
 
 @inlined_kernel

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tamis.arrays import Floats, Int64s
 from tamis.joins.index.edge_kernels import GAPS_FULL
 from tamis.joins.index.gaps import Gaps, GapStore
 from tamis.joins.index.kernels import Ordered
-from tamis.joins.index.ranges import Floats, Integers, Shape
+from tamis.joins.index.ranges import Shape
 from tamis.joins.index.semijoin_edge import SemijoinEdge
 from tamis.joins.index.stabbing_kernels import Stabbing
 from tamis.joins.index.tables import TableRows
@@ -21,7 +22,7 @@ class MergingSide(NamedTuple):
 
     entries: Ordered
     values: Floats
-    keys: Integers
+    keys: Int64s
     stabbing: Stabbing
     table: int
     group: int

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Bools, Floats, Int64s
 from tamis.compiled import inlined_kernel, kernel
-from tamis.joins.index.ranges import Floats, Integers, Mask, Ranges, Shape
+from tamis.joins.index.ranges import Ranges, Shape
 
 NUMBER_BYTES = 4
 EVERYBODY = -1
@@ -82,18 +83,18 @@ class Messages:
     of them: what it holds of R for a join key goes when the last tuple of S with that key goes.
     """
 
-    event: Integers
-    sequence: Integers
-    form: Integers
-    group: Integers
-    subscription: Integers
-    first_tuple: Integers
-    operation: Integers
-    table: Integers
-    row: Integers
-    first_value: Integers
+    event: Int64s
+    sequence: Int64s
+    form: Int64s
+    group: Int64s
+    subscription: Int64s
+    first_tuple: Int64s
+    operation: Int64s
+    table: Int64s
+    row: Int64s
+    first_value: Int64s
     values: Floats
-    first_number: Integers
+    first_number: Int64s
     numbers: Floats
 
     def __len__(self) -> int:
@@ -106,7 +107,7 @@ class Messages:
     def description(self, message: int) -> Floats:
         return self.numbers[self.first_number[message] : self.first_number[message + 1]]
 
-    def sizes(self, shape: Shape, payload: int = 100) -> Integers:
+    def sizes(self, shape: Shape, payload: int = 100) -> Int64s:
         """Bytes a message, counted as the paper does: four a number, so many for a tuple's payload.
 
         An inserted tuple is its selection attributes, its join key and its payload; one that goes is its number. The
@@ -134,7 +135,7 @@ class Messages:
         )  # fmt: skip
 
 
-def accepts(messages: Messages, message: int, subscriptions: Ranges, shape: Shape) -> Mask:
+def accepts(messages: Messages, message: int, subscriptions: Ranges, shape: Shape) -> Bools:
     """Which of the subscriptions a message is for: the filter each is reformulated to. It looks at nothing else.
 
     For messages with an address: the subscription with that number.
@@ -144,7 +145,7 @@ def accepts(messages: Messages, message: int, subscriptions: Ranges, shape: Shap
     return mask
 
 
-def accepted_by(messages: Messages, subscriptions: Ranges, number: int, shape: Shape) -> Mask:
+def accepted_by(messages: Messages, subscriptions: Ranges, number: int, shape: Shape) -> Bools:
     """Which of the messages are for one of the subscriptions: what its client would be handed."""
     mask = np.zeros(len(messages), np.bool_)
     accepted_by_one(messages.arrays, *subscriptions.arrays, number, shape.arrays, mask)

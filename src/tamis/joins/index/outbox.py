@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays import Floats, Int64s
 from tamis.compiled import inlined_kernel
-from tamis.joins.index.ranges import Floats, Integers, Records
+from tamis.joins.index.ranges import Records
 
 # Messages written by kernels, one after the other, into arrays that may turn out too small. Arrays are `Sending`.
 
@@ -28,7 +29,7 @@ class Sending(NamedTuple):
     messages: Records
     tuples: Records
     numbers: Floats
-    counters: Integers
+    counters: Int64s
 
 
 @inlined_kernel
@@ -128,7 +129,7 @@ class Outbox:
         out.messages[sent] = (event, form, group, subscription, tuples, numbers)
         out.counters[SENT] = sent + 1
 
-    def write_tuples(self, operation: int, tables: Integers, rows: Integers) -> None:
+    def write_tuples(self, operation: int, tables: Int64s, rows: Int64s) -> None:
         while self.arrays.counters[TUPLES] + len(rows) > len(self.arrays.tuples):
             self.grow()
         out = self.arrays

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Integers: TypeAlias = npt.NDArray[np.int64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
+from tamis.arrays import Bools, Floats, Int64s
+
 Records: TypeAlias = np.recarray[Any, Any]
 
 LEFT, RIGHT = 0, 1
@@ -66,7 +65,7 @@ class Shape:
         return self.edges[group // 2][1 - group % 2]
 
     @cached_property
-    def first_column(self) -> Integers:
+    def first_column(self) -> Int64s:
         """Where the columns of each table begin among those of all tables; one more entry for the end."""
         return np.concatenate([[0], np.cumsum(self.widths)]).astype(np.int64)
 
@@ -75,12 +74,12 @@ class Shape:
         return int(sum(self.widths))
 
     @cached_property
-    def arrays(self) -> tuple[Integers, Integers, Integers]:
+    def arrays(self) -> tuple[Int64s, Int64s, Int64s]:
         """For kernels: `group_numbers`, and the first column and the number of considered columns of each table."""
         return self.group_numbers, self.first_column, np.array(self.considered, np.int64)
 
     @cached_property
-    def group_numbers(self) -> Integers:
+    def group_numbers(self) -> Int64s:
         """A row a group: base and filter, their first columns, and how many columns they consider."""
         rows = []
         for group in range(self.groups):
@@ -104,8 +103,8 @@ class Ranges:
 
     low: Floats
     high: Floats
-    filtering: Integers
-    signature: Integers
+    filtering: Int64s
+    signature: Int64s
 
     def __post_init__(self) -> None:
         count = len(self.low)
@@ -129,22 +128,22 @@ class Ranges:
         )
 
     @property
-    def arrays(self) -> tuple[Floats, Floats, Integers, Integers]:
+    def arrays(self) -> tuple[Floats, Floats, Int64s, Int64s]:
         """What kernels take, in their order."""
         return self.low, self.high, self.filtering, self.signature
 
-    def take(self, numbers: Sequence[int] | Integers | Mask | slice) -> Ranges:
+    def take(self, numbers: Sequence[int] | Int64s | Bools | slice) -> Ranges:
         return Ranges(self.low[numbers], self.high[numbers], self.filtering[numbers], self.signature[numbers])
 
-    def members(self, shape: Shape, group: int) -> Mask:
+    def members(self, shape: Shape, group: int) -> Bools:
         """Whose semijoin of that base table has that filter."""
-        mask: Mask = self.filtering[:, shape.base(group)] == group // 2
+        mask: Bools = self.filtering[:, shape.base(group)] == group // 2
         return mask
 
-    def one_sided(self, shape: Shape, group: int) -> Mask:
+    def one_sided(self, shape: Shape, group: int) -> Bools:
         """Members of a group whose filter's own rows are not filtered by the base in turn.
 
         They cannot tell from what they hold that a row of the filter is gone, and have to be told (`Form.DROPPED`).
         """
-        mask: Mask = self.members(shape, group) & (self.filtering[:, shape.filter(group)] != group // 2)
+        mask: Bools = self.members(shape, group) & (self.filtering[:, shape.filter(group)] != group // 2)
         return mask

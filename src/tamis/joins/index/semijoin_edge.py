@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays import Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.index.edge import EdgeState
 from tamis.joins.index.edge_kernels import mark, rows_of_key, values_of_key
 from tamis.joins.index.kernels import LEAST_ITEM, Ordered, find, following, is_entry, preceding
 from tamis.joins.index.messages import EVERYBODY, Form, Operation
 from tamis.joins.index.outbox import FULL, NUMBERS, SENT, TUPLES, begin, put_number, put_tuple
-from tamis.joins.index.ranges import LEFT, RIGHT, Floats, Integers, Ranges, Shape
+from tamis.joins.index.ranges import LEFT, RIGHT, Ranges, Shape
 from tamis.joins.index.stabbing_kernels import Stabbing, between, maybe_between, reaching
 from tamis.joins.index.tables import NO_ROW, TableRows
 from tamis.matching.base.flat_arrays import first_above, first_from
@@ -32,7 +33,7 @@ class SemijoinSide(NamedTuple):
 
     entries: Ordered
     values: Floats
-    keys: Integers
+    keys: Int64s
     stabbing: Stabbing
     table: int
     group: int
@@ -262,12 +263,12 @@ class SemijoinEdge(EdgeState):
         super().__init__(shape, edge, rows)
         self._one_sided = [0, 0]
 
-    def add(self, numbers: Integers, ranges: Ranges) -> None:
+    def add(self, numbers: Int64s, ranges: Ranges) -> None:
         super().add(numbers, ranges)
         for side in (LEFT, RIGHT):
             self._one_sided[side] += int(ranges.one_sided(self._shape, self._group(side)).sum())
 
-    def remove(self, numbers: Integers, ranges: Ranges) -> None:
+    def remove(self, numbers: Int64s, ranges: Ranges) -> None:
         super().remove(numbers, ranges)
         for side in (LEFT, RIGHT):
             self._one_sided[side] -= int(ranges.one_sided(self._shape, self._group(side)).sum())

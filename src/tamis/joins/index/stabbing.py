@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.joins.index.ranges import Floats, Integers, Records
+from tamis.arrays import Floats, Int64s
+from tamis.joins.index.ranges import Records
 from tamis.joins.index.stabbing_kernels import AHEAD, CLUSTER, CLUSTERS, JOURNAL, WRITTEN, Stabbing, partition
 from tamis.joins.index.tables import OrderedIndex, entries_of
 
@@ -25,12 +26,12 @@ class StabbingIndex:
 
     def __init__(self) -> None:
         self._filter_low = self._filter_high = self._base_low = self._base_high = np.empty(0)
-        self._cluster: Integers = np.empty(0, np.int64)  # of each number; -1: not a member
-        self._count: Integers = np.empty(0, np.int64)  # of members, by cluster
+        self._cluster: Int64s = np.empty(0, np.int64)  # of each number; -1: not a member
+        self._count: Int64s = np.empty(0, np.int64)  # of members, by cluster
         self._free: list[int] = []
         self._anchors = np.empty(0)
         self._clusters: Records = np.recarray(0, CLUSTER)
-        self._counters: Integers = np.zeros(2, np.int64)
+        self._counters: Int64s = np.zeros(2, np.int64)
         self._journal = np.zeros((JOURNAL, 5))
         self._written = 0
         self._build()
@@ -48,7 +49,7 @@ class StabbingIndex:
         position = np.flatnonzero(self.arrays.clusters["there"][: self.clusters] == self._cluster[number])
         return float(self.arrays.anchors[position[0]])
 
-    def add(self, numbers: Integers, filters: tuple[Floats, Floats], bases: tuple[Floats, Floats]) -> None:
+    def add(self, numbers: Int64s, filters: tuple[Floats, Floats], bases: tuple[Floats, Floats]) -> None:
         """Members by number, their filter intervals and their base intervals, low and high ends."""
         there = (filters[0] <= filters[1]) & (bases[0] <= bases[1])
         numbers = numbers[there]
@@ -69,7 +70,7 @@ class StabbingIndex:
         self._enter(numbers)
         self._repartition_if_due(len(numbers))
 
-    def remove(self, numbers: Integers) -> None:
+    def remove(self, numbers: Int64s) -> None:
         numbers = numbers[numbers < len(self._cluster)]
         numbers = numbers[self._cluster[numbers] >= 0]
         if not len(numbers):
@@ -135,13 +136,13 @@ class StabbingIndex:
         self._counters[CLUSTERS] = count - 1
         self._free.append(cluster)
 
-    def _enter(self, numbers: Integers) -> None:
+    def _enter(self, numbers: Int64s) -> None:
         low, high = self._entries(numbers)
         self._by_low.insert(low)
         self._by_high.insert(high)
         self._expose()
 
-    def _entries(self, numbers: Integers) -> tuple[Records, Records]:
+    def _entries(self, numbers: Int64s) -> tuple[Records, Records]:
         bases = self._base_low[numbers], self._base_high[numbers]
         low, high, clusters = self._filter_low[numbers], self._filter_high[numbers], self._cluster[numbers]
         return entries_of(clusters, low, numbers, high, *bases), entries_of(clusters, -high, numbers, low, *bases)
@@ -180,7 +181,7 @@ class StabbingIndex:
             self._counters,
         )  # fmt: skip
 
-    def _note(self, numbers: Integers, added: float) -> None:
+    def _note(self, numbers: Int64s, added: float) -> None:
         """Writes changes into the journal; of more than it holds, only that they were."""
         last = numbers[-JOURNAL:]
         places = (self._written + len(numbers) - len(last) + np.arange(len(last))) % JOURNAL

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays import Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.index.kernels import LAST_ITEM, LEAST_ITEM, PLACES, Ordered, find
-from tamis.joins.index.ranges import Floats, Integers, Records
+from tamis.joins.index.ranges import Records
 from tamis.matching.base.flat_arrays import first_above
 
 CLUSTERS, WRITTEN = range(2)
@@ -40,7 +41,7 @@ class Stabbing(NamedTuple):
     by_high: Ordered
     ahead: Records
     journal: Floats
-    counters: Integers
+    counters: Int64s
 
 
 @bare_kernel

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Floats, Int64s
 from tamis.joins.index.kernels import (
     BLOCK,
     BLOCK_HEAD,
@@ -19,7 +20,7 @@ from tamis.joins.index.kernels import (
     insert_all,
     remove_all,
 )
-from tamis.joins.index.ranges import Floats, Integers, Records, Shape
+from tamis.joins.index.ranges import Records, Shape
 
 NO_ROW = -1
 
@@ -32,9 +33,9 @@ class Changes:
     before, old ones are still there; both can be read until the next changes.
     """
 
-    table: Integers
-    old: Integers
-    new: Integers
+    table: Int64s
+    old: Int64s
+    new: Int64s
 
     def __len__(self) -> int:
         return len(self.table)
@@ -54,14 +55,14 @@ class TableRows:
     def __init__(self, shape: Shape, table: int) -> None:
         self.edges = tuple(edge for edge, tables in enumerate(shape.edges) if table in tables)
         self.values: Floats = np.empty((16, shape.widths[table]))
-        self.keys: dict[int, Integers] = {edge: np.empty(16, np.int64) for edge in self.edges}
-        self._free: Integers = np.arange(15, -1, -1, dtype=np.int64)
+        self.keys: dict[int, Int64s] = {edge: np.empty(16, np.int64) for edge in self.edges}
+        self._free: Int64s = np.arange(15, -1, -1, dtype=np.int64)
         self._spare = 16
 
     def __len__(self) -> int:
         return len(self.values) - self._spare
 
-    def put(self, values: npt.ArrayLike, keys: npt.ArrayLike) -> Integers:
+    def put(self, values: npt.ArrayLike, keys: npt.ArrayLike) -> Int64s:
         """Takes rows in and gives their numbers: values by row and attribute, keys by row and edge (`edges`)."""
         values = np.asarray(values, np.float64).reshape(-1, self.values.shape[1])
         keys = np.asarray(keys, np.int64).reshape(len(values), len(self.edges))
@@ -76,7 +77,7 @@ class TableRows:
             self.keys[edge][numbers] = keys[:, place]
         return numbers
 
-    def give_back(self, numbers: Integers) -> None:
+    def give_back(self, numbers: Int64s) -> None:
         """Ends the life of rows; their numbers may be others' from now on."""
         self._free[self._spare : self._spare + len(numbers)] = numbers
         self._spare += len(numbers)
@@ -164,7 +165,7 @@ class OrderedIndex:
 
 
 def entries_of(
-    key: npt.ArrayLike, value: npt.ArrayLike, item: Integers, end: npt.ArrayLike = 0.0, low: npt.ArrayLike = 0.0,
+    key: npt.ArrayLike, value: npt.ArrayLike, item: Int64s, end: npt.ArrayLike = 0.0, low: npt.ArrayLike = 0.0,
     high: npt.ArrayLike = 0.0,
 ) -> Records:  # fmt: skip
     """Entries by their parts."""

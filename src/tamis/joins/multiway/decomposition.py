@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tamis.joins.index.ranges import NOT_THERE, Floats, Integers, Ranges, Shape
+from tamis.arrays import Floats, Int64s
+from tamis.joins.index.ranges import NOT_THERE, Ranges, Shape
 from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.schemes.enum_sj import EnumSJ
 
 
-def decomposed(shape: Shape, costs: Floats) -> Integers:
+def decomposed(shape: Shape, costs: Floats) -> Int64s:
     """For every signature and table the edge by which the table is filtered, -1 where the signature has it not.
 
     `costs[g]` is what a semijoin of group g costs. For each base table its groups are gone through from the cheapest
@@ -29,12 +30,12 @@ def decomposed(shape: Shape, costs: Floats) -> Integers:
     return chosen
 
 
-def filtering_of(decomposition: Integers, signature: Integers) -> Integers:
+def filtering_of(decomposition: Int64s, signature: Int64s) -> Int64s:
     """`Ranges.filtering` of subscriptions by their signatures."""
     return decomposition[signature]
 
 
-def total_cost(shape: Shape, costs: Floats, filtering: Integers) -> float:
+def total_cost(shape: Shape, costs: Floats, filtering: Int64s) -> float:
     """What all semijoins of subscriptions cost together."""
     total = 0.0
     for group in range(shape.groups):
@@ -74,7 +75,7 @@ def parametric_costs(
 _PAIRS = 1 << 20
 
 
-def most_selective_first(low: Floats, high: Floats, values: Floats) -> Integers:
+def most_selective_first(low: Floats, high: Floats, values: Floats) -> Int64s:
     """The attributes of a table, the one that fewest rows pass first.
 
     `low` and `high` are intervals of subscriptions, `values` a sample of rows, both by attribute. The paper leaves the
@@ -106,7 +107,7 @@ class Sample:
     """
 
     values: Sequence[Floats]
-    keys: Sequence[Integers]
+    keys: Sequence[Int64s]
     inserted: Sequence[tuple[int, int]]
 
 

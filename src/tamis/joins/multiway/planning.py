@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from tamis.arrays import Floats
 from tamis.joins.coding import Coding, JoinGroup
-from tamis.joins.index.ranges import Floats, Ranges
+from tamis.joins.index.ranges import Ranges
 from tamis.joins.index.tables import NO_ROW, Changes, TableRows
 from tamis.joins.intake import Intake
 from tamis.joins.layout import NO_COLUMN, Layout

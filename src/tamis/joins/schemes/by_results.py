@@ -6,10 +6,11 @@ from abc import abstractmethod
 
 import numpy as np
 
+from tamis.arrays import Bools, Floats, Int64s
 from tamis.joins.index.edge import JoinState
 from tamis.joins.index.messages import Messages, Operation
 from tamis.joins.index.outbox import Outbox
-from tamis.joins.index.ranges import Floats, Integers, Mask, Shape
+from tamis.joins.index.ranges import Shape
 from tamis.joins.index.tables import Changes
 from tamis.joins.schemes.scheme import ByEdges
 
@@ -31,7 +32,7 @@ class ByResults(ByEdges):
 
     @abstractmethod
     def tell(
-        self, out: Outbox, event: int, signature: int, table: int, row: int, results: Integers, operation: Operation
+        self, out: Outbox, event: int, signature: int, table: int, row: int, results: Int64s, operation: Operation
     ) -> None:
         """Writes messages of results of a signature that come or go with one row: a line a result, a row a table."""
 
@@ -56,7 +57,7 @@ class ByResults(ByEdges):
                         self.tell(out, event, signature, table, row, results, operation)
 
 
-def joined(state: JoinState, signature: int, table: int, row: int) -> Integers:
+def joined(state: JoinState, signature: int, table: int, row: int) -> Int64s:
     """All results of a signature that one row is part of: a line a result, a row a table, tables ascending."""
     shape = state.shape
     rows = {table: np.array([row], np.int64)}
@@ -75,7 +76,7 @@ def joined(state: JoinState, signature: int, table: int, row: int) -> Integers:
     return np.column_stack([rows[which] for which in shape.tables_of(signature)])
 
 
-def _partners(state: JoinState, edge: int, table: int, keys: Integers) -> tuple[Integers, Integers]:
+def _partners(state: JoinState, edge: int, table: int, keys: Int64s) -> tuple[Int64s, Int64s]:
     """For every key the rows of a table that have it: places among the keys, and rows."""
     each = {int(key): state.edges[edge].rows_with(table, int(key)) for key in np.unique(keys)}
     found = [each[int(key)] for key in keys]
@@ -84,7 +85,7 @@ def _partners(state: JoinState, edge: int, table: int, keys: Integers) -> tuple[
     return np.repeat(np.arange(len(keys)), counts), rows
 
 
-def selecting(state: JoinState, signature: int, table: int, row: int) -> Integers:
+def selecting(state: JoinState, signature: int, table: int, row: int) -> Int64s:
     """The subscriptions of a signature that select a row of one of its tables."""
     ranges, first = state.subscriptions, int(state.shape.first_column[table])
     found = ranges.signature == signature
@@ -93,7 +94,7 @@ def selecting(state: JoinState, signature: int, table: int, row: int) -> Integer
     return np.flatnonzero(found)
 
 
-def wanted(state: JoinState, signature: int, results: Integers, numbers: Integers) -> tuple[Integers, Mask]:
+def wanted(state: JoinState, signature: int, results: Int64s, numbers: Int64s) -> tuple[Int64s, Bools]:
     """Those of the subscriptions that select one of the results, and by subscription and result whether they do."""
     ranges, shape = state.subscriptions, state.shape
     tables = shape.tables_of(signature)
@@ -113,6 +114,6 @@ def wanted(state: JoinState, signature: int, results: Integers, numbers: Integer
     return np.concatenate(kept), np.concatenate(masks)
 
 
-def _columns(shape: Shape, state: JoinState, tables: tuple[int, ...], results: Integers) -> Floats:
+def _columns(shape: Shape, state: JoinState, tables: tuple[int, ...], results: Int64s) -> Floats:
     parts = [state.rows[table].values[results[:, place]] for place, table in enumerate(tables)]
     return np.concatenate(parts, axis=1)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays import Int64s
 from tamis.compiled import bare_kernel
 from tamis.joins.index.edge_kernels import INDEX_FULL, OUTBOX_FULL, follow, rows_of_key
 from tamis.joins.index.kernels import SPARE
 from tamis.joins.index.messages import Form, Operation, inside
 from tamis.joins.index.outbox import FULL, NUMBERS, SENT, TUPLES, Outbox, begin, put_pair, take_back
-from tamis.joins.index.ranges import Integers
 from tamis.joins.index.stabbing_kernels import reaching
 from tamis.joins.index.tables import NO_ROW
 from tamis.joins.schemes.by_results import ByResults, selecting, wanted
@@ -80,7 +80,7 @@ class EnumJ(ByResults):
     kernel = staticmethod(run_enum_j)
 
     def tell(
-        self, out: Outbox, event: int, signature: int, table: int, row: int, results: Integers, operation: Operation
+        self, out: Outbox, event: int, signature: int, table: int, row: int, results: Int64s, operation: Operation
     ) -> None:
         numbers, mask = wanted(self.state, signature, results, selecting(self.state, signature, table, row))
         tables = self.state.shape.tables_of(signature)

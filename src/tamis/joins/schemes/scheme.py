@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Bools, Floats, Int64s
 from tamis.joins.index.edge import EdgeState, JoinState
 from tamis.joins.index.messages import Messages, Operation
 from tamis.joins.index.outbox import Outbox
-from tamis.joins.index.ranges import NOT_THERE, Floats, Integers, Mask, Ranges, Shape
+from tamis.joins.index.ranges import NOT_THERE, Ranges, Shape
 from tamis.joins.index.tables import Changes
 from tamis.lazy_registry import LazyRegistry
 
@@ -31,7 +32,7 @@ class Scheme(ABC):
     def __init__(self, shape: Shape) -> None:
         self.state = JoinState(shape, self.edge)
 
-    def subscribe(self, ranges: Ranges) -> Integers:
+    def subscribe(self, ranges: Ranges) -> Int64s:
         """Takes subscriptions in and gives their numbers, by which messages and `unsubscribe` know them."""
         return self.state.subscribe(ranges)
 
@@ -107,26 +108,26 @@ def collected(
     )  # fmt: skip
 
 
-def _chained(firsts: Sequence[Integers]) -> Integers:
+def _chained(firsts: Sequence[Int64s]) -> Int64s:
     """Offsets of parts that stand one after the other."""
     lengths = np.concatenate([np.diff(first) for first in firsts])
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _moved(first: Integers, order: Integers) -> tuple[Integers, Integers]:
+def _moved(first: Int64s, order: Int64s) -> tuple[Int64s, Int64s]:
     """Where what belongs to things in another order stands now, and the offsets it will have."""
     lengths = np.diff(first)[order]
     moved = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return np.repeat(first[:-1][order] - moved[:-1], lengths) + np.arange(moved[-1]), moved
 
 
-def _first_of_each(event: Integers, subscription: Integers) -> Mask:
+def _first_of_each(event: Int64s, subscription: Int64s) -> Bools:
     first = np.ones(len(event), np.bool_)
     first[1:] = (event[1:] != event[:-1]) | (subscription[1:] != subscription[:-1])
     return first
 
 
-def _values(table: Integers, row: Integers, values: Sequence[Floats]) -> tuple[Integers, Floats]:
+def _values(table: Int64s, row: Int64s, values: Sequence[Floats]) -> tuple[Int64s, Floats]:
     """The selection attributes of tuples one after the other, and where each begins."""
     widths = np.array([columns.shape[1] for columns in values], np.int64)
     first = np.concatenate([[0], np.cumsum(widths[table])]).astype(np.int64)

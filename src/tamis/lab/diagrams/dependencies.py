@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Int64s
 from tamis.lab.diagrams.row_kernels import NO_EDGE, assign_by_cache, candidates, depend, forget
 from tamis.matching.base.flat_arrays import doubled
 from tamis.routing.predicates import PredicateIndex
-
-Int64s = npt.NDArray[np.int64]
 
 _ROOM = 256
 

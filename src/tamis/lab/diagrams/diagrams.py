@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Int32s, Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.le_subscribe.counting import count
 from tamis.lab.le_subscribe.verified import load, settle
@@ -140,9 +140,6 @@ def match_by_diagrams(
         ends[e + 1] = end
     return len(codes)
 
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _ROOM = 1024
 _FULL = 0.5

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int32s, Int64s
 from tamis.errors import TamisError
 from tamis.lab.diagrams.diagrams import Diagrams, match_by_diagrams
 from tamis.lab.le_subscribe.counting import Predicates, loose_predicates, predicates_of
@@ -55,10 +56,6 @@ def from_the_top(uses: npt.NDArray[Any], distinct: npt.NDArray[Any]) -> npt.NDAr
     """
     shared = uses / np.maximum(1, distinct)
     return np.argsort(shared, kind="stable").astype(np.int64)
-
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 class Nodes(NamedTuple):

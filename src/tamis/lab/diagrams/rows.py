@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.lab.diagrams.dependencies import Dependencies
 from tamis.lab.diagrams.diagrams import Diagrams
@@ -18,8 +17,6 @@ from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.kernels import COVERED, COVERING
 from tamis.routing.standing.rows import Related, Relating
-
-Int64s = npt.NDArray[np.int64]
 
 _ROOM = 256
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Bools, Int32s, Int64s
 from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.counting import compare, count
 from tamis.lab.le_subscribe.verified import holds, load, settle
@@ -185,10 +186,6 @@ def match_by_clusters_and_quarantine(
 
 
 # Conjunctions clustered by the columns they fix and the codes they fix them to.
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Clusters(NamedTuple):

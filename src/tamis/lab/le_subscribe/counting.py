@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Bools, Int32s, Int64s, UInt64s
 from tamis.compiled import bare_kernel
 from tamis.lab.le_subscribe.verified import load, settle
 from tamis.matching.base.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
@@ -127,8 +128,6 @@ def match_by_counting(
 
 # Counters, a byte each, read eight to a word.
 
-UInt64s = npt.NDArray[np.uint64]
-
 
 class Counters(NamedTuple):
     """Counter i is that of conjunction `rows[i]`, and full at byte i of `needs`; the last word is padded."""
@@ -151,9 +150,6 @@ def zeroed(counters: Counters) -> tuple[npt.NDArray[np.uint8], UInt64s]:
 
 # Distinct predicates and the counters each of them adds to.
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 EQUAL, FROM, UP_TO = 0, 1, 2
 

@@ -6,8 +6,8 @@ import math
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Int32s, Int64s
 from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.clustering import distinct_runs, hashed
 from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, intervals_of, load, settle
@@ -252,8 +252,6 @@ def match_by_automata(
 
 # One automaton for all subscriptions, or as few as space allows.
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 # An automaton may have so many words (edges, members of states, conjunctions written) for each interval it is made of.
 WORDS = 64

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int32s, Int64s
 from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, holds, intervals_of, load, rows_of, settle, taken
 from tamis.matching.base.matches import BUCKETS, CANDIDATES, NODES, PREDICATES
@@ -122,9 +123,6 @@ def match_by_trees(
 
 # Interval binary search trees over the most selective interval of each conjunction.
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _EMPTY_SHARE = 1e-9  # of an interval that no known value lies in
 

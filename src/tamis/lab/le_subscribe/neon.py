@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int32s
 from tamis.compiled import bare_kernel
 from tamis.lab.le_subscribe.counting import EQUAL, FROM, loose_predicates, needs
 from tamis.lab.le_subscribe.verified import VerifiedLevel, load, rows_of, settle
@@ -94,9 +95,6 @@ def match_by_tables(
         end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
         ends[e + 1] = end
     return len(codes)
-
-
-Int32s = npt.NDArray[np.int32]
 
 
 class Tables(NamedTuple):

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Arrays, Bools, Int32s, Int64s
 from tamis.compiled import bare_kernel
 from tamis.matching.base.matches import PREDICATES
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoded, Encoder
-from tamis.matching.codes.level import Arrays, Int32s, Int64s, Level, Scratch, part_of, under
+from tamis.matching.codes.level import Level, Scratch, part_of, under
 from tamis.matching.codes.names import Names, Texts
 from tamis.matching.columnar.plan import Knowledge, learn
 from tamis.matching.columnar.probing_kernels import passes
@@ -92,8 +93,6 @@ def _named(parts: Mapping[str, type[Any]], own: tuple[Any, ...]) -> Arrays:
 
 
 # Intervals by row, as kernels verify them.
-
-Bools = npt.NDArray[np.bool_]
 
 
 class Intervals(NamedTuple):

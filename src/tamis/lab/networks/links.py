@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.arrays import Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.lab.networks.regions import UNBOUNDED, Floats, Integers, Regions
+from tamis.lab.networks.regions import UNBOUNDED, Regions
 from tamis.lab.networks.trees import ROOT, Tree, Way, by_node, tree_of, way_for
 
 # The way of a message through a tree of nodes, over those links whose filters it passes.
@@ -22,10 +23,10 @@ class Links(NamedTuple):
     boxes 2k + 1 and 2k + 2, and the last `leaves[n]` of them hold the points behind the link.
     """
 
-    first: Integers
-    child: Integers
-    first_box: Integers
-    leaves: Integers
+    first: Int64s
+    child: Int64s
+    first_box: Int64s
+    leaves: Int64s
     low: Floats
     high: Floats
     home: int
@@ -98,7 +99,7 @@ def summary(points: Floats, leaves: int | None) -> tuple[Floats, Floats]:
         last = min(last, 1 << (leaves.bit_length() - 1))
     low, high = (np.empty((2 * last - 1, points.shape[1])) for _ in range(2))
     finite = points.clip(-UNBOUNDED, UNBOUNDED)
-    groups: list[Integers] = [np.arange(count)]
+    groups: list[Int64s] = [np.arange(count)]
     for box in range(2 * last - 1):
         some = groups[box]
         low[box], high[box] = points[some].min(axis=0), points[some].max(axis=0)
@@ -107,7 +108,7 @@ def summary(points: Floats, leaves: int | None) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _halves(some: Integers, points: Floats) -> list[Integers]:
+def _halves(some: Int64s, points: Floats) -> list[Int64s]:
     """Two halves by the widest dimension; one point alone is both."""
     if len(some) == 1:
         return [some, some]
@@ -128,7 +129,7 @@ class LinkNetwork:
     subscriptions one by one, so that no subscriber ever sees the difference.
     """
 
-    def __init__(self, points: Floats, node_of: Integers, parents: Integers, leaves: int | None = LEAVES) -> None:
+    def __init__(self, points: Floats, node_of: Int64s, parents: Int64s, leaves: int | None = LEAVES) -> None:
         self.nodes = len(parents)
         self.home = int(np.flatnonzero(parents == ROOT)[0])
         self.node_of = node_of
@@ -167,11 +168,9 @@ class LinkNetwork:
     def spread(self, regions: Regions, region: int) -> Tree:
         return tree_of(self._way, spread(self._links, *regions.arrays, region, self._way))
 
-    def _behind(self, parents: Integers) -> list[Integers]:
+    def _behind(self, parents: Int64s) -> list[Int64s]:
         """The subscriptions at each node or below it, by place."""
-        behind: list[list[Integers]] = [
-            [np.arange(self.first[node], self.first[node + 1])] for node in range(self.nodes)
-        ]
+        behind: list[list[Int64s]] = [[np.arange(self.first[node], self.first[node + 1])] for node in range(self.nodes)]
         for node in _leaves_first(parents):
             if parents[node] != ROOT:
                 behind[int(parents[node])] += behind[node]
@@ -182,7 +181,7 @@ class LinkNetwork:
         return way_for(self.nodes)
 
 
-def _leaves_first(parents: Integers) -> list[int]:
+def _leaves_first(parents: Int64s) -> list[int]:
     """Nodes in an order in which each comes before its parent."""
     depth = np.zeros(len(parents), np.int64)
     for node in range(len(parents)):

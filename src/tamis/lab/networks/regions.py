@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Bools, Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
 
 # Points in regions. A region's boxes are `Regions.arrays`.
@@ -48,10 +48,6 @@ def count_held(first: Any, low: Any, high: Any, region: int, points: Any, start:
     return count
 
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Integers: TypeAlias = npt.NDArray[np.int64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
-
 UNBOUNDED = 1e300
 """Ends of ranges beyond it say that there is no bound: widths of what lies within can still be added up."""
 
@@ -66,7 +62,7 @@ class Regions:
     and neither u nor w" (App. A).
     """
 
-    first: Integers
+    first: Int64s
     low: Floats
     high: Floats
 
@@ -85,14 +81,14 @@ class Regions:
         low, high = (np.array([box[end] for box in boxes], np.float64).reshape(-1, dimensions) for end in (0, 1))
         return cls(first, low, high)
 
-    def hold(self, region: int, points: Floats) -> Mask:
+    def hold(self, region: int, points: Floats) -> Bools:
         """Which of the points lie in a region."""
         mask = np.zeros(len(points), np.bool_)
         held(self.first, self.low, self.high, region, points, mask)
         return mask
 
     @property
-    def arrays(self) -> tuple[Integers, Floats, Floats]:
+    def arrays(self) -> tuple[Int64s, Floats, Floats]:
         """What kernels take, in their order."""
         return self.first, self.low, self.high
 
@@ -112,17 +108,17 @@ class Post:
     """
 
     regions: Regions
-    address: Integers
-    size: Integers
-    first_payload: Integers
-    payload: Integers
+    address: Int64s
+    size: Int64s
+    first_payload: Int64s
+    payload: Int64s
     payload_size: int
 
     def __len__(self) -> int:
         return len(self.size)
 
     @property
-    def whole_size(self) -> Integers:
+    def whole_size(self) -> Int64s:
         """Bytes with all payloads."""
-        whole: Integers = self.size + self.payload_size * np.diff(self.first_payload)
+        whole: Int64s = self.size + self.payload_size * np.diff(self.first_payload)
         return whole

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tamis.lab.networks.regions import Floats, Integers, Regions
+from tamis.arrays import Floats, Int64s
+from tamis.lab.networks.regions import Regions
 
 ROOT = -1
 
@@ -40,9 +41,9 @@ def way_for(nodes: int) -> Way:
 class Tree:
     """The way of one message, as `Way` has it, with nothing behind its end. Every node stands in it once."""
 
-    node: Integers
-    parent: Integers
-    link: Integers
+    node: Int64s
+    parent: Int64s
+    link: Int64s
 
     def __len__(self) -> int:
         return len(self.node)
@@ -60,9 +61,9 @@ class Network(Protocol):
     links: int
     """The most links that a node has."""
     points: Floats
-    numbers: Integers
-    first: Integers
-    node_of: Integers
+    numbers: Int64s
+    first: Int64s
+    node_of: Int64s
 
     @property
     def arrays(self) -> Any:
@@ -72,7 +73,7 @@ class Network(Protocol):
         """The way of a message for a region."""
 
 
-def by_node(points: Floats, node_of: Integers, nodes: int) -> tuple[Floats, Integers, Integers]:
+def by_node(points: Floats, node_of: Int64s, nodes: int) -> tuple[Floats, Int64s, Int64s]:
     """Points in the order of their nodes, their numbers, and where each node's begin; those without a node left out."""
     order = np.argsort(node_of, kind="stable")
     order = order[node_of[order] >= 0]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.lab.networks.regions import Floats, Integers
 from tamis.lab.networks.trees import ROOT
 
 LEAF = -1
@@ -26,15 +26,15 @@ class Zones(NamedTuple):
     cuts: npt.NDArray[np.void]
     low: Floats
     high: Floats
-    first: Integers
-    neighbour: Integers
+    first: Int64s
+    neighbour: Int64s
     space_low: Floats
     space_high: Floats
     scale: Floats
     home: Floats
     target: Floats
     step: Floats
-    chain: Integers
+    chain: Int64s
 
 
 @inlined_kernel

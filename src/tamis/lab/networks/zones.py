@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tamis.lab.networks.regions import UNBOUNDED, Floats, Integers, Mask, Regions
+from tamis.arrays import Bools, Floats, Int64s
+from tamis.lab.networks.regions import UNBOUNDED, Regions
 from tamis.lab.networks.trees import Tree, Way, by_node, tree_of, way_for
 from tamis.lab.networks.zone_kernels import LEAF, SPLIT, Zones, spread, zones_at
 
@@ -27,7 +28,7 @@ class Splits:
     cuts: npt.NDArray[np.void]
     low: Floats
     high: Floats
-    zone_of: Integers
+    zone_of: Int64s
 
 
 def bounds_of(points: Floats) -> tuple[Floats, Floats]:
@@ -52,7 +53,7 @@ def split(points: Floats, load: Floats, zones: int, low: Floats, high: Floats) -
     cuts = np.zeros(2 * zones - 1, SPLIT)
     cuts["dimension"] = LEAF
     boxes = [(low, high)]
-    members: list[Integers] = [np.arange(len(points))]
+    members: list[Int64s] = [np.arange(len(points))]
     turns, place_of = [0], [0]
     heap = [(-float(load.sum()), 0)]
     used = 1
@@ -126,7 +127,7 @@ class ZoneNetwork:
     into zones of equal load: one, or more for those that get more messages. Zones stay as they are made.
     """
 
-    def __init__(self, points: Floats, nodes: int, there: Mask | None = None, load: Floats | None = None) -> None:
+    def __init__(self, points: Floats, nodes: int, there: Bools | None = None, load: Floats | None = None) -> None:
         wanted = np.ones(len(points), np.bool_) if there is None else there
         low, high = bounds_of(points[wanted])
         weights = np.ones(len(points)) if load is None else load
@@ -141,7 +142,7 @@ class ZoneNetwork:
         )  # fmt: skip
         self.links = int(np.diff(first).max(initial=0))
         self.home = int(self.node_at(corner[None])[0])
-        self.node_of: Integers = np.full(len(points), -1, np.int64)
+        self.node_of: Int64s = np.full(len(points), -1, np.int64)
         self.node_of[wanted] = splits.zone_of
         self.points, self.numbers, self.first = by_node(points, self.node_of, nodes)
 
@@ -154,11 +155,11 @@ class ZoneNetwork:
         """Low and high corners of the zones."""
         return self._zones.low, self._zones.high
 
-    def neighbours(self, node: int) -> Integers:
+    def neighbours(self, node: int) -> Int64s:
         """By the number of the link to each."""
         return self._zones.neighbour[self._zones.first[node] : self._zones.first[node + 1]]
 
-    def node_at(self, points: Floats) -> Integers:
+    def node_at(self, points: Floats) -> Int64s:
         """The node that is responsible for subscriptions at these points."""
         found = np.empty(len(points), np.int64)
         zones_at(self._zones, np.ascontiguousarray(points, np.float64), found)
@@ -173,7 +174,7 @@ class ZoneNetwork:
         return way_for(self.nodes)
 
 
-def _neighbours(low: Floats, high: Floats) -> tuple[Integers, Integers]:
+def _neighbours(low: Floats, high: Floats) -> tuple[Int64s, Int64s]:
     """For each zone those that abut it in one dimension and overlap it in all others, ascending."""
     found = []
     for zone in range(len(low)):

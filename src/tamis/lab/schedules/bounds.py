@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays import Floats, Int8s
 from tamis.compiled import bare_kernel, kernel
 from tamis.errors import TamisError
 from tamis.operators.schedules.graph import Graph
-from tamis.operators.schedules.problem import NOT_ASKED, TRUE, Problem, Reals, Truths
+from tamis.operators.schedules.problem import NOT_ASKED, TRUE, Problem
 
 # Lower bounds on one event whose truths are known.
 
@@ -196,7 +197,7 @@ def best_strategy(predicates: int, wants: Any, cost: Any, selectivity: Any) -> f
 ROUNDS, PATIENCE = 400, 15  # of steps that improve the bound
 
 
-def theorem_2(problem: Problem, truths: Truths) -> Reals:
+def theorem_2(problem: Problem, truths: Int8s) -> Floats:
     """For each event (a row of truths) the bound in the proof of Theorem 2 (Liu et al. 2007).
 
     Even who knows the truths beforehand evaluates as much to prove them, and Sequential at most d times as much where
@@ -207,7 +208,7 @@ def theorem_2(problem: Problem, truths: Truths) -> Reals:
     return np.array([marked(*rows, truth, problem.cost) for truth in truths])
 
 
-def in_hindsight(problem: Problem, truths: Truths) -> Reals:
+def in_hindsight(problem: Problem, truths: Int8s) -> Floats:
     """For each event what is needed, at the least, to prove what matches and what does not, the truths being known.
 
     A match needs all its predicates. The rest is hit by predicates that fail: a covering problem, bounded from below.
@@ -215,7 +216,7 @@ def in_hindsight(problem: Problem, truths: Truths) -> Reals:
     return np.array([_covering(problem, truth, problem.cost, matches=True) for truth in truths])
 
 
-def foreseeing_nothing(problem: Problem, truths: Truths) -> Reals:
+def foreseeing_nothing(problem: Problem, truths: Int8s) -> Floats:
     """For each event a number whose *mean* over events no schedule's mean cost falls below.
 
     Where predicates hold independently with their selectivities, a schedule that does not know a predicate's truth
@@ -227,7 +228,7 @@ def foreseeing_nothing(problem: Problem, truths: Truths) -> Reals:
     return np.array([_covering(problem, truth, weight, matches=False) for truth in truths])
 
 
-def _covering(problem: Problem, truth: Truths, weight: Reals, matches: bool) -> float:
+def _covering(problem: Problem, truth: Int8s, weight: Floats, matches: bool) -> float:
     rows = Graph(problem).members.rows
     offsets = np.zeros(problem.subscriptions + 1, np.int64)
     lists = np.empty(len(problem.members), np.int32)
@@ -244,7 +245,7 @@ def _covering(problem: Problem, truth: Truths, weight: Reals, matches: bool) -> 
 MOST_PREDICATES = 14  # 3^14 states are 4.8 million
 
 
-def certificate(problem: Problem, truth: Truths) -> float:
+def certificate(problem: Problem, truth: Int8s) -> float:
     """The least cost of evaluations that prove, on one event, what matches and what does not.
 
     This is the optimum that Theorem 2 of Liu et al. 2007 speaks of: its proof counts what *any* algorithm must evaluate
@@ -258,7 +259,7 @@ def certificate(problem: Problem, truth: Truths) -> float:
     return float(problem.cost[sorted(matching)].sum()) + _cover(failing, problem.cost)
 
 
-def _cover(rows: frozenset[frozenset[int]], cost: Reals) -> float:
+def _cover(rows: frozenset[frozenset[int]], cost: Floats) -> float:
     """The least cost of numbers that hit every row: some number of the shortest row is among them."""
 
     @cache

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays import Floats, Int8s
 from tamis.compiled import kernel
 from tamis.lab.schedules.bounds import foreseeing_nothing, in_hindsight, theorem_2
 from tamis.operators.schedules import schedule
 from tamis.operators.schedules.graph import Graph
-from tamis.operators.schedules.problem import TRUE, Problem, Reals, Truths
+from tamis.operators.schedules.problem import TRUE, Problem
 from tamis.operators.schedules.record import Evidence
 from tamis.operators.schedules.schedule import Schedule
 from tamis.workloads.expensive_operators import ExpensiveOperators, Parameters, expensive_operators
@@ -55,9 +56,9 @@ SAMPLE = 16  # trails of them that kinds of events are learned from
 class Counts:
     """Of each event how many predicates were evaluated, what they cost, and how many subscriptions matched."""
 
-    evaluations: Reals
-    costs: Reals
-    matches: Reals
+    evaluations: Floats
+    costs: Floats
+    matches: Floats
 
     @property
     def mean(self) -> float:
@@ -78,13 +79,13 @@ def evaluations(name: str, parameters: Parameters, events: int = EVENTS) -> Coun
     return counted(schedule(name, problem_of(workload)), batches(workload, events), workload.cost)
 
 
-def batches(workload: ExpensiveOperators, events: int, first: int = 0) -> Iterator[Truths]:
+def batches(workload: ExpensiveOperators, events: int, first: int = 0) -> Iterator[Int8s]:
     """The truths of so many events, some at a time."""
     for start in range(first, first + events, AT_ONCE):
         yield workload.truths(min(AT_ONCE, first + events - start), start)
 
 
-def counted(planned: Schedule, truths: Iterator[Truths], cost: Reals) -> Counts:
+def counted(planned: Schedule, truths: Iterator[Int8s], cost: Floats) -> Counts:
     """Runs events through a schedule, which learns from each batch before the next."""
     parts = []
     for batch in truths:
@@ -159,7 +160,7 @@ def recovery(
     declared = np.clip(workload.selectivity * factors, 0.001, 0.999)
     other = rng.permutation(workload.selectivity)
 
-    def told(selectivity: Reals) -> Problem:
+    def told(selectivity: Floats) -> Problem:
         return Problem(workload.cost, selectivity, workload.offsets, workload.members)
 
     learning, unlearning, sub_order = (schedule(name, told(declared)) for name in ("adaptive", "adaptive", "sub-order"))

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from tamis.arrays import Floats, Int32s, Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.schedules.walking import Order, Walking
 from tamis.operators.schedules.graph import Lists, Rows
 from tamis.operators.schedules.kernels import STOPPING
 from tamis.operators.schedules.knowledge import HALF_LIFE, LEAST, MOST, Knowledge
-from tamis.operators.schedules.problem import Integers, Offsets, Problem, Reals
+from tamis.operators.schedules.problem import Problem
 from tamis.operators.schedules.record import Evidence
 
 # Chains compared in pairs, and put in line. A chain is a subscription's predicates by rising `rank`, in its row.
@@ -270,10 +271,10 @@ class SubOrder(Walking):
         self.order.insert(number, after=place)
         return number
 
-    def _fits(self, chain: Integers) -> bool:
+    def _fits(self, chain: Int32s) -> bool:
         return bool(np.all((chain >= 0) & (chain < self.graph.predicates)))
 
-    def _in_line(self, offsets: Offsets) -> Integers:
+    def _in_line(self, offsets: Int64s) -> Int32s:
         """The chains' order, from all comparisons."""
         chains = self.graph.members.rows
         advantage, lists = self._advantages(chains, offsets)
@@ -291,7 +292,7 @@ class SubOrder(Walking):
         line_up(heads[np.argsort(advantage[heads], kind="stable")], after, order)
         return order
 
-    def _advantages(self, chains: Rows, offsets: Offsets) -> tuple[Reals, tuple[Offsets, Integers]]:
+    def _advantages(self, chains: Rows, offsets: Int64s) -> tuple[Floats, tuple[Int64s, Int32s]]:
         """What each chain would cost more before all others than behind them, a link counted by itself; and each
         predicate's chains, those first that gain by being first."""
         predicates = self.graph.predicates
@@ -312,12 +313,12 @@ class SubOrder(Walking):
         return advantage.astype(np.float64), (starts, owners[order].astype(np.int32))
 
 
-def worths(selectivity: Reals, cost: Reals) -> Reals:
+def worths(selectivity: Floats, cost: Floats) -> Floats:
     """Each predicate's cost / (1 - selectivity), finite even where it never fails: the cost until it fails once."""
     return cost / (1 - selectivity.clip(LEAST, MOST))
 
 
-def ranks(selectivity: Reals, cost: Reals) -> Integers:
+def ranks(selectivity: Floats, cost: Floats) -> Int32s:
     """Each predicate's place by rising cost / (1 - selectivity), equals by number; those that always hold last."""
     worth = np.divide(cost, 1 - selectivity, out=np.full(len(cost), np.inf), where=selectivity < 1)
     place = np.empty(len(cost), np.int32)

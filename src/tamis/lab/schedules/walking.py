@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int8s, Int32s, Int64s
 from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.kernels import (
     CURSOR,
@@ -20,7 +21,7 @@ from tamis.operators.schedules.kernels import (
     start_each,
     walk,
 )
-from tamis.operators.schedules.problem import NOT_ASKED, Integers, Offsets, Problem, Truths
+from tamis.operators.schedules.problem import NOT_ASKED, Problem
 from tamis.operators.schedules.running import Lanes, Live, lanes_for
 from tamis.operators.schedules.schedule import Schedule
 
@@ -34,15 +35,15 @@ class Order:
     are made when first asked for after a change.
     """
 
-    def __init__(self, numbers: Integers, size: int) -> None:
+    def __init__(self, numbers: Int32s, size: int) -> None:
         self.after = np.full(size, -1, np.int32)
         self.before = np.full(size, -1, np.int32)
         self.after[numbers[:-1]] = numbers[1:]
         self.before[numbers[1:]] = numbers[:-1]
         self._first, self.last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (-1, -1)
         self._count = len(numbers)
-        self._listed: Integers | None = numbers
-        self._rank: Integers | None = None
+        self._listed: Int32s | None = numbers
+        self._rank: Int32s | None = None
 
     def insert(self, number: int, after: int | None = None) -> None:
         """Puts a number behind another one: -1 is the front, None the end."""
@@ -61,14 +62,14 @@ class Order:
         self.before[number] = self.after[number] = -1
         self._changed(-1)
 
-    def listed(self) -> Integers:
+    def listed(self) -> Int32s:
         """All numbers, first to last."""
         if self._listed is None:
             self._listed = np.empty(self._count, np.int32)
             follow(self.after, self._first, self._listed)
         return self._listed
 
-    def rank(self) -> Integers:
+    def rank(self) -> Int32s:
         """Each number's place in the order."""
         if self._rank is None:
             self._rank = np.zeros(len(self.after), np.int32)
@@ -98,9 +99,9 @@ class Walk(NamedTuple):
     known of a predicate, which predicates were told in what order, and where the walk stands (see kernels)."""
 
     left: npt.NDArray[np.uint16]
-    truth: Truths
-    told: Integers
-    cursor: Integers
+    truth: Int8s
+    told: Int32s
+    cursor: Int32s
 
     @classmethod
     def of(cls, graph: Graph, lanes: int) -> Walk:
@@ -123,28 +124,26 @@ class WalkingLanes(Lanes):
         self._way = way
         self._state = Walk.of(graph, count)
 
-    def start(self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets) -> None:
+    def start(self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s) -> None:
         start_each(self._members, self._state, lanes, queue, begins, ends)
 
-    def next(self, lanes: Integers, queue: Integers, begins: Offsets) -> Integers:
+    def next(self, lanes: Int32s, queue: Int32s, begins: Int64s) -> Int32s:
         found = np.empty(len(lanes), np.int32)
         next_of_each(self._members, self._subscribers, self._state, self._way, lanes, queue, begins, found)
         return found
 
-    def settle(self, lanes: Integers, predicates: Integers, values: Truths) -> None:
+    def settle(self, lanes: Int32s, predicates: Int32s, values: Int8s) -> None:
         settle_each(self._members, self._subscribers, self._state, lanes, predicates, values)
 
-    def dismiss(self, lanes: Integers, subscriptions: Integers) -> None:
+    def dismiss(self, lanes: Int32s, subscriptions: Int32s) -> None:
         dismiss_each(self._members, self._state, lanes, subscriptions)
 
-    def told(self, lane: int) -> tuple[Integers, Truths]:
+    def told(self, lane: int) -> tuple[Int32s, Int8s]:
         known = lane * len(self._subscribers.start)
         predicates = self._state.told[known : known + self._state.cursor[lane * CURSOR + TOLD]].copy()
         return predicates, self._state.truth[known + predicates]
 
-    def free(
-        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets, out: Integers, counts: Offsets
-    ) -> None:
+    def free(self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s, out: Int32s, counts: Int64s) -> None:
         finish_each(self._members, self._subscribers, self._state, lanes, queue, begins, ends, out, counts)
 
 
@@ -169,7 +168,7 @@ class Walking(Schedule):
         super().delete(number)
         self.order.remove(number)
 
-    def queue(self) -> Integers:
+    def queue(self) -> Int32s:
         return self.order.listed()
 
     def in_order(self, live: Live) -> Live:
@@ -180,7 +179,7 @@ class Walking(Schedule):
     def lanes(self, most: int, whole: bool) -> Lanes:
         return WalkingLanes(self.graph, self.way, lanes_for(Walk.bytes_each(self.graph), most))
 
-    def _run(self, truths: Truths, asked: Integers, ends: Offsets, out: Integers, last: Offsets) -> None:
+    def _run(self, truths: Int8s, asked: Int32s, ends: Int64s, out: Int32s, last: Int64s) -> None:
         state = Walk.of(self.graph, 1)
         graph = (self.graph.members.rows, self.graph.subscribers.rows)
         walk(*graph, state, self.way, self.queue(), truths, asked, ends, out, last)

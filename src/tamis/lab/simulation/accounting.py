@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.lab.networks.links import spread as spread_over_links
-from tamis.lab.networks.regions import Integers, count_held
+from tamis.lab.networks.regions import count_held
 from tamis.lab.networks.trees import ROOT
 from tamis.lab.networks.zone_kernels import spread as spread_over_zones
 from tamis.routing.payloads.kernels import NOWHERE, acknowledged, arrived, found, has_gone, supplied
@@ -33,11 +34,11 @@ class Books(NamedTuple):
     that node n sent.
     """
 
-    totals: Integers
-    stress: Integers
-    arrival: Integers
+    totals: Int64s
+    stress: Int64s
+    arrival: Int64s
     content: npt.NDArray[np.bool_]
-    source: Integers
+    source: Int64s
 
 
 def books_for(nodes: int, payloads: int) -> Books:
@@ -211,7 +212,7 @@ class Traffic:
     bytes: int
     hops: int
     link_bytes: int
-    stress: Integers
+    stress: Int64s
     server: int
     from_server: int
     delivered: int

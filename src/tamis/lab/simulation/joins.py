@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tamis.arrays import Int64s
 from tamis.joins.index.ranges import LEFT, RIGHT, Ranges, Shape
 from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.multiway import filtering_of
 from tamis.joins.schemes.scheme import SCHEMES
-from tamis.lab.networks.regions import Integers
 from tamis.lab.simulation.accounting import Traffic
 from tamis.lab.simulation.join_trial import SHAPE, Trial, ranges_of
 from tamis.lab.simulation.simulation import Simulation, Star
@@ -77,7 +77,7 @@ def simulate_mix(
     scheme: str,
     mix: JoinMix,
     overlay: Overlay,
-    decomposition: Integers,
+    decomposition: Int64s,
     *,
     events: int,
     payload: int = 100,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tamis.arrays import Bools, Floats, Int64s
 from tamis.errors import TamisError
 from tamis.joins.index.messages import Messages
 from tamis.joins.index.ranges import Ranges, Shape
 from tamis.lab.networks.links import LEAVES, LinkNetwork
-from tamis.lab.networks.regions import EVERYBODY, Floats, Integers, Mask, Post
+from tamis.lab.networks.regions import EVERYBODY, Post
 from tamis.lab.networks.trees import Way, way_for
 from tamis.lab.networks.zones import ZoneNetwork
 from tamis.lab.simulation.accounting import (
@@ -46,7 +47,7 @@ class Star:
 
     directory: int = DIRECTORY
     repository: int = REPOSITORY
-    plain: Mask | None = None
+    plain: Bools | None = None
 
 
 class Simulation:
@@ -88,8 +89,8 @@ class Simulation:
         self._kind, self._load = network, load
         rng = np.random.default_rng([seed, 22])
         # The server's node is the overlay's node 0, wherever its zone is.
-        self._dealt: Integers = np.concatenate([[0], 1 + rng.permutation(overlay.nodes - 1)])
-        self._placed: Integers = rng.integers(0, overlay.nodes, len(subscriptions))
+        self._dealt: Int64s = np.concatenate([[0], 1 + rng.permutation(overlay.nodes - 1)])
+        self._placed: Int64s = rng.integers(0, overlay.nodes, len(subscriptions))
         self._spaces = Spaces(shape, subscriptions)
         self._networks: dict[int, _Running] = {}
         self._unicast = np.zeros(3, np.int64)
@@ -118,7 +119,7 @@ class Simulation:
     def traffic(self, events: int) -> Traffic:
         """Everything so far, which was of so many events."""
         totals = np.zeros(10, np.int64)
-        stress: Integers = np.zeros(self.overlay.nodes, np.int64)
+        stress: Int64s = np.zeros(self.overlay.nodes, np.int64)
         for running in self._networks.values():
             totals += running.books.totals
             np.add.at(stress, running.dealt, running.books.stress)
@@ -172,11 +173,11 @@ class _Running:
     """One space's network, and its books. Node n of the network is the overlay's node `dealt[n]`."""
 
     network: ZoneNetwork | LinkNetwork
-    dealt: Integers
-    hops: Integers
+    dealt: Int64s
+    hops: Int64s
     way: Way
     store: Store
-    plain: Mask
+    plain: Bools
     star: bool
     counting: bool
 

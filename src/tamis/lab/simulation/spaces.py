@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tamis.arrays import Bools, Floats, Int64s
 from tamis.joins.index.messages import Form, Messages, Operation
 from tamis.joins.index.ranges import Ranges, Shape
 from tamis.joins.index.tables import NO_ROW, Changes
-from tamis.lab.networks.regions import Floats, Integers, Mask, Post, Regions
+from tamis.lab.networks.regions import Post, Regions
 from tamis.lab.simulation.kernels import boxes_of
 
 NO_DIMENSION = -1
@@ -23,9 +24,9 @@ class Space:
     all subscriptions are there, by number; those that are not `members` are for no message of the space.
     """
 
-    dimension: Integers
+    dimension: Int64s
     points: Floats
-    members: Mask
+    members: Bools
 
 
 class Spaces:
@@ -46,7 +47,7 @@ class Spaces:
         self._known: dict[tuple[tuple[int, ...], bytes], int] = {}
         self._of_form: dict[tuple[int, int], int] = {}
 
-    def of(self, messages: Messages) -> Integers:
+    def of(self, messages: Messages) -> Int64s:
         """The space of each message, by number; those with an address have the space of their group."""
         tables = np.append(messages.table, 0)[messages.first_tuple[:-1]]
         selected = messages.form == Form.SELECTED
@@ -56,7 +57,7 @@ class Spaces:
             Form.SELECTED,
             np.where(np.isin(messages.form, (Form.JOINED, Form.RESULTS)), Form.JOINED, Form.POINTS),
         )
-        found: Integers = np.empty(len(messages), np.int64)
+        found: Int64s = np.empty(len(messages), np.int64)
         for form, what in {(int(a), int(b)) for a, b in zip(kind, of_what, strict=True)}:
             found[(kind == form) & (of_what == what)] = self._space(form, what)
         return found
@@ -66,7 +67,7 @@ class Spaces:
             ranges, shape = self._ranges, self.shape
             if form == Form.SELECTED:
                 tables: tuple[int, ...] = (what,)
-                members: Mask = ranges.filtering[:, what] >= 0
+                members: Bools = ranges.filtering[:, what] >= 0
             elif form == Form.JOINED:
                 tables, members = shape.tables_of(what), ranges.signature == what
             else:
@@ -78,12 +79,12 @@ class Spaces:
             self._of_form[form, what] = self._made(tables, members)
         return self._of_form[form, what]
 
-    def _empty(self, table: int) -> Mask:
+    def _empty(self, table: int) -> Bools:
         column = int(self.shape.first_column[table])
-        mask: Mask = self._ranges.low[:, column] > self._ranges.high[:, column]
+        mask: Bools = self._ranges.low[:, column] > self._ranges.high[:, column]
         return mask
 
-    def _made(self, tables: tuple[int, ...], members: Mask) -> int:
+    def _made(self, tables: tuple[int, ...], members: Bools) -> int:
         columns = [int(self.shape.first_column[table]) for table in tables]
         low, high = self._ranges.low[:, columns], self._ranges.high[:, columns]
         key = (tables, members.tobytes())
@@ -103,10 +104,10 @@ class PayloadNumbers:
     """A number for the payload of every row that ever was: row numbers are used again, these are not."""
 
     def __init__(self, shape: Shape) -> None:
-        self._numbers: list[Integers] = [np.empty(0, np.int64) for _ in range(shape.tables)]
+        self._numbers: list[Int64s] = [np.empty(0, np.int64) for _ in range(shape.tables)]
         self._given = 0
 
-    def loaded(self, table: int, rows: Integers) -> None:
+    def loaded(self, table: int, rows: Int64s) -> None:
         """Rows of a table are there."""
         numbers = self._numbers[table]
         needed = int(rows.max(initial=-1)) + 1
@@ -122,7 +123,7 @@ class PayloadNumbers:
             if len(new):
                 self.loaded(table, new)
 
-    def of(self, table: Integers, row: Integers) -> Integers:
+    def of(self, table: Int64s, row: Int64s) -> Int64s:
         found = np.empty(len(row), np.int64)
         for number, numbers in enumerate(self._numbers):
             here = table == number
@@ -132,12 +133,12 @@ class PayloadNumbers:
 
 def post_of(
     messages: Messages,
-    chosen: Integers,
+    chosen: Int64s,
     shape: Shape,
     space: Space,
     payloads: PayloadNumbers,
     payload_size: int,
-    bulky: Mask | None = None,
+    bulky: Bools | None = None,
 ) -> Post:
     """Chosen messages of one space as a network sees them. A tuple of a bulky table that comes has its payload."""
     regions = regions_of(messages, chosen, shape, space)
@@ -152,21 +153,21 @@ def post_of(
     return Post(regions, messages.subscription[chosen], sizes, first, numbers, payload_size)
 
 
-def with_payload(messages: Messages, bulky: Mask | None) -> Mask:
+def with_payload(messages: Messages, bulky: Bools | None) -> Bools:
     """Which tuples of messages have a payload: those that come, of tables that are bulky (all if None)."""
-    coming: Mask = messages.operation == Operation.INSERT
+    coming: Bools = messages.operation == Operation.INSERT
     return coming if bulky is None else coming & bulky[messages.table]
 
 
-def sizes_of(messages: Messages, shape: Shape, payload_size: int, bulky: Mask | None) -> Integers:
+def sizes_of(messages: Messages, shape: Shape, payload_size: int, bulky: Bools | None) -> Int64s:
     """Bytes of messages, with payloads where there are any."""
     before = np.concatenate([[0], np.cumsum(with_payload(messages, bulky))])
     count = before[messages.first_tuple[1:]] - before[messages.first_tuple[:-1]]
-    sizes: Integers = messages.sizes(shape, payload=0) + payload_size * count
+    sizes: Int64s = messages.sizes(shape, payload=0) + payload_size * count
     return sizes
 
 
-def regions_of(messages: Messages, chosen: Integers, shape: Shape, space: Space) -> Regions:
+def regions_of(messages: Messages, chosen: Int64s, shape: Shape, space: Space) -> Regions:
     """The filters that subscriptions are reformulated to, as boxes of those that accept a message."""
     tuples, numbers = np.diff(messages.first_tuple)[chosen], np.diff(messages.first_number)[chosen]
     addressed = messages.subscription[chosen] >= 0

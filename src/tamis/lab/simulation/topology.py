@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tamis.lab.networks.regions import Integers
+from tamis.arrays import Int64s
 from tamis.lab.networks.trees import ROOT
 from tamis.lab.simulation.kernels import hops_from
 
@@ -20,8 +20,8 @@ NODES = 20_000
 class Topology:
     """A connected graph without direction: the neighbours of node n are `neighbour[first[n]:first[n + 1]]`."""
 
-    first: Integers
-    neighbour: Integers
+    first: Int64s
+    neighbour: Int64s
 
     @property
     def nodes(self) -> int:
@@ -32,10 +32,10 @@ class Topology:
         return len(self.neighbour) // 2
 
     @property
-    def degrees(self) -> Integers:
+    def degrees(self) -> Int64s:
         return np.diff(self.first)
 
-    def hops(self, starts: Integers) -> Integers:
+    def hops(self, starts: Int64s) -> Int64s:
         """How many links lie between each of the starts and each node, on a shortest way."""
         found = np.empty((len(starts), self.nodes), np.int64)
         queue = np.empty(self.nodes, np.int64)
@@ -80,7 +80,7 @@ def internet_like(nodes: int = NODES, seed: int = 1, exponent: float = EXPONENT)
     return Topology(first, np.ascontiguousarray(both[:, 1]))
 
 
-def _degrees(rng: np.random.Generator, nodes: int, exponent: float) -> Integers:
+def _degrees(rng: np.random.Generator, nodes: int, exponent: float) -> Int64s:
     """Degrees in descending order."""
     most = max(2, nodes // 10)
     weights = np.arange(1, most + 1) ** -exponent
@@ -102,8 +102,8 @@ class Overlay:
     each node joined at the nearest node that was there and had not its full number of links.
     """
 
-    hops: Integers
-    parents: Integers
+    hops: Int64s
+    parents: Int64s
 
     @property
     def nodes(self) -> int:

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Arrays, Int64s
 from tamis.lab.tree.layout import LISTED, OF, SEVERAL, TEST_COUNT, TESTS
 from tamis.lab.tree.vocabulary import Vocabulary
 from tamis.matching.base.flat_arrays import extended
 from tamis.matching.codes.lowering_kernels import distinct_rows
-
-Arrays = dict[str, npt.NDArray[Any]]
-Int64s = npt.NDArray[np.int64]
 
 _ARRAYS = ("specials", "lists", "tests", "operands", "uses", "listed")
 

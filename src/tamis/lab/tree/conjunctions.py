@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int32s, Int64s
 from tamis.lab.tree.checks import Checks
 from tamis.lab.tree.layout import TESTED
 from tamis.lab.tree.vocabulary import Given, Source, Vocabulary
 from tamis.language.shapes import Bound
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.codes.lower import lower_into
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

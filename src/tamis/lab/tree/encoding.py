@@ -9,16 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int32s, Int64s, UInt8s
 from tamis.compiled import bare_kernel
 from tamis.lab.tree.vocabulary import Source, Vocabulary, float_keys
 from tamis.matching.codes.codes import ABSENT
 from tamis.matching.codes.columns import Kind, nan_refused
 from tamis.schema import EVENT_TYPE
 from tamis.schema.columns import typed
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.uint8]
 
 _PLAIN = (Kind.VALUE, Kind.LEAST, Kind.GREATEST, Kind.VALUES)
 
@@ -31,7 +28,7 @@ class Encoded(NamedTuple):
     """
 
     values: Int64s
-    present: Flags
+    present: UInt8s
     sets: Int32s
     set_ends: Int64s
     set_keys: Int64s

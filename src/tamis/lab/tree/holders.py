@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.tree.checks import Checks
 from tamis.lab.tree.layout import (
@@ -29,8 +29,6 @@ from tamis.lab.tree.vocabulary import Source, Vocabulary
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.holders import Holders, ranges
 from tamis.matching.patterns import PatternSet
-
-Int64s = npt.NDArray[np.int64]
 
 
 @bare_kernel

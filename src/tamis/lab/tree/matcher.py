@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int32s
 from tamis.errors import EventError
 from tamis.lab.tree.checks import Checks
 from tamis.lab.tree.conjunctions import conjunctions_of
@@ -73,8 +74,6 @@ class SharedAccess:
                 self._changing = False
                 self._turn.notify_all()
 
-
-Int32s = npt.NDArray[np.int32]
 
 CHUNK = 4096  # events encoded at a time
 OUT = 1 << 18  # matches beyond what one event may need

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Arrays, Int32s, Int64s
 from tamis.matching.codes.names import Texts
-
-Arrays = dict[str, npt.NDArray[Any]]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-
 
 _RENEWED = 8  # when this share of the names has changed, they are gathered anew
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Arrays, Int32s, Int64s
 from tamis.errors import TamisError
 from tamis.lab.tree.conjunctions import Conjunctions
 from tamis.lab.tree.growing import grow
@@ -42,10 +43,6 @@ from tamis.lab.tree.visiting import paths_of
 from tamis.lab.tree.vocabulary import Source, Vocabulary
 from tamis.matching.base.flat_arrays import extended
 from tamis.matching.codes.columns import Column, Kind
-
-Arrays = dict[str, npt.NDArray[Any]]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 MOST_TREES = 4096  # of all combinations of the index attributes' values: later values stay in the tree of the others
 _FACTOR = -2 - (1 << 30)  # stands for factor 0 among the nodes of the edges' table, one less for every next

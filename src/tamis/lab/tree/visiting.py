@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Int32s, Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.tree.conjunctions import Conjunctions
 from tamis.lab.tree.layout import (
@@ -229,9 +229,6 @@ def match_events(
 
 
 # From leaves back up: the conjunctions that a tree holds, read off their paths.
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 @bare_kernel

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Arrays, Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.tree.layout import HIGHEST, LOWEST
 from tamis.language.predicates import Like, RLike
@@ -24,8 +25,6 @@ from tamis.schema import EnumeratedDomain, HierarchicalDomain, Schema
 
 # Strings by number: a dictionary that grows, in which a string keeps its number.
 
-Arrays = dict[str, npt.NDArray[Any]]
-Int64s = npt.NDArray[np.int64]
 
 UNKNOWN = -1
 

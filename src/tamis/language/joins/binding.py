@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language.calls import NO_OPERATORS, Signatures
-from tamis.language.cutting import Column, Cutting, Rows, is_proper
+from tamis.language.cutting import Column, Cutting, is_proper
 from tamis.language.forms import Filter
 from tamis.language.joins.join import Join
 from tamis.language.joins.parsing import check_join, normal_join, parse_join
@@ -36,7 +37,7 @@ class JoinBlock:
     with slots are not merged.
     """
 
-    rows: Rows
+    rows: Int64s
     template: Join
     columns: tuple[Column, ...]
 
@@ -96,7 +97,7 @@ class _Binding(ShapeBinding[JoinTemplate]):
         for row in cutting.odd.tolist():
             self.bind_alone(row, texts[row].as_py())
 
-    def put(self, rows: Rows, template: JoinTemplate, columns: tuple[Column, ...]) -> None:
+    def put(self, rows: Int64s, template: JoinTemplate, columns: tuple[Column, ...]) -> None:
         self.bound.blocks.append(JoinBlock(rows, template.join, columns))
 
     def bind_alone(self, row: int, text: object) -> None:

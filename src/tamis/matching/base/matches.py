@@ -12,9 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-
+from tamis.arrays import Int32s, Int64s
 
 CANDIDATES, BUCKETS, PROBES, PREDICATES, NODES = range(5)  # of the work's counters
 

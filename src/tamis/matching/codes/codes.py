@@ -8,11 +8,11 @@ of the language is `low <= code <= high` over int32, exactly, and an absent attr
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Arrays, Int32s
 from tamis.errors import TamisError
 
 ABSENT = np.int32(-(2**31))  # below LOWEST: fails every interval
@@ -33,8 +33,6 @@ def refuse_excess(count: int, most: int, what: str) -> None:
 
 # Conjunctions over codes: what is left of the subscriptions once their constants have become codes.
 
-Int32s = npt.NDArray[np.int32]
-Arrays = dict[str, npt.NDArray[Any]]
 
 NEGATED, LISTED = 1, 2  # flags of a test
 

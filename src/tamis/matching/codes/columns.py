@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int32s, Int64s
 from tamis.compiled import kernel
 from tamis.errors import EventError, Violation
 from tamis.matching.codes.codes import ABSENT
@@ -23,8 +24,6 @@ from tamis.schema import EVENT_TYPE, EnumeratedDomain, HierarchicalDomain, Schem
 from tamis.schema.columns import typed
 
 # Attribute against attribute: decided once a batch, column against column.
-
-Int64s = npt.NDArray[np.int64]
 
 
 def compare(schema: Schema, column: Column, left: pa.Array, right: pa.Array) -> Any:
@@ -141,8 +140,6 @@ def _by_rank(operator: int, left_rows: Any, left: Any, right_rows: Any, right: A
                         out[row] = 1
     return out
 
-
-Int32s = npt.NDArray[np.int32]
 
 _MANY = 64  # codes of one event are sorted before the kernel inserts them one by one
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int32s, Int64s
 from tamis.language.predicates import Like, RLike
 from tamis.matching.codes.codes import LISTED, MOST_COLUMNS, MOST_NUMBERED, Conjuncts, refuse_excess
 from tamis.matching.codes.columns import Column, Encoder, Kind
@@ -14,9 +15,6 @@ from tamis.matching.codes.constants import Constants, Edge, Fixed
 from tamis.matching.codes.lowering_kernels import distinct_rows, gather_intervals, gather_numbers, take_rows
 from tamis.matching.patterns import PatternSet
 from tamis.schema import Schema
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 MOST_INTERVALS = 60  # of one conjunction, in the segments of the pool
 

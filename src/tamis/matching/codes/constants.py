@@ -10,12 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.language.predicates import Value
 from tamis.matching.codes.codes import HIGHEST, LOWEST
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
 from tamis.schema import EnumeratedDomain, HierarchicalDomain, Schema
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Arrays, Int64s
 from tamis.matching.codes.encoding_kernels import (
     CONSTANTS,
     COUNT,
@@ -30,9 +31,6 @@ from tamis.matching.codes.encoding_kernels import (
     fill_direct,
     fill_table,
 )  # fmt: skip
-
-Arrays = dict[str, npt.NDArray[Any]]
-Int64s = npt.NDArray[np.int64]
 
 _MOST_CELLS = 1 << 16
 # Integers whose constants fill at least an eighth of their range are looked up in a table of the range.

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Arrays
 from tamis.durable import replacing_durably
 from tamis.errors import IndexFileError
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 FORMAT = 1
 _MAGIC = b"TAMIS\0LV"

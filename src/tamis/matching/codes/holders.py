@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int32s, Int64s
 from tamis.matching.codes.codes import HIGHEST, LISTED, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
@@ -19,9 +20,6 @@ from tamis.matching.codes.level import Level
 if TYPE_CHECKING:
     from tamis.matching.codes.level import Level
     from tamis.matching.patterns import PatternSet
-
-
-Numbers = npt.NDArray[np.int64]
 
 
 class Subscribers(Protocol):
@@ -36,8 +34,8 @@ class Subscribers(Protocol):
 class Holders(NamedTuple):
     """Pattern `patterns[i]` is in a condition of subscription number `subscriptions[i]`; each pair once."""
 
-    patterns: Numbers
-    subscriptions: Numbers
+    patterns: Int64s
+    subscriptions: Int64s
     subscribers: Subscribers
 
 
@@ -54,7 +52,7 @@ def holders_of(level: Level, patterns: PatternSet) -> Holders | None:
     return None
 
 
-def _pairs(conjuncts: Conjuncts, column: int) -> tuple[Numbers, Numbers]:
+def _pairs(conjuncts: Conjuncts, column: int) -> tuple[Int64s, Int64s]:
     """Patterns and the conjunctions that test for them. Every condition on a set of codes stands among the tests."""
     tests = np.flatnonzero(conjuncts.test_columns == column)
     listed = conjuncts.test_flags[tests] & LISTED != 0
@@ -78,14 +76,14 @@ def _pairs(conjuncts: Conjuncts, column: int) -> tuple[Numbers, Numbers]:
     return patterns[order][ranges(first.astype(np.int64), counts)], np.repeat(owners, counts)
 
 
-def ranges(starts: Numbers, lengths: npt.NDArray[Any]) -> Numbers:
+def ranges(starts: Int64s, lengths: npt.NDArray[Any]) -> Int64s:
     """The numbers from each start on, so many of each."""
     ends = np.cumsum(lengths, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total, dtype=np.int64) - np.repeat(ends - lengths - starts, lengths)
 
 
-def _present(level: Level, patterns: Numbers, conjunctions: Numbers) -> Holders:
+def _present(level: Level, patterns: Int64s, conjunctions: Int64s) -> Holders:
     conjuncts = level.conjuncts
     others = conjunctions - conjuncts.simple
     subscriptions = np.where(others < 0, conjunctions, 0)
@@ -96,9 +94,6 @@ def _present(level: Level, patterns: Numbers, conjunctions: Numbers) -> Holders:
 
 
 # Levels back to conditions, so that several become one.
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 def absorb(conditions: Conditions, level: Level, first_row: int) -> tuple[pa.Array, pa.Array]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Arrays, Int32s, Int64s
 from tamis.errors import EventError
 from tamis.matching.base.matches import Part, Work
 from tamis.matching.base.statistics import Statistics
@@ -58,10 +59,6 @@ class Slabs:
         self._slabs = [*self._slabs[1 - KEPT :], fresh]
         return fresh
 
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Arrays = dict[str, npt.NDArray[Any]]
 
 CHUNK, MOST_CODES = 4096, 1 << 24  # events encoded at a time, and codes: they stay in cache
 SLACK = 64  # words a kernel may write past an event's matches

@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.language.predicates import (
     Between,
     Leaf,
@@ -33,8 +33,6 @@ from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.codes.constants import OPEN_HIGH, OPEN_LOW, Edge, Fixed, Ranked, numbers_of
 from tamis.matching.patterns import literal_of, prefix_of
 from tamis.schema import EnumeratedDomain, HierarchicalDomain
-
-Int64s = npt.NDArray[np.int64]
 
 # `tags IN (…)` on a multiple-valued attribute becomes as many conjunctions, so that each can be found by its value;
 # longer lists are tested instead.

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int32s, Int64s
 from tamis.errors import StatisticsError
 from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.matching.codes.codes import HIGHEST, LOWEST, Conjuncts
@@ -149,9 +150,6 @@ def _codes(attribute: str, encoder: Encoder, schema: Schema, values: list[Any]) 
         raise StatisticsError(f"the statistics of {attribute!r} hold NaN, which is no value")
     return codes
 
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 SAMPLE = 30_000
 SCANNED = 512  # up to so many conjunctions a plain scan is as good as any plan

@@ -10,15 +10,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Arrays, Bools
 from tamis.matching.patterns.automaton import Automaton
 from tamis.matching.patterns.kernels import STEPS_LEFT, scan
 from tamis.matching.patterns.like import ANY, ONE, is_one_key, keys_of
-from tamis.matching.patterns.metering import Gauge, Mask
-from tamis.matching.patterns.texts import Arrays, Texts, frozen, prefixed, under
+from tamis.matching.patterns.metering import Gauge
+from tamis.matching.patterns.texts import Texts, frozen, prefixed, under
 
 # The time of a scan, shared out among the programs that took it by the steps that each was run for.
 
-Metering: TypeAlias = tuple[npt.NDArray[np.int64], Mask, npt.NDArray[np.int64]]
+Metering: TypeAlias = tuple[npt.NDArray[np.int64], Bools, npt.NDArray[np.int64]]
 
 # Steps of a slice: some tenths of a second. After each it may turn out that a program is to be left out.
 SLICE = 1 << 28

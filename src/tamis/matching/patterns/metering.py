@@ -14,21 +14,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Bools, Floats, Int32s
+
 if TYPE_CHECKING:
     from tamis.matching.patterns.pattern_set import PatternSet
-
-Numbers = npt.NDArray[np.int32]
-Seconds = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 class Meter(Protocol):
     """Is told what patterns took while they run, and may have some of them left out from then on."""
 
-    def took(self, patterns: PatternSet, numbers: Numbers, seconds: Seconds) -> None:
+    def took(self, patterns: PatternSet, numbers: Int32s, seconds: Floats) -> None:
         """Seconds of processor time that patterns of a set took, each by itself."""
 
-    def left_out(self, patterns: PatternSet) -> Mask | None:
+    def left_out(self, patterns: PatternSet) -> Bools | None:
         """The patterns of a set that are not run any more, and match nothing; None: all are. Another mask is another
         array: none is ever changed."""
 
@@ -49,25 +47,25 @@ def metered(meter: Meter) -> Iterator[None]:
 class Gauge:
     """A meter as one part of a set sees it, which numbers its own patterns from 0."""
 
-    def __init__(self, meter: Meter, patterns: PatternSet, numbers: Numbers) -> None:
+    def __init__(self, meter: Meter, patterns: PatternSet, numbers: Int32s) -> None:
         self._meter = meter
         self._patterns = patterns
         self._numbers = numbers
-        self._last: tuple[Mask | None, Mask | None] = (None, None)  # a mask of the whole, and what it is here
+        self._last: tuple[Bools | None, Bools | None] = (None, None)  # a mask of the whole, and what it is here
 
     @classmethod
-    def of(cls, patterns: PatternSet, numbers: Numbers) -> Gauge | None:
+    def of(cls, patterns: PatternSet, numbers: Int32s) -> Gauge | None:
         """The gauge of a part; None where nobody meters."""
         meter = _METER.get()
         return None if meter is None else cls(meter, patterns, numbers)
 
-    def took(self, numbers: npt.NDArray[Any], seconds: Seconds) -> None:
+    def took(self, numbers: npt.NDArray[Any], seconds: Floats) -> None:
         self._meter.took(self._patterns, self._numbers[numbers], seconds)
 
     def took_alone(self, number: int, seconds: float) -> None:
         self.took(np.array([number]), np.array([seconds]))
 
-    def left_out(self) -> Mask | None:
+    def left_out(self) -> Bools | None:
         mask = self._meter.left_out(self._patterns)
         if mask is not self._last[0]:
             self._last = mask, None if mask is None else mask[self._numbers]

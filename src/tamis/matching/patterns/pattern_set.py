@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Arrays, Int32s
 from tamis.language.predicates import Like, RLike
 from tamis.matching.patterns.kernels import merge
 from tamis.matching.patterns.like import program_of
@@ -17,7 +18,7 @@ from tamis.matching.patterns.lowercase import lower_texts
 from tamis.matching.patterns.metering import Gauge
 from tamis.matching.patterns.regex_set import RegexSet
 from tamis.matching.patterns.required_literals import like_program_of
-from tamis.matching.patterns.texts import Arrays, Texts, frozen, prefixed, under
+from tamis.matching.patterns.texts import Texts, frozen, prefixed, under
 
 # Pattern texts, kept flat and decoded one at a time.
 
@@ -62,8 +63,6 @@ _LIKE, _ILIKE, _RLIKE = 0, 1, 2
 _AS_IS, _LOWERED, _SEARCHED = "as_is.", "lowered.", "searched."
 _NO_NUMBERS = np.zeros(0, np.int32)
 
-Numbers = npt.NDArray[np.int32]
-
 
 class PatternSet:
     """LIKE, ILIKE and RLIKE patterns on one attribute, numbered by position, decided together.
@@ -79,7 +78,7 @@ class PatternSet:
         attribute: str,
         texts: PatternTexts,
         kinds: npt.NDArray[np.uint8],
-        numbers: dict[str, Numbers],
+        numbers: dict[str, Int32s],
         parts: dict[str, LikeSet | RegexSet],
     ) -> None:
         self._attribute = attribute
@@ -118,7 +117,7 @@ class PatternSet:
     def from_arrays(cls, arrays: Arrays) -> PatternSet:
         """The set that `arrays()` came from. The arrays are kept, not copied: they may be memory-mapped."""
         texts = PatternTexts(arrays["texts"], arrays["text_offsets"])
-        numbers: dict[str, Numbers] = {}
+        numbers: dict[str, Int32s] = {}
         parts: dict[str, LikeSet | RegexSet] = {}
         for name in (_AS_IS, _LOWERED, _SEARCHED):
             part = under(name, arrays)
@@ -152,7 +151,7 @@ class PatternSet:
             return RLike(self._attribute, text)
         return Like(self._attribute, text, ignore_case=bool(self._kinds[number] == _ILIKE))
 
-    def match(self, values: pa.Array) -> tuple[npt.NDArray[np.int64], Numbers]:
+    def match(self, values: pa.Array) -> tuple[npt.NDArray[np.int64], Int32s]:
         """The patterns each value matches: `numbers[offsets[r]:offsets[r + 1]]`, ascending; a null matches none."""
         hits = self.hits(values)
         return hits.offsets, hits.numbers

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Arrays, Int32s
 from tamis.matching.patterns.kernels import gather
 from tamis.matching.patterns.like import containing
 from tamis.matching.patterns.like_set import Hits, LikeSet
@@ -19,11 +19,10 @@ from tamis.matching.patterns.lowercase import lower_texts
 from tamis.matching.patterns.metering import Gauge
 from tamis.matching.patterns.regex_search import Together, search_alone, search_each
 from tamis.matching.patterns.required_literals import required_literals
-from tamis.matching.patterns.texts import Arrays, Texts, frozen, prefixed, under
+from tamis.matching.patterns.texts import Texts, frozen, prefixed, under
 
 # Answers for the values seen last.
 
-Numbers = npt.NDArray[np.int32]
 # What an entry weighs beside its bytes: the objects and their place in the table.
 _ENTRY_BYTES = 200
 
@@ -37,10 +36,10 @@ class Recent:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._entries: OrderedDict[bytes, Numbers] = OrderedDict()
+        self._entries: OrderedDict[bytes, Int32s] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, values: Sequence[bytes]) -> list[Numbers | None]:
+    def find(self, values: Sequence[bytes]) -> list[Int32s | None]:
         with self._lock:
             found = [self._entries.get(value) for value in values]
             for value, numbers in zip(values, found, strict=True):
@@ -48,7 +47,7 @@ class Recent:
                     self._entries.move_to_end(value)
         return found
 
-    def keep(self, values: Sequence[bytes], answers: Sequence[Numbers]) -> None:
+    def keep(self, values: Sequence[bytes], answers: Sequence[Int32s]) -> None:
         with self._lock:
             for value, numbers in zip(values, answers, strict=True):
                 weight = _weight(value, numbers)
@@ -64,7 +63,7 @@ class Recent:
         return len(self._entries)
 
 
-def _weight(value: bytes, numbers: Numbers) -> int:
+def _weight(value: bytes, numbers: Int32s) -> int:
     return _ENTRY_BYTES + len(value) + numbers.nbytes
 
 
@@ -79,7 +78,7 @@ class Gate(NamedTuple):
     """Literals, and for each the pattern that requires it or another: in the value's lower case, where `lowered`."""
 
     literals: LikeSet
-    owners: Numbers
+    owners: Int32s
     lowered: bool
 
     @classmethod
@@ -104,7 +103,7 @@ class RegexSet:
     at once.
     """
 
-    def __init__(self, patterns: Sequence[str], gates: Sequence[Gate], ungated: Numbers) -> None:
+    def __init__(self, patterns: Sequence[str], gates: Sequence[Gate], ungated: Int32s) -> None:
         self._patterns = patterns
         self._gates = gates
         self._ungated = ungated
@@ -171,7 +170,7 @@ class RegexSet:
                 answers[i] = numbers
         return _spread(encoded.indices, [numbers for numbers in answers if numbers is not None], run)
 
-    def _decide(self, texts: Texts, values: Sequence[bytes], gauge: Gauge | None) -> tuple[list[Numbers], int]:
+    def _decide(self, texts: Texts, values: Sequence[bytes], gauge: Gauge | None) -> tuple[list[Int32s], int]:
         found: list[list[int]] = [[] for _ in values]
         run = 0
         for gate in self._gates:
@@ -201,7 +200,7 @@ def _gate_name(lowered: bool) -> str:
     return "lowered." if lowered else "as_is."
 
 
-def _spread(indices: pa.Array, answers: Sequence[Numbers], run: int) -> Hits:
+def _spread(indices: pa.Array, answers: Sequence[Int32s], run: int) -> Hits:
     """Each row's answer, from those of the distinct values; a null index has none."""
     lists = indices.fill_null(-1).to_numpy()
     lengths = np.array([len(numbers) for numbers in answers] + [0], np.int64)

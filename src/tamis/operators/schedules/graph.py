@@ -6,17 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.arrays import Int32s, Int64s
 from tamis.errors import TamisError
 from tamis.matching.base.flat_arrays import doubled, extended
-from tamis.operators.schedules.problem import MOST_MEMBERS, Integers, Offsets, Problem
+from tamis.operators.schedules.problem import MOST_MEMBERS, Problem
 
 
 class Rows(NamedTuple):
     """Lists of numbers as kernels see them: row r is `pool[start[r] : start[r] + length[r]]`."""
 
-    start: Offsets
-    length: Integers
-    pool: Integers
+    start: Int64s
+    length: Int32s
+    pool: Int32s
 
 
 class Lists:
@@ -27,7 +28,7 @@ class Lists:
     with the last.
     """
 
-    def __init__(self, offsets: Offsets, numbers: Integers) -> None:
+    def __init__(self, offsets: Int64s, numbers: Int32s) -> None:
         self._start = offsets[:-1].copy()
         self._length = np.diff(offsets).astype(np.int32)
         self._room = self._length.copy()
@@ -38,7 +39,7 @@ class Lists:
     def __len__(self) -> int:
         return self._rows
 
-    def __getitem__(self, row: int) -> Integers:
+    def __getitem__(self, row: int) -> Int32s:
         return self._pool[self._start[row] : self._start[row] + self._length[row]]
 
     @property
@@ -53,7 +54,7 @@ class Lists:
         self._rows += 1
         return row
 
-    def set(self, row: int, numbers: Integers) -> None:
+    def set(self, row: int, numbers: Int32s) -> None:
         if len(numbers) > self._room[row]:
             self._move(row, len(numbers), keep=False)
         self._length[row] = len(numbers)
@@ -108,14 +109,14 @@ class Graph:
     def present(self, number: int) -> bool:
         return 0 <= number < self.size and bool(self._present[number])
 
-    def numbers(self) -> Integers:
+    def numbers(self) -> Int32s:
         """Of all subscriptions present, ascending."""
         return np.flatnonzero(self._present[: self.size]).astype(np.int32)
 
     def add_predicate(self) -> int:
         return self.subscribers.add_row()
 
-    def insert(self, members: Integers) -> int:
+    def insert(self, members: Int32s) -> int:
         """A new subscription, its predicates in the order given."""
         if not 0 < len(members) <= MOST_MEMBERS or len(np.unique(members)) != len(members):
             raise TamisError(f"a subscription has from 1 to {MOST_MEMBERS:,} predicates, each of them once")
@@ -139,7 +140,7 @@ class Graph:
         self._present[number] = False
         self._free.append(number)
 
-    def as_lists(self) -> tuple[Offsets, Integers]:
+    def as_lists(self) -> tuple[Int64s, Int32s]:
         """Offsets and members of all numbers, those deleted being empty."""
         rows = self.members.rows
         offsets = np.concatenate([[0], np.cumsum(rows.length, dtype=np.int64)]).astype(np.int64)
@@ -147,7 +148,7 @@ class Graph:
         return offsets, rows.pool[where]
 
 
-def inverse(offsets: Offsets, members: Integers, columns: int) -> tuple[Offsets, Integers]:
+def inverse(offsets: Int64s, members: Int32s, columns: int) -> tuple[Int64s, Int32s]:
     """Offsets and rows by member: for each number under `columns` the rows that have it, ascending."""
     rows = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
     counts = np.bincount(members, minlength=columns)

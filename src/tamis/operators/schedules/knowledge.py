@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.operators.schedules.problem import Reals
+from tamis.arrays import Floats
 from tamis.operators.schedules.record import Evidence
 
 HALF_LIFE = 200.0  # events
@@ -24,7 +24,7 @@ class Knowledge:
     the predicates that were seen corrects those that were not.
     """
 
-    def __init__(self, selectivity: Reals, cost: Reals, half_life: float) -> None:
+    def __init__(self, selectivity: Floats, cost: Floats, half_life: float) -> None:
         self.declared, self.declared_cost = selectivity, cost
         self._half_life = half_life
         self._evaluated, self._held, self._timed, self._spent = (np.zeros(len(selectivity)) for _ in range(4))
@@ -47,19 +47,19 @@ class Knowledge:
             counts[evidence.predicates] += more
 
     @property
-    def evaluated(self) -> Reals:
+    def evaluated(self) -> Floats:
         """How often each predicate was evaluated, lately."""
         return self._evaluated
 
-    def selectivity(self) -> Reals:
+    def selectivity(self) -> Floats:
         expected = self._corrected()
         trust = self._trust(expected)
         return np.clip((self._held + trust * expected) / (self._evaluated + trust), LEAST, MOST)
 
-    def cost(self) -> Reals:
+    def cost(self) -> Floats:
         return (self._spent + TIMED * self.declared_cost) / (self._timed + TIMED)
 
-    def _corrected(self) -> Reals:
+    def _corrected(self) -> Floats:
         """The declared selectivities on the line that fits the observed ones best."""
         weight = self._evaluated
         total = weight.sum()
@@ -75,7 +75,7 @@ class Knowledge:
         slope = max(0.0, together / (spread + usual)) if spread > 0 else 1.0
         return np.clip(observed + slope * off, LEAST, MOST)
 
-    def _trust(self, expected: Reals) -> float:
+    def _trust(self, expected: Floats) -> float:
         """How many evaluations an expectation is worth."""
         seen = np.flatnonzero(self._evaluated > 1)
         if not len(seen):

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Floats, Int32s, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.errors import TamisError
-
-Integers: TypeAlias = npt.NDArray[np.int32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
-Reals: TypeAlias = npt.NDArray[np.float64]
-Truths: TypeAlias = npt.NDArray[np.int8]
 
 MOST_MEMBERS = 60_000  # a subscription's count of open predicates is kept in 16 bits
 
@@ -28,10 +23,10 @@ class Problem:
     known beforehand. Subscription s wants all of `members[offsets[s] : offsets[s + 1]]`: at least one, none twice.
     """
 
-    cost: Reals
-    selectivity: Reals
-    offsets: Offsets
-    members: Integers
+    cost: Floats
+    selectivity: Floats
+    offsets: Int64s
+    members: Int32s
 
     def __post_init__(self) -> None:
         if len(self.cost) != len(self.selectivity):
@@ -69,8 +64,8 @@ class Problem:
     def of(
         cls,
         subscriptions: Sequence[Sequence[int]],
-        selectivity: Sequence[float] | Reals,
-        cost: Sequence[float] | Reals | None = None,
+        selectivity: Sequence[float] | Floats,
+        cost: Sequence[float] | Floats | None = None,
     ) -> Problem:
         """From lists of predicates; costs are 1 where none are given."""
         lengths = [len(members) for members in subscriptions]
@@ -81,16 +76,16 @@ class Problem:
             np.array([member for members in subscriptions for member in members], np.int32),
         )
 
-    def subscription(self, number: int) -> Integers:
+    def subscription(self, number: int) -> Int32s:
         return self.members[self.offsets[number] : self.offsets[number + 1]]
 
 
-def check_costs(cost: Reals) -> None:
+def check_costs(cost: Floats) -> None:
     if not np.all((cost > 0) & np.isfinite(cost)):
         raise TamisError("a predicate's cost is a number above 0")
 
 
-def check_selectivities(selectivity: Reals) -> None:
+def check_selectivities(selectivity: Floats) -> None:
     if not np.all((selectivity >= 0) & (selectivity <= 1)):
         raise TamisError("a predicate's selectivity is the probability that it holds, from 0 to 1")
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.operators.schedules.problem import TRUE, UNKNOWN, Integers, Offsets, Reals, Truths
+from tamis.arrays import Floats, Int8s, Int32s, Int64s
+from tamis.operators.schedules.problem import TRUE, UNKNOWN
 
 
 @dataclass(frozen=True)
 class Trail:
     """Of some events what was told of them, in order: event e has `predicates[offsets[e] : offsets[e + 1]]`."""
 
-    offsets: Offsets
-    predicates: Integers
-    truths: Truths
+    offsets: Int64s
+    predicates: Int32s
+    truths: Int8s
 
     @classmethod
     def none(cls) -> Trail:
@@ -27,10 +28,10 @@ class Trail:
         return len(self.offsets) - 1
 
     @property
-    def lengths(self) -> Offsets:
+    def lengths(self) -> Int64s:
         return np.diff(self.offsets)
 
-    def costs(self, cost: Reals) -> Reals:
+    def costs(self, cost: Floats) -> Floats:
         """What the evaluations of each event cost."""
         running = np.concatenate([[0.0], np.cumsum(cost[self.predicates])])
         return running[self.offsets[1:]] - running[self.offsets[:-1]]
@@ -57,8 +58,8 @@ class Record:
     """Events run to their end: the trail, and the subscriptions that match, by event and ascending."""
 
     trail: Trail
-    match_offsets: Offsets
-    matches: Integers
+    match_offsets: Int64s
+    matches: Int32s
 
     def matches_of(self, event: int) -> list[int]:
         return sorted(self.matches[self.match_offsets[event] : self.match_offsets[event + 1]].tolist())
@@ -73,12 +74,12 @@ class Evidence:
     """
 
     events: int
-    predicates: Integers
-    evaluated: Offsets
-    held: Offsets
-    unknown: Offsets
-    timed: Offsets
-    spent: Reals
+    predicates: Int32s
+    evaluated: Int64s
+    held: Int64s
+    unknown: Int64s
+    timed: Int64s
+    spent: Floats
     sample: Trail
 
     @classmethod
@@ -96,11 +97,11 @@ class Evidence:
     def tallied(
         cls,
         events: int,
-        evaluated: Offsets,
-        held: Offsets,
-        unknown: Offsets,
-        timed: Offsets,
-        spent: Reals,
+        evaluated: Int64s,
+        held: Int64s,
+        unknown: Int64s,
+        timed: Int64s,
+        spent: Floats,
         sample: Trail,
     ) -> Evidence:
         """From counts for every predicate."""
@@ -110,7 +111,7 @@ class Evidence:
     def __add__(self, other: Evidence) -> Evidence:
         predicates, where = np.unique(np.concatenate([self.predicates, other.predicates]), return_inverse=True)
 
-        def total(mine: Reals | Offsets, theirs: Reals | Offsets) -> Reals:
+        def total(mine: Floats | Int64s, theirs: Floats | Int64s) -> Floats:
             return np.bincount(where, np.concatenate([mine, theirs]), len(predicates)).astype(np.float64)
 
         return Evidence(

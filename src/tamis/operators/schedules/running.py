@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Floats, Int8s, Int32s, Int64s
 from tamis.errors import TamisError
-from tamis.operators.schedules.problem import TRUE, UNKNOWN, Integers, Offsets, Reals, Truths
+from tamis.operators.schedules.problem import TRUE, UNKNOWN
 from tamis.operators.schedules.record import Evidence, Trail
 
 if TYPE_CHECKING:
@@ -24,23 +25,23 @@ _FIRST = np.zeros(1, np.int64)
 class Live:
     """The subscriptions in question: event e's are `subscriptions[offsets[e] : offsets[e + 1]]`, none twice."""
 
-    offsets: Offsets
-    subscriptions: Integers
+    offsets: Int64s
+    subscriptions: Int32s
 
 
 @dataclass(frozen=True)
 class Asked:
     """Evaluations wanted, by predicate: `events[offsets[i] : offsets[i + 1]]` want `predicates[i]`."""
 
-    predicates: Integers
-    offsets: Offsets
-    events: Integers
+    predicates: Int32s
+    offsets: Int64s
+    events: Int32s
 
     def __len__(self) -> int:
         return len(self.events)
 
     @property
-    def pairs(self) -> tuple[Integers, Integers]:
+    def pairs(self) -> tuple[Int32s, Int32s]:
         """Events, and beside each the predicate it wants."""
         return self.events, np.repeat(self.predicates, np.diff(self.offsets))
 
@@ -69,7 +70,7 @@ class Run:
         self._lane_of = np.full(events, -1, np.int32)
         self._event_in = np.full(self._lanes.count, -1, np.int32)
         self._wants = np.full(self._lanes.count, -1, np.int32)  # what a taken lane has asked for, -1: nothing yet
-        self._done: list[tuple[Integers, npt.NDArray[np.int64], Integers]] = []
+        self._done: list[tuple[Int32s, npt.NDArray[np.int64], Int32s]] = []
         size = schedule.graph.predicates
         self._evaluated, self._held, self._unknown, self._timed = (np.zeros(size, np.int64) for _ in range(4))
         self._spent = np.zeros(size)
@@ -89,7 +90,7 @@ class Run:
                 return self._wanted()
             self._start(free)
 
-    def tell(self, events: Integers, predicates: Integers, truths: Truths) -> None:
+    def tell(self, events: Int32s, predicates: Int32s, truths: Int8s) -> None:
         """Answers: event, predicate and truth beside each other. Events that are decided do not mind being told."""
         lanes = self._lane_of[events]
         under_way = lanes >= 0
@@ -101,19 +102,19 @@ class Run:
         np.add.at(self._unknown, predicates[~known], 1)
         self._wants[lanes] = -1
 
-    def spent(self, predicate: int | Integers, evaluations: int | Offsets, cost: float | Reals) -> None:
+    def spent(self, predicate: int | Int32s, evaluations: int | Int64s, cost: float | Floats) -> None:
         """What so many evaluations of a predicate, or each of several, cost, in the unit of declared costs."""
         self._timed[predicate] += evaluations
         self._spent[predicate] += cost
 
-    def dismiss(self, events: Integers, subscriptions: Integers) -> None:
+    def dismiss(self, events: Int32s, subscriptions: Int32s) -> None:
         """These pairs are decided against by other means; nothing more is evaluated for them alone."""
         lanes = self._lane_of[events]
         under_way = lanes >= 0
         self._lanes.dismiss(lanes[under_way], subscriptions[under_way])
         self._wants[lanes[under_way]] = -1
 
-    def matches(self) -> tuple[Offsets, Integers]:
+    def matches(self) -> tuple[Int64s, Int32s]:
         """Offsets by event and the subscriptions that match, of the events decided so far."""
         counts = np.zeros(self._events, np.int64)
         for events, found, _ in self._done:
@@ -130,12 +131,12 @@ class Run:
         counts = (self._evaluated, self._held, self._unknown, self._timed)
         return Evidence.tallied(self._events, *counts, self._spent, Trail.joined(self._trails))
 
-    def _start(self, lanes: Integers) -> None:
+    def _start(self, lanes: Int32s) -> None:
         events, self._waiting = self._waiting[-len(lanes) :], self._waiting[: -len(lanes)]
         self._lanes.start(lanes, self._queue, self._begins[events], self._ends[events])
         self._event_in[lanes], self._lane_of[events] = events, lanes
 
-    def _finish(self, lanes: Integers) -> None:
+    def _finish(self, lanes: Int32s) -> None:
         if not len(lanes):
             return
         for lane in lanes[: max(0, self._sample - len(self._trails))].tolist():
@@ -169,28 +170,28 @@ class Lanes(ABC):
     count: int
 
     @abstractmethod
-    def start(self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets) -> None:
+    def start(self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s) -> None:
         """Takes free lanes."""
 
     @abstractmethod
-    def next(self, lanes: Integers, queue: Integers, begins: Offsets) -> Integers:
+    def next(self, lanes: Int32s, queue: Int32s, begins: Int64s) -> Int32s:
         """The predicate that each wants evaluated next; -1: everything is decided."""
 
     @abstractmethod
-    def settle(self, lanes: Integers, predicates: Integers, values: Truths) -> None:
+    def settle(self, lanes: Int32s, predicates: Int32s, values: Int8s) -> None:
         """Tells truths, of the predicates asked for or of any others; a truth told before stands."""
 
     @abstractmethod
-    def dismiss(self, lanes: Integers, subscriptions: Integers) -> None:
+    def dismiss(self, lanes: Int32s, subscriptions: Int32s) -> None:
         """Takes subscriptions out of question: they will not match."""
 
     @abstractmethod
-    def told(self, lane: int) -> tuple[Integers, Truths]:
+    def told(self, lane: int) -> tuple[Int32s, Int8s]:
         """What was told of the lane's event so far, in order."""
 
     def finish(
-        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets
-    ) -> tuple[Integers, npt.NDArray[np.int64]]:
+        self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s
+    ) -> tuple[Int32s, npt.NDArray[np.int64]]:
         """Frees the lanes; gives the subscriptions that match, lane after lane, and how many each has."""
         out = np.empty(int((ends - begins).sum()), np.int32)
         counts = np.empty(len(lanes), np.int64)
@@ -198,9 +199,7 @@ class Lanes(ABC):
         return out[: counts.sum()], counts
 
     @abstractmethod
-    def free(
-        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets, out: Integers, counts: Offsets
-    ) -> None:
+    def free(self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s, out: Int32s, counts: Int64s) -> None:
         """Frees the lanes, and writes the subscriptions that match into `out`."""
 
 

@@ -8,16 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tamis.arrays import Floats, Int8s, Int32s, Int64s
 from tamis.operators.schedules.graph import Graph
-from tamis.operators.schedules.problem import (
-    Integers,
-    Offsets,
-    Problem,
-    Reals,
-    Truths,
-    check_costs,
-    check_selectivities,
-)
+from tamis.operators.schedules.problem import Problem, check_costs, check_selectivities
 from tamis.operators.schedules.record import Evidence, Record, Trail
 from tamis.operators.schedules.running import Lanes, Live, Run
 
@@ -42,12 +35,12 @@ class Schedule(ABC):
         self._selectivity = problem.selectivity.copy()
 
     @property
-    def cost(self) -> Reals:
+    def cost(self) -> Floats:
         """What an evaluation of each predicate costs, as declared."""
         return self._cost
 
     @property
-    def selectivity(self) -> Reals:
+    def selectivity(self) -> Floats:
         """How likely each predicate is to hold, as declared."""
         return self._selectivity
 
@@ -84,7 +77,7 @@ class Schedule(ABC):
         """
         return Run(self, events, live, lanes, sample)
 
-    def run(self, truths: Truths) -> Record:
+    def run(self, truths: Int8s) -> Record:
         """Runs events whose truths are known: a row an event, a column a predicate, values as in truth.py."""
         trails, ends, matches = [], [np.zeros(1, np.int64)], []
         for first in range(0, len(truths), AT_ONCE):
@@ -102,11 +95,11 @@ class Schedule(ABC):
         return Record(Trail.joined(trails), np.concatenate(ends), np.concatenate([np.empty(0, np.int32), *matches]))
 
     @abstractmethod
-    def _run(self, truths: Truths, asked: Integers, ends: Offsets, out: Integers, last: Offsets) -> None:
+    def _run(self, truths: Int8s, asked: Int32s, ends: Int64s, out: Int32s, last: Int64s) -> None:
         """`run` for a few events: fills `asked` and `out`, and where each event's part of them ends."""
 
     @abstractmethod
-    def queue(self) -> Integers:
+    def queue(self) -> Int32s:
         """All subscriptions, in the order in which lanes want them."""
 
     @abstractmethod

@@ -10,10 +10,11 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.errors import Violation
 from tamis.joins.join_part import kept_tables, restore_tables, row_count
 from tamis.joins.server import JoinServer
-from tamis.pipeline.joining.cells import Cells, Integers
+from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import DEAD, as_texts, dead_letters, from_blob, one_batch, tables_of, to_blob
 from tamis.pipeline.joining.row_changes import contents, row_changes
 from tamis.pipeline.joining.waiting import Admitted, Lateness, WaitingRoom, said
@@ -153,7 +154,7 @@ class Cell:
         by = "" if self.lateness is None else self.lateness.by
         return self._dead([Violation(row, by, "table", None, why) for row in range(len(order))], events, order)
 
-    def _dead(self, refused: Sequence[Violation], events: pa.RecordBatch, order: Integers) -> pa.Table:
+    def _dead(self, refused: Sequence[Violation], events: pa.RecordBatch, order: Int64s) -> pa.Table:
         names = list(self.schema.tables)
         tables = tables_of(events, self.schema)
         spoken_for = [one for one in refused if self.cells.speaks_for(self.number, names[tables[one.event]])]
@@ -182,7 +183,7 @@ def _together(packs: list[bytes]) -> pa.Table | None:
     return table.take(pa.array(np.argsort(table.column(table.num_columns - 1).to_numpy(), kind="stable")))
 
 
-def _parted(table: pa.Table) -> tuple[pa.RecordBatch | None, Integers]:
+def _parted(table: pa.Table) -> tuple[pa.RecordBatch | None, Int64s]:
     """Events, and the numbers they are ordered by; None if there are none."""
     if not table.num_rows:
         return None, np.zeros(0, np.int64)

@@ -13,11 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.errors import PipelineError
 from tamis.language.joins import Signature, bind_joins
 from tamis.schema import Schema, Table
-
-Integers = npt.NDArray[np.int64]
 
 # Labels of cells are spread evenly over any number of partitions that divides this: all up to 10, 12, 14, 15, 16, ...
 _DIVISIBLE = 5040
@@ -105,9 +104,9 @@ class Cells:
         """Cells by their labels."""
         return {label: number for number, label in enumerate(self.labels())}
 
-    def of_events(self, table: str, own: pa.RecordBatch) -> list[tuple[int, Integers | None]]:
+    def of_events(self, table: str, own: pa.RecordBatch) -> list[tuple[int, Int64s | None]]:
         """The cells that rows of a table go to, and which of the rows; None for all of them."""
-        found: list[tuple[int, Integers | None]] = []
+        found: list[tuple[int, Int64s | None]] = []
         for number, placement in enumerate(self.placements):
             if table not in placement.tables:
                 continue
@@ -165,7 +164,7 @@ def _spreads(table: Table, attribute: str) -> bool:
     )
 
 
-def _buckets(values: pa.Array, parts: int) -> Integers:
+def _buckets(values: pa.Array, parts: int) -> Int64s:
     """Equal values have equal buckets, in any process."""
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.int64())

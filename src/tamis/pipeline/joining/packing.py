@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.joins.join_part import read_joins
 from tamis.language.joins import are_joins
 from tamis.pipeline.joining.cells import Cells
@@ -119,8 +119,6 @@ def _instant(microseconds: int) -> str:
     return json_value(to_datetime(microseconds))
 
 
-Integers = npt.NDArray[np.int64]
-
 PACK = pa.schema([("cell", pa.int32()), ("events", pa.binary()), ("dead", pa.binary()), ("clock", pa.int64())])
 DEAD = pa.schema([("event", pa.string()), ("violations", pa.list_(VIOLATION)), ("sequence", pa.int64())])
 ORDER = "sequence"
@@ -162,10 +160,10 @@ class Packer:
         for label in labels:
             yield _pack(label, None, None, clock)
 
-    def _packs(self, events: pa.RecordBatch, order: Integers) -> dict[int, bytes]:
+    def _packs(self, events: pa.RecordBatch, order: Int64s) -> dict[int, bytes]:
         """The events of each cell that has any."""
         tables = tables_of(events, self.reader.schema)
-        chosen: dict[int, list[Integers]] = {}
+        chosen: dict[int, list[Int64s]] = {}
         for number, name in enumerate(self.reader.schema.tables):
             rows = np.flatnonzero(tables == number)
             if len(rows):
@@ -176,9 +174,7 @@ class Packer:
         numbered = pa.RecordBatch.from_arrays([*events.columns, pa.array(order)], [*events.schema.names, ORDER])
         return {cell: to_blob(numbered.take(pa.array(np.sort(np.concatenate(rows))))) for cell, rows in chosen.items()}
 
-    def _dead(
-        self, batch: pa.RecordBatch, rows: Integers, order: Integers, violations: pa.ListArray | None
-    ) -> pa.Table:
+    def _dead(self, batch: pa.RecordBatch, rows: Int64s, order: Int64s, violations: pa.ListArray | None) -> pa.Table:
         places = pa.array(rows)
         if self.reader.json:
             texts = batch.column(self.reader.places[0]).take(places).cast(pa.string(), safe=False)
@@ -189,12 +185,12 @@ class Packer:
         return dead_letters(texts, violations.take(places), order[rows])
 
 
-def dead_letters(events: pa.Array, violations: pa.ListArray, order: Integers) -> pa.Table:
+def dead_letters(events: pa.Array, violations: pa.ListArray, order: Int64s) -> pa.Table:
     """Events as texts, with all that is wrong with each."""
     return pa.Table.from_arrays([events, violations.cast(DEAD.field("violations").type), pa.array(order)], schema=DEAD)
 
 
-def tables_of(events: pa.RecordBatch, schema: Schema) -> Integers:
+def tables_of(events: pa.RecordBatch, schema: Schema) -> Int64s:
     """The table of each event of a canonical batch by its number, -1 for those of none."""
     names = list(schema.tables)
     default = schema.default_event_type
@@ -218,7 +214,7 @@ def as_texts(events: pa.RecordBatch) -> pa.Array:
     return pa.array([json_value(row) for row in rows], pa.string())
 
 
-def _whole(column: pa.Array) -> Integers:
+def _whole(column: pa.Array) -> Int64s:
     """Numbers to order by; timestamps are microseconds."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz))

@@ -6,17 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.joins.rows import Showing, Shown
 from tamis.joins.server import Applied, JoinServer
 from tamis.language.joins import parse_join
 from tamis.pipeline.joining.packing import DEAD, ORDER, from_blob, json_texts
 from tamis.schema import Schema
-
-Integers = npt.NDArray[np.int64]
 
 CHANGES = pa.schema(
     [
@@ -36,7 +34,7 @@ _CHANGES = pa.schema([_BATCH, *CHANGES])
 _ALL = pa.schema([*_CHANGES, *(field for field in DEAD if field.name not in CHANGES.names)])
 
 
-def row_changes(server: JoinServer, applied: Applied, order: Integers, without: Mapping[str, object]) -> pa.Table:
+def row_changes(server: JoinServer, applied: Applied, order: Int64s, without: Mapping[str, object]) -> pa.Table:
     """What a batch changed, but for some subscriptions. `order` has the numbers of the batch's events."""
     tables = []
     for told in server.results(applied).tables:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.schema.timestamps import to_datetime
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class WaitingRoom:
         self._lateness = lateness
         self.clock: int | None = None
         self.waiting: pa.Table | None = None
-        self._times: Integers = np.zeros(0, np.int64)
+        self._times: Int64s = np.zeros(0, np.int64)
 
     def admit(self, events: pa.Table | None, clock: int | None) -> Admitted:
         """Takes the events of a batch in, in order. `clock` is the greatest time in the batch, in all cells."""
@@ -81,7 +79,7 @@ class WaitingRoom:
         times: list[int] = self._times.tolist()
         return times
 
-    def _counted(self, events: pa.Table) -> Integers:
+    def _counted(self, events: pa.Table) -> Int64s:
         now = self.clock if self.clock is not None else 0
         found = times_of(events, self._lateness.by)
         return np.full(events.num_rows, now, np.int64) if found is None else np.asarray(found.fill_null(now))

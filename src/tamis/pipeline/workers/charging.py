@@ -17,11 +17,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Bools, Floats, Int32s
 from tamis.engine import Index
 from tamis.errors import PipelineError
 from tamis.matching.codes.holders import Holders
 from tamis.matching.patterns import PatternSet
-from tamis.matching.patterns.metering import Mask, Numbers, Seconds
 
 LEFT_OUT: Final = "left_out.json"
 _TAKEN: Final = "taken"
@@ -48,7 +48,7 @@ class Charging:
         self._left_out = read_left_out(self._desk)
         self._sets: dict[int, tuple[PatternSet, _Set | None]] = {}
 
-    def took(self, patterns: PatternSet, numbers: Numbers, seconds: Seconds) -> None:
+    def took(self, patterns: PatternSet, numbers: Int32s, seconds: Floats) -> None:
         found = self._set(patterns)
         if found is None:
             return
@@ -63,7 +63,7 @@ class Charging:
                     if one is not None:
                         one.leave_out(left_out)
 
-    def left_out(self, patterns: PatternSet) -> Mask | None:
+    def left_out(self, patterns: PatternSet) -> Bools | None:
         if not self._left_out and id(patterns) not in self._sets:
             return None
         found = self._set(patterns)
@@ -97,10 +97,10 @@ class _Set:
         self._patterns = patterns
         self._shares = np.bincount(holders.patterns, minlength=patterns)
         self._idle = np.zeros(patterns, np.bool_)
-        self.mask: Mask | None = None
+        self.mask: Bools | None = None
         self.leave_out(left_out)
 
-    def charges(self, numbers: Numbers, seconds: Seconds) -> dict[str, float]:
+    def charges(self, numbers: Int32s, seconds: Floats) -> dict[str, float]:
         took = np.bincount(numbers, seconds, minlength=self._patterns)
         idle = (took > 0) & (self._shares == 0) & ~self._idle
         if idle.any():

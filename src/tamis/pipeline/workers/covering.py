@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.matching.codes.files import read_arrays
 from tamis.routing.covering.search.corners import Corners
 from tamis.routing.covering.search.covers import compare_here
@@ -22,7 +22,6 @@ COVERED, ASKED, LEFT, CANDIDATES = range(4)
 
 THEIRS = "theirs"
 
-Int64s = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 # One search at a time, and two rounds of it: a task may be run again.

@@ -15,12 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.errors import EventError
 from tamis.matching.base.matches import Matches
 from tamis.operators.values import json_bindings
 from tamis.schema import Schema
-
-Rows = npt.NDArray[np.int64]
 
 Form = Literal["map", "json"]
 """A map from names to values as texts, which Spark casts; or a JSON object, which keeps what is a number."""
@@ -54,24 +53,24 @@ def joined(parts: Sequence[pa.ListArray]) -> pa.ListArray:
     return listed_by(offsets, pa.concat_arrays([part.flatten() for part in parts]).take(pa.array(order)))
 
 
-def spread(lists: pa.ListArray, rows: Rows, count: int) -> pa.ListArray:
+def spread(lists: pa.ListArray, rows: Int64s, count: int) -> pa.ListArray:
     """The lists put into `count` rows: list i into row `rows[i]` (ascending), empty lists into the others."""
     counts = np.zeros(count, np.int64)
     counts[rows] = np.diff(_offsets(lists))
     return listed_by(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), lists.flatten())
 
 
-def lengths(lists: pa.ListArray) -> Rows:
+def lengths(lists: pa.ListArray) -> Int64s:
     """How long each list is."""
     return np.diff(_offsets(lists))
 
 
-def listed_by(offsets: Rows, values: pa.Array) -> pa.ListArray:
+def listed_by(offsets: Int64s, values: pa.Array) -> pa.ListArray:
     """List i is `values[offsets[i]:offsets[i + 1]]`."""
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
 
-def _offsets(lists: pa.ListArray) -> Rows:
+def _offsets(lists: pa.ListArray) -> Int64s:
     return lists.offsets.to_numpy().astype(np.int64)
 
 

@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.operators.learning import Lessons
 from tamis.pipeline.calling.ledger import Report
 from tamis.pipeline.table.subscriptions import Part, Snapshot
 from tamis.pipeline.workers.lists import legible
 from tamis.pipeline.workers.opened import opened
 from tamis.pipeline.workers.reading import Pace
-
-Int64s = npt.NDArray[np.int64]
 
 # What a row is about: events in a window, matches of a subscription in a window, one example, events left out.
 EVENTS, MATCHES, SAMPLE, ILLEGIBLE = range(4)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Int64s
 from tamis.matching.base.flat_arrays import doubled, extended
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
@@ -16,7 +16,6 @@ from tamis.routing.standing.kernels import COVERED, COVERING, FOUND_COVERED, FOU
 
 # What a comparison with all rows of a table finds, however much that is.
 
-Int64s = npt.NDArray[np.int64]
 Related = tuple[Int64s, Int64s]
 """Pairs (owner, answer): of the rows that cover a conjunction, and of those that it covers."""
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tamis.arrays import Int64s
 from tamis.language.forms import Filter
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.kernels import YES
-from tamis.routing.standing.rows import MOST_ASKED, Int64s, Related, Rows
+from tamis.routing.standing.rows import MOST_ASKED, Related, Rows
 from tamis.schema import Schema
 
 _Key = tuple[Terms, ...]

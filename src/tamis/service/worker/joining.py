@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.joins.event_by_event import ResultChange
 from tamis.joins.server import JoinServer
 from tamis.language import Limits
@@ -28,7 +28,6 @@ from tamis.service.store.followed_schema import FollowedSchema
 from tamis.service.store.joined_rows import changed_text, key_text, read_table, result_id, row_text
 from tamis.service.worker.messages import Refusal
 
-Numbers = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 TABLES: Final = 0  # the number under which the table of filters lets every change of a table through
@@ -108,7 +107,7 @@ class Joining:
                 self._follow()
 
     @contextmanager
-    def step(self, bodies: pa.Array, positions: Numbers) -> Iterator[Step]:
+    def step(self, bodies: pa.Array, positions: Int64s) -> Iterator[Step]:
         """Takes the changes of a batch, in their order; whoever gets the step puts it into the store."""
         with self._entered:
             server = self._ready()
@@ -118,7 +117,7 @@ class Joining:
             self._sound = True
             self._pause(step.outgrown)
 
-    def _taken(self, server: JoinServer, bodies: pa.Array, positions: Numbers) -> Step:
+    def _taken(self, server: JoinServer, bodies: pa.Array, positions: Int64s) -> Step:
         checked = self._served.schema.check_json(bodies, ignore_unknown=True)
         applied = server.apply(checked.valid)
         rows = np.asarray(checked.valid_rows, np.int64)
@@ -248,7 +247,7 @@ class Joining:
         self._stopped -= over
         writes.joined.update(dict.fromkeys(over))
 
-    def _pairs(self, changes: Sequence[ResultChange], positions: Numbers, writes: JoinWrites) -> pa.Table:
+    def _pairs(self, changes: Sequence[ResultChange], positions: Int64s, writes: JoinWrites) -> pa.Table:
         told: dict[tuple[int, int], tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]] = {}
         for change in changes:
             number, id = int(change.id), result_id(change.result)

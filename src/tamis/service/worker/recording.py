@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.arrays import Int64s
 from tamis.errors import PipelineError
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
 from tamis.service.base.event_body import published_text
@@ -21,7 +21,6 @@ from tamis.service.worker.suspending import Fairness
 
 RANK_BITS: Final = 24
 
-Numbers = npt.NDArray[np.int64]
 
 _EVENTS = pa.schema(
     [("position", pa.int64()), ("id", pa.string()), ("time", pa.timestamp("us", "UTC")), ("body", pa.string())]
@@ -84,7 +83,7 @@ class Recorder:
             self._head = pairs["position"][-1].as_py()
         return Recorded(self._head, pairs.num_rows, count)
 
-    def _joined(self, stream: str, batch: int, matched: pa.Table, changing: Numbers) -> AbstractContextManager[Step]:
+    def _joined(self, stream: str, batch: int, matched: pa.Table, changing: Int64s) -> AbstractContextManager[Step]:
         """What those of the events that change tables do to joins; nothing if they have done it already."""
         joining = self._joining
         if joining is None or not len(changing) or self._store.notifications.has(stream, batch):
@@ -93,7 +92,7 @@ class Recorder:
         bodies = _column(matched, "body", pa.string()).take(pa.array(changing))
         return joining.step(bodies, changing + (batch << RANK_BITS))
 
-    def _matches(self, matched: pa.Table, first: int) -> tuple[Numbers, pa.Table, Numbers]:
+    def _matches(self, matched: pa.Table, first: int) -> tuple[Int64s, pa.Table, Int64s]:
         """The rows of events with a match, the pairs, and the rows of events that change tables."""
         lists = _column(matched, SUBSCRIPTIONS, pa.list_(pa.string()))
         counts = np.asarray(pc.list_value_length(lists), np.int64)
@@ -117,7 +116,7 @@ class Recorder:
         return np.unique(rows), pairs, changing
 
 
-def _events(matched: pa.Table, rows: Numbers, first: int) -> pa.Table:
+def _events(matched: pa.Table, rows: Int64s, first: int) -> pa.Table:
     events = matched.take(pa.array(rows)).append_column("position", pa.array(rows + first))
     return events.select(_EVENTS.names).cast(_EVENTS)
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int64s
 from tamis.dialects.cloudevents_filters import CloudEventsFilters
 from tamis.service.base.event_body import published_event
 from tamis.service.store import Store
@@ -18,8 +19,6 @@ from tamis.service.worker.suspending import Fairness
 
 _LARGE: Final = 4_096  # bytes of an event from which on a look at it is worth timing
 _TICK: Final = 0.2  # seconds untold
-
-Numbers = npt.NDArray[np.int64]
 
 
 class Residuals:
@@ -41,7 +40,7 @@ class Residuals:
                 self._known.pop(number, None)
 
     def hold(
-        self, bodies: pa.Array, rows: Numbers, subscriptions: Numbers, fairness: Fairness | None = None
+        self, bodies: pa.Array, rows: Int64s, subscriptions: Int64s, fairness: Fairness | None = None
     ) -> npt.NDArray[np.bool_] | None:
         """Which pairs of an event, by its row, and a subscription are matches; None if all are.
 

@@ -7,9 +7,9 @@ from itertools import product
 
 import numpy as np
 
+from tamis.arrays import Int64s
 from tamis.joins.multiway import decomposed, parametric_costs
 from tamis.lab.measuring.figure import Point, Rows
-from tamis.lab.networks.regions import Integers
 from tamis.lab.simulation.joins import MIX_SHAPE, simulate_mix
 from tamis.lab.simulation.topology import overlay_of
 from tamis.workloads.join_mix import COUNTS, JOINING, SIGNATURES, JoinMix, S, join_mix
@@ -30,11 +30,11 @@ def costs() -> list[float]:
     return [float(cost) for cost in parametric_costs(MIX_SHAPE, [0.25] * 4, joining)]
 
 
-def greedy() -> Integers:
+def greedy() -> Int64s:
     return decomposed(MIX_SHAPE, np.array(costs()))
 
 
-def choices() -> dict[str, Integers]:
+def choices() -> dict[str, Int64s]:
     """Every decomposition there is: which table filters S in each signature that leaves a choice."""
     options = [[edge for edge in edges if S in MIX_SHAPE.edges[edge]] for edges in SIGNATURES]
     found = {}

@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Floats
 from tamis.workloads.select_joins import DOMAIN, JOINING_KEYS, R_ROWS, SelectJoins, select_joins
 from tamis.workloads.stock_quotes import stock_quotes
 
 FOLDER = "TAMIS_STOCK_QUOTES"
 DEFAULT = "../shared/data/padres_workload"
 S_ROWS = 2_300
-
-Floats = npt.NDArray[np.float64]
 
 
 def quoted_joins(subscriptions: int, events: int, seed: int = 1) -> SelectJoins:

@@ -6,11 +6,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 import tamis
+from tamis.arrays import Bools
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.figure_14 import FULL, THRESHOLDS
 from tamis.lab.experiments.p4.sets import IMPERFECT, SETS
@@ -31,7 +30,6 @@ attributes, values uniform: how many attributes the paper's have is lost, and th
 positive is a publication that the merged table lets through, and no subscription wants."""
 
 EVENTS = 50_000
-Flags = npt.NDArray[np.bool_]
 TOLERATED, BELOW = 0.025, 0.1
 PUBLISHED = 3
 STYLES = {
@@ -66,12 +64,12 @@ def run(point: Point) -> Rows:
 
 
 @lru_cache(maxsize=1)
-def _wanted(size: int, events: int) -> dict[str, Flags]:
+def _wanted(size: int, events: int) -> dict[str, Bools]:
     return _matched(sets.workload(SETS["A"], size).subscriptions, events)
 
 
 @lru_cache(maxsize=1)
-def _through(size: int, events: int) -> dict[float, dict[str, Flags]]:
+def _through(size: int, events: int) -> dict[float, dict[str, Bools]]:
     """What each threshold lets through; points run one after the other, and share it."""
     table = sets.inserted(SETS["A"], size, sets.policy(IMPERFECT))
     chosen = sets.workload(SETS["A"], size)
@@ -81,7 +79,7 @@ def _through(size: int, events: int) -> dict[float, dict[str, Flags]]:
     }
 
 
-def _matched(subscriptions: pa.Table, events: int) -> dict[str, Flags]:
+def _matched(subscriptions: pa.Table, events: int) -> dict[str, Bools]:
     """Which publications somebody gets, by how many attributes they have."""
     found, index = {}, None
     for published in STYLES:

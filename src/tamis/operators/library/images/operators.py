@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from tamis.arrays import Int64s
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
-from tamis.operators.library.images.people import Boxes, PeopleDetector, classifier, groups
+from tamis.operators.library.images.people import PeopleDetector, classifier, groups
 from tamis.operators.library.images.pictures import MOST_PIXELS, Remembered, read_picture
 from tamis.operators.library.images.traffic import PATTERNS, Pattern, chases
 from tamis.operators.library.images.vehicles import Sort, Vehicle, VehicleDetector, counted
@@ -112,7 +113,7 @@ def _count(found: int, given: int) -> bool | list[int]:
 
 
 @lru_cache(maxsize=8)
-def _people(detector: PeopleDetector, most_pixels: int) -> Remembered[Boxes]:
+def _people(detector: PeopleDetector, most_pixels: int) -> Remembered[Int64s]:
     """The detector with its memory: one of each in a process."""
     return Remembered(lambda image: detector.find(read_picture(image, most_pixels)), _PICTURES)
 

@@ -7,16 +7,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tamis.operators.library.images.pictures import Pixels
+from tamis.arrays import Int64s, UInt8s
 from tamis.operators.library.offering import extra
 
 with extra("images"):
     import cv2
 
-Boxes = npt.NDArray[np.int64]
-"""A row a person: left, top, width, height of the window in which they stand."""
 
 _WINDOW = (64, 128)
 _PADDING = (16, 16)
@@ -37,7 +34,7 @@ class PeopleDetector:
     growth: float = 1.05
     stride: int = 8
 
-    def find(self, pixels: Pixels) -> Boxes:
+    def find(self, pixels: UInt8s) -> Int64s:
         """Everybody, the surest first. In a picture smaller than a window there is nobody."""
         height, width = pixels.shape[:2]
         if width < _WINDOW[0] or height < _WINDOW[1]:
@@ -58,7 +55,7 @@ class PeopleDetector:
         return np.asarray(boxes, np.int64)[np.ravel(kept)]
 
 
-def groups(boxes: Boxes) -> list[int]:
+def groups(boxes: Int64s) -> list[int]:
     """How many stand together, group by group, the largest first: each is near another, by a window's height or so."""
     if len(boxes) == 0:
         return []

@@ -10,15 +10,13 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import UInt8s
 from tamis.operators.library.offering import extra
 
 with extra("images"):
     import cv2
 
-Pixels = npt.NDArray[np.uint8]
-"""Rows, columns, and blue, green, red."""
 
 MOST_PIXELS = 12_000_000
 """That people are looked for in, within seconds: as many as cameras of 4000 × 3000 have."""
@@ -31,7 +29,7 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _WITH_LENGTH = frozenset(range(0xC0, 0xD0)) | frozenset(range(0xDB, 0xF0)) | {0xFE}
 
 
-def read_picture(image: bytes, most_pixels: int = MOST_PIXELS) -> Pixels:
+def read_picture(image: bytes, most_pixels: int = MOST_PIXELS) -> UInt8s:
     """The pixels of a PNG or JPEG; ValueError for anything else, or for one that unfolds to more than `most_pixels`."""
     width, height = _size(image)
     if width * height > most_pixels:

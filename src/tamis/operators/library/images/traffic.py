@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Floats
 from tamis.operators.library.images.vehicles import KINDS, Vehicle
 from tamis.operators.library.offering import extra
 
 with extra("images"):
     import cv2
 
-Reals: TypeAlias = npt.NDArray[np.float64]
 Pattern: TypeAlias = Literal["accident", "congestion"]
 
 _FEWEST_IN_CONGESTION = 8
@@ -65,11 +64,11 @@ def _cars(vehicles: Sequence[Vehicle]) -> list[Vehicle]:
     return [vehicle for vehicle in vehicles if vehicle.kind in KINDS["any_car"]]
 
 
-def _sides(cars: Sequence[Vehicle]) -> tuple[Reals, Reals]:
+def _sides(cars: Sequence[Vehicle]) -> tuple[Floats, Floats]:
     return np.array([car.length for car in cars]), np.array([car.width for car in cars])
 
 
-def _apart(cars: Sequence[Vehicle]) -> tuple[Reals, Reals]:
+def _apart(cars: Sequence[Vehicle]) -> tuple[Floats, Floats]:
     """How far each other's middle is from a car's, along its way and aside of it."""
     middles = np.array([(car.x, car.y) for car in cars])
     way = np.radians([car.degrees for car in cars])
@@ -78,7 +77,7 @@ def _apart(cars: Sequence[Vehicle]) -> tuple[Reals, Reals]:
     return np.abs(x * cosine + y * sine), np.abs(y * cosine - x * sine)
 
 
-def _turns(cars: Sequence[Vehicle]) -> Reals:
+def _turns(cars: Sequence[Vehicle]) -> Floats:
     """Degrees between the ways of every two, whichever end is the front."""
     degrees = np.array([car.degrees for car in cars])
     turn = np.abs(degrees[:, None] - degrees) % 180

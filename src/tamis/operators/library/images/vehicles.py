@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from tamis.operators.library.images.pictures import Pixels
+from tamis.arrays import UInt8s
 from tamis.operators.library.offering import extra
 
 with extra("images"):
@@ -22,7 +21,6 @@ with extra("images"):
 
 Kind: TypeAlias = Literal["car", "taxi", "police_car", "tour_boat", "coast_guard_boat"]
 Sort: TypeAlias = Literal[Kind, "any_car", "any_boat"]
-Mask: TypeAlias = npt.NDArray[np.uint8]
 
 KINDS: dict[str, frozenset[str]] = {
     **{kind: frozenset([kind]) for kind in get_args(Kind)},
@@ -90,7 +88,7 @@ class VehicleDetector:
     smallest: int = 300
     longest: float = 4.0
 
-    def find(self, pixels: Pixels) -> tuple[Vehicle, ...]:
+    def find(self, pixels: UInt8s) -> tuple[Vehicle, ...]:
         """Every vehicle, by kind, and then from the top down and from left to right.
 
         ValueError if there are thousands: each is compared with each, and no such picture is one of vehicles.
@@ -103,7 +101,7 @@ class VehicleDetector:
             raise ValueError(f"the image has more than {_MOST:,} vehicles")
         return tuple(sorted(found, key=lambda vehicle: (vehicle.kind, vehicle.y, vehicle.x)))
 
-    def _of(self, livery: Livery, colours: Pixels) -> Iterable[Vehicle]:
+    def _of(self, livery: Livery, colours: UInt8s) -> Iterable[Vehicle]:
         mask = cv2.inRange(colours, livery.low, livery.high)
         _, labels, boxes, _ = cv2.connectedComponentsWithStats(mask)
         for label in (1 + np.flatnonzero(boxes[1:, cv2.CC_STAT_AREA] >= self.smallest)).tolist():
@@ -113,7 +111,7 @@ class VehicleDetector:
             if vehicle is not None:
                 yield _lit(vehicle, colours)
 
-    def _vehicle(self, kind: Kind, blob: Mask, corner: tuple[int, int]) -> Vehicle | None:
+    def _vehicle(self, kind: Kind, blob: UInt8s, corner: tuple[int, int]) -> Vehicle | None:
         outline, _ = cv2.findContours(blob, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
         (x, y), (one, other), degrees = cv2.minAreaRect(max(outline, key=len))
         length, width = max(one, other), min(one, other)

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
+from tamis.arrays import Floats
 from tamis.errors import OperatorError
 from tamis.operators.library.offering import extra
-from tamis.operators.library.spatial.geodesics import Reals, distances
+from tamis.operators.library.spatial.geodesics import distances
 from tamis.quoting import shown
 from tamis.yaml_loading import load
 
@@ -120,7 +121,7 @@ class Gazetteer:
     def area_names(self) -> Sequence[str]:
         return self._areas
 
-    def within(self, name: str, longitudes: Reals, latitudes: Reals) -> npt.NDArray[np.bool_]:
+    def within(self, name: str, longitudes: Floats, latitudes: Floats) -> npt.NDArray[np.bool_]:
         """Which points lie in an area or on its edge. A point or a line is no area, and is refused."""
         geometry = self._known(name)
         if geometry.geom_type not in _AREAS:
@@ -135,7 +136,9 @@ class Gazetteer:
                 held[polar] = shapely.intersects(geometry, line)
         return held
 
-    def areas_around(self, longitudes: Reals, latitudes: Reals) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def areas_around(
+        self, longitudes: Floats, latitudes: Floats
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """All pairs of a point and an area (by its place in `area_names`) that has it, by point and then by area."""
         points, areas = self._tree.query(shapely.points(longitudes, latitudes))
         # What has several longitudes may be in boxes elsewhere: each area is asked.
@@ -157,7 +160,7 @@ class Gazetteer:
         order = np.lexsort((areas, points))
         return points[order].astype(np.int64), areas[order].astype(np.int64)
 
-    def distances(self, name: str, longitudes: Reals, latitudes: Reals) -> Reals:
+    def distances(self, name: str, longitudes: Floats, latitudes: Floats) -> Floats:
         """Metres along the ground from each point to a place; 0 in an area.
 
         To what is not a point, they are measured to where it is nearest on a map that is true to scale at its middle:
@@ -175,7 +178,7 @@ class Gazetteer:
         middle = self._middles[name].x
         return self._on_map(name, (longitudes - middle + 180) % 360 - 180 + middle, latitudes)
 
-    def _on_map(self, name: str, longitudes: Reals, latitudes: Reals) -> Reals:
+    def _on_map(self, name: str, longitudes: Floats, latitudes: Floats) -> Floats:
         scale = _scale(self._middles[name])
         on_map = shapely.points(longitudes * scale, latitudes)
         lines = shapely.get_coordinates(shapely.shortest_line(on_map, self._maps[name]))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Floats
 from tamis.operators.library.offering import extra
 
 with extra("spatial"):
     from geographiclib.geodesic import Geodesic
 
-Reals = npt.NDArray[np.float64]
-Degrees = Reals | float
+Degrees = Floats | float
 
 _EARTH = Geodesic.WGS84
 _AXIS, _FLATTENING = float(_EARTH.a), float(_EARTH.f)
@@ -21,7 +21,7 @@ _MOST_STEPS = 12
 _CLOSE_ENOUGH = 1e-14
 
 
-def distances(longitudes: Degrees, latitudes: Degrees, to_longitudes: Degrees, to_latitudes: Degrees) -> Reals:
+def distances(longitudes: Degrees, latitudes: Degrees, to_longitudes: Degrees, to_latitudes: Degrees) -> Floats:
     """Metres along the ground from each point to its other, all in degrees; right to a tenth of a millimetre.
 
     Vincenty's iteration (1975) on whole columns: a hundred times faster than GeographicLib's Python, which takes over
@@ -36,8 +36,8 @@ def distances(longitudes: Degrees, latitudes: Degrees, to_longitudes: Degrees, t
 
 
 def _vincenty(
-    longitudes: Reals, latitudes: Reals, to_longitudes: Reals, to_latitudes: Reals
-) -> tuple[Reals, npt.NDArray[np.bool_]]:
+    longitudes: Floats, latitudes: Floats, to_longitudes: Floats, to_latitudes: Floats
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Metres, and whether the iteration settled: names as in Vincenty's paper, of auxiliary sphere and all."""
     f = _FLATTENING
     u1, u2 = (np.arctan((1 - f) * np.tan(np.radians(each))) for each in (latitudes, to_latitudes))

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.arrays import Floats
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
 from tamis.operators.library.offering import Found, answer, version_of, with_choices
 from tamis.operators.library.spatial.gazetteer import SAMPLE, Gazetteer, Places, gazetteer_of, read_places
-from tamis.operators.library.spatial.geodesics import Reals
 
 _MILLISECONDS = 0.005
 
@@ -75,7 +75,7 @@ class _Calls:
         return answer(len(longitude), np.arange(len(longitude)), metres=Found(metres, pa.array(found)))
 
 
-def _degrees(longitude: pa.Array, latitude: pa.Array) -> tuple[Reals, Reals]:
+def _degrees(longitude: pa.Array, latitude: pa.Array) -> tuple[Floats, Floats]:
     degrees = longitude.cast(pa.float64()).to_numpy(), latitude.cast(pa.float64()).to_numpy()
     for name, values, most in (("longitude", degrees[0], 180), ("latitude", degrees[1], 90)):
         wrong = ~(np.abs(values) <= most)

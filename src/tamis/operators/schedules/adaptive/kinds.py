@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Floats
 from tamis.compiled import kernel
-from tamis.operators.schedules.problem import TRUE, UNKNOWN, Reals
+from tamis.operators.schedules.problem import TRUE, UNKNOWN
 from tamis.operators.schedules.record import Trail
 
 # Kernels that fit kinds of events to trails, and put them to the proof. Arrays of a trail are as in record.py.
@@ -100,8 +101,8 @@ class Expectation(NamedTuple):
     """
 
     rate: npt.NDArray[np.float32]
-    cost: Reals
-    weights: Reals
+    cost: Floats
+    weights: Floats
     fails: npt.NDArray[np.float32]
     logs: npt.NDArray[np.float32]
     usual_length: float
@@ -117,7 +118,7 @@ class Kinds:
 
     def __init__(self) -> None:
         self._window = Trail.none()
-        self._weights: Reals | None = None
+        self._weights: Floats | None = None
         self._chances = np.empty((0, COUNT), np.float32)
         self._new, self._between = 0, BETWEEN
         self._events = self._gain = self._square = 0.0
@@ -131,7 +132,7 @@ class Kinds:
         spread = max(0.0, self._square / self._events - mean**2)
         return mean > 2 * np.sqrt(spread / self._events)
 
-    def learn(self, sample: Trail, selectivity: Reals) -> None:
+    def learn(self, sample: Trail, selectivity: Floats) -> None:
         """From the trails of some new events, given what is believed of the predicates over all kinds."""
         if not sample.events:
             return
@@ -147,7 +148,7 @@ class Kinds:
             self._new = 0
             self._between = BETWEEN if self.useful else min(2 * self._between, BETWEEN_MOST)
 
-    def expectation(self, selectivity: Reals, cost: Reals, usual_length: float) -> Expectation:
+    def expectation(self, selectivity: Floats, cost: Floats, usual_length: float) -> Expectation:
         """With kinds if they are of use, else as if all events were of one kind."""
         rate = ((1 - selectivity) / cost).astype(np.float32)
         if not self.useful or self._weights is None or len(self._chances) != len(selectivity):
@@ -156,7 +157,7 @@ class Kinds:
             return Expectation(rate, cost, np.zeros(1), *nothing, usual_length)
         return Expectation(rate, cost, self._weights, 1 - self._chances, _logs(self._chances), usual_length)
 
-    def _prove(self, sample: Trail, selectivity: Reals) -> None:
+    def _prove(self, sample: Trail, selectivity: Floats) -> None:
         assert self._weights is not None
         gains = np.empty(sample.events)
         foretell(*_arrays(sample), self._weights, self._chances, _logs(self._chances), selectivity, gains)
@@ -165,7 +166,7 @@ class Kinds:
             self._gain = FADING * self._gain + gain
             self._square = FADING * self._square + gain**2
 
-    def _fit(self, selectivity: Reals) -> None:
+    def _fit(self, selectivity: Floats) -> None:
         window, size = self._window, len(selectivity)
         rounds = ROUNDS_LATER
         if self._weights is None or len(self._chances) != size:
@@ -191,7 +192,7 @@ def _logs(chances: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.log(np.stack([1 - chances, chances], axis=2))
 
 
-def _seeds(window: Trail, selectivity: Reals) -> npt.NDArray[np.float32]:
+def _seeds(window: Trail, selectivity: Floats) -> npt.NDArray[np.float32]:
     """A kind around each of some events that are unlike: the next is always the one that the others foretell worst."""
     size = len(selectivity)
     chances = np.repeat(selectivity[:, None], COUNT, axis=1).astype(np.float32)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Float32s, Floats, Int8s, Int32s, Int64s
 from tamis.operators.schedules.adaptive.kernels import BUCKETS, CELL, NUMBERS, TOLD
 from tamis.operators.schedules.adaptive.kinds import Expectation, Kinds
 from tamis.operators.schedules.adaptive.starting import (
@@ -22,14 +23,12 @@ from tamis.operators.schedules.adaptive.starting import (
 )
 from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.knowledge import HALF_LIFE, Knowledge
-from tamis.operators.schedules.problem import NOT_ASKED, Integers, Offsets, Problem, Reals, Truths
+from tamis.operators.schedules.problem import NOT_ASKED, Problem
 from tamis.operators.schedules.record import Evidence
 from tamis.operators.schedules.running import Lanes, Live, lanes_for
 from tamis.operators.schedules.schedule import Schedule
 
 # The lanes of the adaptive schedule.
-
-Singles = npt.NDArray[np.float32]
 
 
 class Mind(NamedTuple):
@@ -44,22 +43,22 @@ class Mind(NamedTuple):
     """
 
     left: npt.NDArray[np.uint16]
-    price: Singles
-    best: Integers
-    undecided: Integers
-    truth: Truths
-    told: Integers
-    live: Integers
-    rate: Singles
-    promise: Singles
-    wanted: Integers
+    price: Float32s
+    best: Int32s
+    undecided: Int32s
+    truth: Int8s
+    told: Int32s
+    live: Int32s
+    rate: Float32s
+    promise: Float32s
+    wanted: Int32s
     bucket: npt.NDArray[np.int16]
-    ahead: Integers
-    behind: Integers
-    first: Integers
-    numbers: Offsets
-    likelihood: Reals
-    share: Reals
+    ahead: Int32s
+    behind: Int32s
+    first: Int32s
+    numbers: Int64s
+    likelihood: Floats
+    share: Floats
 
     @classmethod
     def of(cls, graph: Graph, kinds: int, lanes: int) -> Mind:
@@ -100,31 +99,29 @@ class AdaptiveLanes(Lanes):
         self._beginning = beginning
         self._state = Mind.of(graph, len(expectation.weights), count)
 
-    def start(self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets) -> None:
+    def start(self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s) -> None:
         if self._beginning is not None:
             start_each_like(*self._graph, self._state, self._beginning, self._kinds, lanes)
         else:
             start_each(*self._graph, self._state, self._kinds, lanes, queue, begins, ends)
 
-    def next(self, lanes: Integers, queue: Integers, begins: Offsets) -> Integers:
+    def next(self, lanes: Int32s, queue: Int32s, begins: Int64s) -> Int32s:
         found = np.empty(len(lanes), np.int32)
         next_of_each(*self._graph, self._state, self._kinds, lanes, found)
         return found
 
-    def settle(self, lanes: Integers, predicates: Integers, values: Truths) -> None:
+    def settle(self, lanes: Int32s, predicates: Int32s, values: Int8s) -> None:
         settle_each(*self._graph, self._state, self._kinds, lanes, predicates, values)
 
-    def dismiss(self, lanes: Integers, subscriptions: Integers) -> None:
+    def dismiss(self, lanes: Int32s, subscriptions: Int32s) -> None:
         dismiss_each(self._graph[0], self._state, lanes, subscriptions)
 
-    def told(self, lane: int) -> tuple[Integers, Truths]:
+    def told(self, lane: int) -> tuple[Int32s, Int8s]:
         known = lane * len(self._graph[1].start)
         predicates = self._state.told[known : known + self._state.numbers[lane * NUMBERS + TOLD]].copy()
         return predicates, self._state.truth[known + predicates]
 
-    def free(
-        self, lanes: Integers, queue: Integers, begins: Offsets, ends: Offsets, out: Integers, counts: Offsets
-    ) -> None:
+    def free(self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s, out: Int32s, counts: Int64s) -> None:
         overwritten = self._beginning is not None
         finish_each(*self._graph, self._state, lanes, queue, begins, ends, out, counts, overwritten)
 
@@ -164,7 +161,7 @@ class Adaptive(Schedule):
         self.knowledge.learn(evidence)
         self._forget_plan()
 
-    def queue(self) -> Integers:
+    def queue(self) -> Int32s:
         return self.graph.numbers()
 
     def in_order(self, live: Live) -> Live:
@@ -195,7 +192,7 @@ class Adaptive(Schedule):
     def _forget_plan(self) -> None:
         self._expectation = self._start = None
 
-    def _run(self, truths: Truths, asked: Integers, ends: Offsets, out: Integers, last: Offsets) -> None:
+    def _run(self, truths: Int8s, asked: Int32s, ends: Int64s, out: Int32s, last: Int64s) -> None:
         state = Mind.of(self.graph, len(self.expectation().weights), 1)
         graph = (self.graph.members.rows, self.graph.subscribers.rows)
         start = (self.beginning(), self.expectation(), self.queue())

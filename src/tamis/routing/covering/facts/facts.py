@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis.arrays import Int8s, Int32s, Int64s
 from tamis.matching.base.flat_arrays import doubled
 from tamis.matching.codes.codes import LISTED, Conjuncts
 from tamis.matching.codes.columns import Encoder, Kind
@@ -15,10 +16,6 @@ from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gath
 from tamis.routing.covering.facts.pattern_hits import Runs, constants_hit, implied_patterns
 from tamis.routing.covering.facts.places import CONJUNCTIONS, FACTS, RANGES, SETS, Places, enter_sets
 from tamis.schema import EVENT_TYPE, Schema
-
-Int8s = npt.NDArray[np.int8]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _KINDS = (Kind.VALUE, Kind.LEAST, Kind.GREATEST, Kind.VERSUS, Kind.VALUES, Kind.PATTERNS)
 

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int32s, Int64s
 from tamis.language.patterns import Wildcard, read_like
 from tamis.language.predicates import Like
 from tamis.matching.codes.dictionary import Dictionary, Strings
 from tamis.matching.patterns import PatternSet
 from tamis.routing.covering.pattern_implications import pattern_implies
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _MOST_HITS = 50_000_000  # of constants, beyond which nothing is known of them
 _MOST_PAIRS = 2_000_000  # of patterns that are compared with each other

@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Bools, Int32s, Int64s
 from tamis.compiled import bare_kernel
 from tamis.language.numbers import INT_MAX, INT_MIN
 from tamis.matching.codes.dictionary import Dictionary, Strings
 from tamis.routing.covering.exact_values import prefixed
 from tamis.schema import EVENT_TYPE, Schema
-
-Flags = npt.NDArray[np.bool_]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _AFTER_PREFIX = b"\xff"  # what lowering puts after a prefix: above all strings that begin so, and no string itself
 
@@ -64,7 +60,7 @@ def _starts(arrays: list[Int32s]) -> Int64s:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum([len(a) for a in arrays], dtype=np.int64)])
 
 
-def _possible(dictionary: Dictionary, name: str, schema: Schema) -> Flags:
+def _possible(dictionary: Dictionary, name: str, schema: Schema) -> Bools:
     """Which codes some value has: the constants at odd codes, and the gaps between them."""
     count = len(dictionary)
     possible = np.ones(2 * count + 1, np.bool_)
@@ -83,7 +79,7 @@ def _possible(dictionary: Dictionary, name: str, schema: Schema) -> Flags:
     return possible
 
 
-def _rule_out_strings(constants: pa.Array, possible: Flags) -> None:
+def _rule_out_strings(constants: pa.Array, possible: Bools) -> None:
     """Ends of prefixes are no strings, and a gap is none if the string after its lower end is the upper one."""
     if not len(constants):
         return
@@ -103,7 +99,7 @@ def _rule_out_strings(constants: pa.Array, possible: Flags) -> None:
             _rule_out_gap(constants, rank - 1, possible)
 
 
-def _rule_out_gap(constants: pa.Array, rank: int, possible: Flags) -> None:
+def _rule_out_gap(constants: pa.Array, rank: int, possible: Bools) -> None:
     """Decides the gap after a constant."""
     constant = constants[rank].as_py()
     following: bytes | None = constant + b"\0"

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Int32s, Int64s
 from tamis.matching.codes.codes import Conjuncts
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import EVERY, SOME
 from tamis.routing.covering.search.kernels import drop_implied
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 NEVER = -1
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Arrays, Int32s, Int64s
 from tamis.matching.codes.codes import ABSENT as NOTHING
 from tamis.matching.codes.codes import HIGHEST, Conjuncts
 from tamis.matching.codes.columns import Column, Encoder, Kind
@@ -29,14 +29,12 @@ from tamis.matching.columnar.plan import LEAST_PRESENCE, Knowledge, Plan, plan
 from tamis.matching.columnar.planning_kernels import FINEST
 from tamis.matching.columnar.probing_kernels import PROBES, match_events
 from tamis.matching.patterns import PatternSet
-from tamis.routing.covering.search.ground import Arrays, Ground
+from tamis.routing.covering.search.ground import Ground
 from tamis.routing.covering.search.kernels import conditions, corners, members_of, patterns_of
 from tamis.schema import Schema
 
 # Conjunctions as events of the index of corners.
 
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 _NONE32 = np.zeros(0, np.int32)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Bools, Int32s, Int64s
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.relation import Relation
 from tamis.routing.covering.search.classes import Classes
@@ -16,10 +16,6 @@ from tamis.routing.covering.search.corners import Corners, Probes
 from tamis.routing.covering.search.ground import Ground
 from tamis.routing.covering.search.kernels import settle_covers
 from tamis.schema import Schema
-
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 FIRST, GROWTH = 1 << 10, 16
 MOST_CANDIDATES = 20_000_000_000
@@ -40,7 +36,7 @@ class Covers:
     """
 
     cover: Int32s
-    undecided: Flags
+    undecided: Bools
     candidates: int
     asked: int
 
@@ -69,7 +65,7 @@ def find_covers(
     asked: Asked | None = None,
     most: int = MOST_CANDIDATES,
     compare: Compare | None = None,
-    left_out: Flags | None = None,
+    left_out: Bools | None = None,
 ) -> Covers:
     """Looks for covers among all classes, but for those left out, which neither cover nor are covered.
 
@@ -112,7 +108,7 @@ class _Search:
         asked: Asked | None,
         most: int,
         compare: Compare,
-        left_out: Flags | None,
+        left_out: Bools | None,
     ) -> None:
         self.ground, self.schema = ground, schema
         self._asked, self._most, self._run_compare = asked, most, compare

@@ -7,18 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tamis.arrays import Arrays, Bools, Int32s, Int64s
 from tamis.matching.codes.codes import MOST_COLUMNS, refuse_excess
 from tamis.matching.codes.files import read_arrays, write_arrays
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import ABSENT, PATTERN
 from tamis.routing.covering.search.classes import Classes, demands
-
-Arrays = dict[str, npt.NDArray[Any]]
-Flags = npt.NDArray[np.bool_]
-Int32s = npt.NDArray[np.int32]
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -146,7 +141,7 @@ def _columns(facts: Facts) -> Arrays:
     }
 
 
-def _numbered(wanted: Flags, first: int, step: int) -> Int32s:
+def _numbered(wanted: Bools, first: int, step: int) -> Int32s:
     """Column numbers from `first` on for those wanted, so many each; -1 for the others."""
     return np.where(wanted, first + step * (np.cumsum(wanted) - 1), -1).astype(np.int32)
 
