@@ -1,4 +1,4 @@
-"""What survives a crash: files and folders that are flushed, and small files that are there whole or not at all."""
+"""Durable files and folders: flushed, and small files that are there whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's errors come down to."""
+"""Cause of an error of Spark, in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of subscriptions as a whole: which are superfluous, which are dear, which never match."""
+"""Analysis of subscriptions as a whole: which are superfluous, which are expensive, which never match."""
 
 from tamis.analysis.analysis import Analysis
 from tamis.analysis.subscription_set import analyze

@@ -1,4 +1,4 @@
-"""What an analysis found, in tables; its summary and its picture."""
+"""Result of an analysis: its tables, summary and picture."""
 
 from __future__ import annotations
 

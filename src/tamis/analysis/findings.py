@@ -1,4 +1,4 @@
-"""What is found of each subscription, as one table."""
+"""Findings by subscription, as one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What subscriptions ask for most: attributes, and conditions."""
+"""Attributes and conditions that subscriptions ask for most."""
 
 from __future__ import annotations
 

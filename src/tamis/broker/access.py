@@ -1,4 +1,4 @@
-"""Who may speak to a broker: tokens, and certificates."""
+"""Authentication of brokers and clients: tokens and certificates."""
 
 from __future__ import annotations
 

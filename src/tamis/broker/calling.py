@@ -1,4 +1,4 @@
-"""How a broker is called from outside: over a channel, which may have nobody at its other end."""
+"""Calls to a broker from outside: the gRPC channel, and what is said when nobody answers at its other end."""
 
 from __future__ import annotations
 

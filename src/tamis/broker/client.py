@@ -1,4 +1,4 @@
-"""What programs speak to a broker with."""
+"""Client of a broker, for programs: publish, subscribe, advertise, receive."""
 
 from __future__ import annotations
 

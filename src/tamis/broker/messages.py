@@ -1,4 +1,4 @@
-"""What brokers and clients say to each other. `encoding` has them as bytes."""
+"""Messages between brokers and clients. `encoding` has them as bytes."""
 
 from __future__ import annotations
 

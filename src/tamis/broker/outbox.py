@@ -1,4 +1,4 @@
-"""What waits for one hop."""
+"""Queue of batches that wait for one hop, and the batches that were seen already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes are known to have reached every broker that they concern."""
+"""Changes of filters that have reached every broker concerned, and the overlay that they travel in."""
 
 from __future__ import annotations
 

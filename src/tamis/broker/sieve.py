@@ -1,4 +1,4 @@
-"""Which hops an event goes to."""
+"""Matching of events to hops, and statistics of what passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a broker does, in numbers: for its console, and for whoever asks."""
+"""Status of a broker, in numbers: for its console and its metrics."""
 
 from __future__ import annotations
 

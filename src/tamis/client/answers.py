@@ -1,4 +1,4 @@
-"""What the service answers, as values."""
+"""Answers of the service, as values."""
 
 from __future__ import annotations
 

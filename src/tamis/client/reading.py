@@ -1,4 +1,4 @@
-"""Where a reader of notifications stands."""
+"""Position of a reader in a subscription's notifications."""
 
 from __future__ import annotations
 

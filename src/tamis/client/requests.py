@@ -1,4 +1,4 @@
-"""What a client asks for, the same whether it waits or not: paths, headers and bodies."""
+"""Requests of clients, blocking and asynchronous alike: paths, headers and bodies."""
 
 from __future__ import annotations
 

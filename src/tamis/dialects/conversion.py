@@ -1,4 +1,4 @@
-"""What comes of converting rules: a filter each, or the reason why there is none."""
+"""Results of converting rules: a filter each, or the reason why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each event of a batch did, for whoever keeps rows and contents in a store of his own."""
+"""Effects of each event of a batch by itself, for whoever keeps rows and contents in a store of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the tables, columns and edges that subscriptions speak of stand in the arrays of schemes."""
+"""Layout of the tables, columns and edges of subscriptions in the arrays of schemes."""
 
 from __future__ import annotations
 

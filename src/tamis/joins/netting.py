@@ -1,4 +1,4 @@
-"""What a batch of changes leaves changed: results that came and went, without those that did both."""
+"""Net changes of a batch: results that came and went, without those that did both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How semijoins go about joins: which neighbour filters a table, and which attributes descriptions speak of."""
+"""Plans of semijoins: the neighbour that filters a table, and the attributes that descriptions speak of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has subscribed: join subscriptions by id, and by the number that a scheme knows them by."""
+"""Roster of join subscriptions, by id and by the number that a scheme knows them by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a filter may be. Each limit has its own error, which names the size found and what to do."""
+"""Limits on the size of a filter. Each has its own error, which names the size found and the remedy."""
 
 from __future__ import annotations
 

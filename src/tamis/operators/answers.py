@@ -1,4 +1,4 @@
-"""What an operator's function returned, checked and brought into one form."""
+"""Answers of an operator's function, checked and brought into one form."""
 
 from __future__ import annotations
 

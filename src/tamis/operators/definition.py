@@ -1,4 +1,4 @@
-"""What an operator is: a function of an event and a call's arguments, and what is known of it beforehand."""
+"""Definition of an operator: a function of an event and a call's arguments, and what is declared of it."""
 
 from __future__ import annotations
 

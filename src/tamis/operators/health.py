@@ -1,4 +1,4 @@
-"""How operators fare: what was called, what failed and why, and which of them are left alone for a while."""
+"""Health and statistics of operators: calls, failures with their reasons, and suspensions."""
 
 from __future__ import annotations
 

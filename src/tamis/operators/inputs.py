@@ -1,4 +1,4 @@
-"""What operators are given of the events of a batch: values of some rows, in Python or in Arrow."""
+"""Inputs of operators from the events of a batch: values of some rows, in Python or in Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stream has taught of each predicate: kept when schedules are built anew, saved beside the index."""
+"""Learned costs and selectivities of predicates: kept when schedules are built anew, saved beside the index."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a broker knows: which filters make others superfluous."""
+"""Routing knowledge of a broker: covering, merging and routing tables."""

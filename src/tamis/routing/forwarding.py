@@ -1,4 +1,4 @@
-"""What a broker tells a neighbour of the filters that stand on its other side: all, or no more than is needed."""
+"""Forwarding of filters to a neighbour: all that stand on its other side, or no more than is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is auctioned: the schema, and the words that titles, tags and sellers are made of."""
+"""Catalogue of the auctions: the schema, and the words that titles, tags and sellers are made of."""
 
 from __future__ import annotations
 

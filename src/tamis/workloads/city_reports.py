@@ -1,4 +1,4 @@
-"""What those who steer the cameras write down, and what they name."""
+"""Reports of those who steer the cameras, and the places where cameras fly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who watches the city, and for what: the subscriptions of P0, and others of their form."""
+"""Subscriptions of the city's watchers: those of P0, and others of their form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every generator gives: a schema, subscriptions and events that belong together."""
+"""Workload, which every generator gives: a schema, subscriptions and events that belong together."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every command needs before it begins to work, for help and mistakes: options, paths, the screen, failures."""
+"""Options, paths, screen and failures: all that commands need before they begin to work."""

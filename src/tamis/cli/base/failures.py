@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and one message in place of a traceback."""
+"""Failures of commands: an exit code, and one message in place of a traceback."""
 
 from __future__ import annotations
 

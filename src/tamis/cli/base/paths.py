@@ -1,4 +1,4 @@
-"""What a path's name says of its format, and whether it can be written, asked before any work is done."""
+"""Formats by the names of paths, and checks that a path can be written, before any work is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user sees beside the results: progress, remarks and complaints, all on standard error.
+"""Terminal output beside the results: progress, remarks and warnings, all on standard error.
 
 Standard output belongs to results alone, so that a command can stand in a pipe.
 """

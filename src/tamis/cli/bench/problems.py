@@ -1,4 +1,4 @@
-"""What the options ask to be measured: matchers, and workloads by name, from a folder of quotes, from files."""
+"""Problems to measure, from the options: matchers, and workloads by name, from a folder of quotes, from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured, problem by problem, and how it compares."""
+"""Results of `tamis bench`, problem by problem, with tables that compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demo measured: one record a micro-batch, and the figures drawn from them."""
+"""Measurements of the demo: one record a micro-batch, and the figures drawn from them."""
 
 from __future__ import annotations
 

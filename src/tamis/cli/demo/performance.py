@@ -1,4 +1,4 @@
-"""What `tamis demo` does, from the first kernel to the plot."""
+"""Course of `tamis demo`, from the first kernel to the plot."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What commands work with: files of events and subscriptions, indexes, tables, Spark. Loaded when work begins."""
+"""Files of events and subscriptions, indexes, tables and Spark, as commands use them. Loaded when work begins."""

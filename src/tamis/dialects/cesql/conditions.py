@@ -1,4 +1,4 @@
-"""What a CESQL expression says in Tamis's terms: when it is true, when it is false, and when it goes wrong.
+"""CESQL expressions as conditions of Tamis: when one is true, when false, and when it fails.
 
 The subset of CESQL that is translated is what subscriptions are mostly made of: string attributes compared with values
 by =, !=, LIKE and IN, and EXISTS, joined by AND, OR, XOR and NOT. The rest is `UNKNOWN`.

@@ -1,4 +1,4 @@
-"""What an expression says of an event: a value always, and whatever went wrong on the way (CESQL 1.0, §3)."""
+"""Evaluation of a CESQL expression on an event: a value always, and the errors on the way (CESQL 1.0, §3)."""
 
 from __future__ import annotations
 

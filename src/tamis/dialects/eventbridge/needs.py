@@ -1,4 +1,4 @@
-"""Which attributes event patterns ask for."""
+"""Attributes that event patterns need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a Kafka is, and how it wants to be spoken to: one text, for our own clients and for Spark's."""
+"""Address of a Kafka and how it wants to be spoken to: one text, for our own clients and for Spark's."""
 
 from __future__ import annotations
 

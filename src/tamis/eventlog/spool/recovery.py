@@ -1,4 +1,4 @@
-"""What a crash may leave behind, and what it may not: the newest segment is looked through when a writer opens it."""
+"""Recovery of the newest segment after a crash, when a writer opens it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change means to semijoins over several attributes a table, written into messages."""
+"""Messages of semijoins over several selection attributes a table: skyline envelopes of a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the gaps between rows, kept until rows or subscriptions change."""
+"""Gaps between rows, cached until rows or subscriptions change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which neighbour filters each table of a join: the cheapest group that its signature has."""
+"""Decomposition of a join: the neighbour that filters each table, by the cheapest group of its signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one subscription more costs among those that are there, whenever it is paid."""
+"""Cost of one subscription more among those that are there, whenever it is paid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one new conjunction says to all predicates, and to all diagrams: both directions, one pass or two.
+"""Kernels that relate a new conjunction to all predicates and diagrams: both directions, one pass or two.
 
 An assignment is two marks a predicate: `right` that it follows from the new conjunction's predicate on its column,
 `left` that that one follows from it; a mark is good with the stamp of its time: `stamp << 2 | answer`. `asked` has the

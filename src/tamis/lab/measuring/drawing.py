@@ -1,4 +1,4 @@
-"""What the pictures have in common: log axes that can be read, one colour a line, the paper's numbers marked."""
+"""Style of all plots: log axes that can be read, one colour a line, the paper's numbers marked."""
 
 from __future__ import annotations
 

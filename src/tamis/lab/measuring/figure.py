@@ -1,4 +1,4 @@
-"""What a figure of a paper is to us: a claim, points to measure, a picture, and what to make of it."""
+"""Figure of a paper: its claim, the points to measure, the picture, and the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How messages travel to those they are for: content-driven networks (Chandramouli & Yang 2008, §2.1, §5).
+"""Content-driven networks: messages on their way to those they are for (Chandramouli & Yang 2008, §2.1, §5).
 
 A subscription is a point: the two ends of each of its ranges. Whom a message is for is a region, a union of boxes of
 such points. A network has so many nodes, each with its share of the subscriptions, and gives for a region the tree of

@@ -1,4 +1,4 @@
-"""How many evaluations schedules need on the workloads of the paper: pure functions of their parameters."""
+"""Counts of the evaluations that schedules need on the workloads of the paper: pure functions of their parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What networks of brokers would cost: topologies, and messages of join schemes sent through them by the million.
+"""Simulation of networks of brokers: topologies, and messages of join schemes sent through them by the million.
 
 topology.py    an Internet-like graph
 overlay.py     nodes of a network placed on it

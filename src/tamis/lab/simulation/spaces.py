@@ -1,4 +1,4 @@
-"""Which subscriptions share a network, and where their ranges stand in its space."""
+"""Spaces of subscriptions that share a network, and messages of join schemes as networks see them."""
 
 from __future__ import annotations
 

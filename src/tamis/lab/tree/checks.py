@@ -1,4 +1,4 @@
-"""What the tree cannot hold, verified at its leaves: tests that subscriptions share, each decided once an event."""
+"""Checks of what the tree cannot hold, at its leaves: tests that subscriptions share, each decided once an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be switched in a matching tree: P1's optimisations, and which tests are taken to be related."""
+"""Options of a matching tree: P1's optimisations, and the tests that are taken to be related."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is subscribed: ids and texts by number, and numbers by id."""
+"""Roster of subscriptions: ids and texts by number, and numbers by id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a matcher answers: which subscriptions each event of a batch matched."""
+"""Matches of a batch: the subscriptions that each event satisfies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What past events looked like: the planner's knowledge of the stream."""
+"""Statistics of past events: the planner's knowledge of the stream."""
 
 from __future__ import annotations
 

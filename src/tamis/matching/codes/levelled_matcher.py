@@ -1,4 +1,4 @@
-"""What matchers over codes share: frozen levels of coded subscriptions, and a small delta over them."""
+"""Base of the matchers over codes: frozen levels of coded subscriptions, and a small delta over them."""
 
 from __future__ import annotations
 

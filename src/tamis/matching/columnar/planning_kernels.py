@@ -1,4 +1,4 @@
-"""Which conditions to find a conjunction by: ways are enumerated, the useful ones chosen greedily, then dealt out.
+"""Choice of the conditions to find a conjunction by: enumerated, chosen greedily, then dealt out.
 
 A *dimension* of a conjunction is one of its conditions as a lookup: an equality (or a short list of them) by code, or
 a range by the quantile cells it touches, at the finest level where it touches at most two. A dimension's id is

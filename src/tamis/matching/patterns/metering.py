@@ -1,4 +1,4 @@
-"""Who pays for a pattern: the time that single patterns took, and which of them are not run any more.
+"""Metering of patterns: the time that each took, and those that are not run any more.
 
 Nothing of it happens unless somebody `metered` the match, and then only where patterns are slow: on long values, or
 after millions of steps. Otherwise patterns share scans that cost about the same whoever is in them.

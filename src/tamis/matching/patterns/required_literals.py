@@ -1,4 +1,4 @@
-"""What a value must contain for a regular expression to be found in it.
+"""Literals that a value must contain for a regular expression to be found in it.
 
 The reading is deliberately partial: whatever is not plainly understood requires nothing, and a pattern that requires
 nothing is simply run on every value.

@@ -1,4 +1,4 @@
-"""What a batch operator is given, and what it has found in the form that its call asks for."""
+"""Batch operators of the library: their inputs, settings and extras, and answers in the form that a call asks for."""
 
 from __future__ import annotations
 

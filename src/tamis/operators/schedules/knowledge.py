@@ -1,4 +1,4 @@
-"""What is believed of each predicate: declared beforehand, and learned from the stream as it goes by."""
+"""Beliefs about each predicate: declared beforehand, and learned from the stream as it goes by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule is given: predicates with their costs and selectivities, and subscriptions as sets of predicates."""
+"""Problem of a schedule: predicates with their costs and selectivities, and subscriptions as sets of predicates."""
 
 from __future__ import annotations
 

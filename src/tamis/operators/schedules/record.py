@@ -1,4 +1,4 @@
-"""What was found out: the evaluations of events in their order, and what they say of the predicates."""
+"""Record of evaluations: of each event in their order, with what they say of the predicates."""
 
 from __future__ import annotations
 

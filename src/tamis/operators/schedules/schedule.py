@@ -1,4 +1,4 @@
-"""What every schedule does: decide in which order predicates are evaluated, for one event or for many at once."""
+"""Protocol of schedules: the order in which predicates are evaluated, for one event or for many at once."""
 
 from __future__ import annotations
 

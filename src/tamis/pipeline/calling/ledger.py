@@ -1,4 +1,4 @@
-"""What workers report of operators, added up on the driver: for people, and for the workers of later batches."""
+"""Ledger of operators: reports of workers added up on the driver, for people and for the workers of later batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the rows of tables are held: cells, each of which is a group of Spark's state."""
+"""Cells that hold the rows of tables: each is a group of Spark's state."""
 
 from __future__ import annotations
 

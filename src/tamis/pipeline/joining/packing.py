@@ -1,4 +1,4 @@
-"""What workers do with events on their way to the tables: check them, and pack those of each cell together.
+"""Packing of events on their way to the tables: checked, and those of each cell put together.
 
 Spark's state API hands rows to Python one by one, each as an object. A pack is one row, however many events it has.
 """

@@ -1,1 +1,1 @@
-"""What runs in Spark's Python workers. Arrow batches in, Arrow batches out; the driver sends these objects by value."""
+"""Code of Spark's Python workers. Arrow batches in, Arrow batches out; the driver sends these objects by value."""

@@ -1,4 +1,4 @@
-"""What slow conditions of subscriptions cost, told to the driver while a batch is under way, and what it decides.
+"""Charging of slow conditions to subscriptions, told to the driver while a batch is under way, and what it decides.
 
 A desk is a folder that workers and the driver see. Each worker writes what each subscription has taken since the worker
 began to a file of its own; the driver writes the subscriptions that are left out of the batch under way. So a batch

@@ -1,4 +1,4 @@
-"""What a worker does to find covers: looks up its share of the filters in an index of others."""
+"""Search for covers in a worker: its share of the filters looked up in an index of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker makes of its part of a history: counts by subscription and time, and a few examples of each."""
+"""Backtest of a part of a history in a worker: counts by subscription and time, and a few examples of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker does with the batches of its task: read events, match them, put the answers beside the rows."""
+"""Sieve of a worker: reads the events of its task's batches, matches them, puts the answers beside the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How two filters stand to each other: whether one matches everything that the other does."""
+"""Relation of two filters: whether one matches everything that the other does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one conjunct says, attribute by attribute, as sets of values; and what follows from it."""
+"""Summary of one conjunct: sets of values by attribute, comparisons of two attributes, and what follows from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many events come, given what publishers advertise: shares of boxes, and of what boxes have in common."""
+"""Likelihood of events, given what publishers advertise: shares of boxes, and of what boxes have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which predicates on one attribute become one, where filters ask for the same otherwise."""
+"""Rules of merging: predicates on one attribute that become one, where filters ask for the same otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a set of filters is forwarded: all of it, what nothing else covers, or what that is merged into."""
+"""Policies of forwarding: all filters, those that nothing else covers, or what those are merged into."""
 
 from __future__ import annotations
 

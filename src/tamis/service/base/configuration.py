@@ -1,4 +1,4 @@
-"""What a server can be told: one frozen tree of settings, put together from a file, the environment and options.
+"""Settings of a server: one frozen tree, put together from a file, the environment and options.
 
 Later ones win: defaults, then the YAML file, then `TAMIS_…` variables, then the command line. A nested setting such as
 `limits.body_bytes` is the variable `TAMIS_LIMITS_BODY_BYTES`; mappings and lists are YAML there too.

@@ -1,4 +1,4 @@
-"""Where webhooks may go: public addresses only, unless private ones are allowed.
+"""Addresses that webhooks may go to: public ones only, unless private ones are allowed.
 
 A URL is checked when it is given, as far as it can be without asking anyone. What its name stands for is checked on
 every connection, and the connection goes to the address that was checked (`pinned.py`): a name that is answered

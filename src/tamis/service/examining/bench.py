@@ -1,4 +1,4 @@
-"""What it takes to look at a filter: schema, limits, operators and tables, in whichever process."""
+"""Context in which a filter is examined: schema, limits, operators and tables, in whichever process."""
 
 from __future__ import annotations
 

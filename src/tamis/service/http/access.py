@@ -1,4 +1,4 @@
-"""Who is asking, and what they may have: API keys with roles, and the tickets of single subscriptions.
+"""Access: API keys with roles, and the tickets of single subscriptions.
 
 Where subscribing is by keys, a ticket is as good as its subscription's key: revoking that takes back both.
 

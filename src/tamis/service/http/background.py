@@ -1,4 +1,4 @@
-"""What runs beside the requests: expiry, retention, and news from the store and the pipeline."""
+"""Background tasks of a server: expiry, retention, and news from the store and the pipeline."""
 
 from __future__ import annotations
 

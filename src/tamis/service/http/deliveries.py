@@ -1,4 +1,4 @@
-"""How a subscription is to be told: the forms of delivery, checked before anything is sent anywhere."""
+"""Forms of delivery, checked before anything is sent anywhere."""
 
 from __future__ import annotations
 

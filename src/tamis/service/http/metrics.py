@@ -1,4 +1,4 @@
-"""What Prometheus is told. One registry an application, so that several can live in one process."""
+"""Prometheus metrics. One registry an application, so that several can live in one process."""
 
 from __future__ import annotations
 

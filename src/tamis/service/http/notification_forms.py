@@ -1,4 +1,4 @@
-"""What the routes of delivery answer, for the description of the API."""
+"""Answers of the routes of delivery, for the description of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one server consists of, for the routes to use."""
+"""Parts of one server, for the routes to use."""
 
 from __future__ import annotations
 

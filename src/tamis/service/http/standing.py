@@ -1,4 +1,4 @@
-"""What callers without a key have standing: how much of it one address may have."""
+"""Allowances of callers without a key: how much may stand in the service for one address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the server is doing, for its console."""
+"""Status of the server, for its console."""
 
 from __future__ import annotations
 

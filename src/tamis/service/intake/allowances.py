@@ -1,4 +1,4 @@
-"""How much of the service one caller may have: requests a second, and of places that callers share, with some kept for
+"""Allowances of one caller: requests a second, and places that callers share, with some kept for
 those who have a key.
 """
 

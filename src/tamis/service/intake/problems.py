@@ -1,4 +1,4 @@
-"""What is said when something is refused: `application/problem+json` (RFC 9457), with the place of the fault."""
+"""Problems, the answers to what is refused: `application/problem+json` (RFC 9457), with the place of the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What publishers say they will publish."""
+"""Advertisements: what publishers say they will publish."""
 
 from __future__ import annotations
 

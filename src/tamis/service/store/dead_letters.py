@@ -1,4 +1,4 @@
-"""What could not be taken or delivered, kept with the reason so that it can be looked at and sent again."""
+"""Dead letters: what could not be taken or delivered, kept with the reason to be looked at and sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far each webhook and Kafka subscription has been told, and how it is doing."""
+"""Delivery state of each webhook and Kafka subscription, and progress of the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store cannot do, in one line a user can act on."""
+"""Errors of the store, each one line that a user can act on."""
 
 from __future__ import annotations
 

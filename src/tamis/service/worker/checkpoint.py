@@ -1,4 +1,4 @@
-"""What Spark notes of a stream's progress, made as durable as the store that it has to agree with.
+"""Checkpoint of the stream, made as durable as the store that it has to agree with.
 
 Spark's checkpoint is safe against the death of a process, not against that of the machine: its files are not flushed.
 """

@@ -1,4 +1,4 @@
-"""What the pipeline process says to the service: one JSON object a line."""
+"""Messages from the pipeline process to the service: one JSON object a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each of P1's three optimisations saves."""
+"""Savings by each of P1's three optimisations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the tree takes, beside a scan of all subscriptions."""
+"""Matching time of the tree beside a scan of all subscriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one subscription more costs (P2 §4, in the text)."""
+"""Cost of one subscription more (P2 §4, in the text)."""
 
 from __future__ import annotations
 

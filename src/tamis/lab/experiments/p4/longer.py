@@ -1,4 +1,4 @@
-"""Where diagrams hardly share anything: subscriptions of more than two conditions."""
+"""Diagrams that share hardly anything: subscriptions of more than two conditions."""
 
 from __future__ import annotations
 

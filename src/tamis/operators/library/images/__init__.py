@@ -1,4 +1,4 @@
-"""What an event's picture shows: people, by OpenCV's detector, and vehicles and traffic, by colour, on drawn scenes.
+"""Operators on an event's picture: people, by OpenCV's detector, and vehicles and traffic, by colour, on drawn scenes.
 
 With the extra `images`: OpenCV.
 """

@@ -1,4 +1,4 @@
-"""What an event's picture shows."""
+"""Operators on an event's picture."""
 
 from __future__ import annotations
 

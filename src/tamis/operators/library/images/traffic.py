@@ -1,4 +1,4 @@
-"""What cars do, as far as one picture shows it."""
+"""Traffic in a picture: the movement of cars, as far as one picture shows it."""
 
 from __future__ import annotations
 

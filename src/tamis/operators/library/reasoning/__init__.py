@@ -1,4 +1,4 @@
-"""What things are and how they are related, inferred from an ontology: `is_a` and `related`.
+"""Operators on kinds and relations inferred from an ontology: `is_a` and `related`.
 
 With the extra `reasoning`: rdflib and owlrl.
 """

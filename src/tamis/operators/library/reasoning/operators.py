@@ -1,4 +1,4 @@
-"""What the things that an event names are, and how they are related, stated or inferred."""
+"""Operators on the things that an event names: their kinds and relations, stated or inferred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an event is: `loc_in`, `loc_within` and `distance_from`, over a sample of New York or over places of your own.
+"""Operators on places: `loc_in`, `loc_within`, `distance_from`, over a sample of New York or places of your own.
 
 With the extra `spatial`: shapely for regions, GeographicLib and Vincenty's formula for distances along the ground.
 """

@@ -1,4 +1,4 @@
-"""Where an event is: in which region, how far from what."""
+"""Operators on an event's place: in which region, how far from a landmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text says: keywords of a set, and whatever a regular expression finds."""
+"""Operators on texts: keywords of a set, and regular expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of an attribute's patterns beforehand: the constants each matches, and the patterns it implies."""
+"""Facts about an attribute's patterns: the constants that each matches, and the patterns that it implies."""
 
 from __future__ import annotations
 

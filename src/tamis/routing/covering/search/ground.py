@@ -1,4 +1,4 @@
-"""What all comparisons of a search share: facts, classes, and where each attribute's columns are."""
+"""Common ground of a search for covers: facts, classes, and the columns of each attribute."""
 
 from __future__ import annotations
 

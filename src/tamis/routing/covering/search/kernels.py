@@ -1,4 +1,4 @@
-"""What a conjunction asks of the corners of another, and those corners; and which candidates really cover."""
+"""Kernels of the search for covers: corners of a conjunction, and the candidates that really cover."""
 
 from __future__ import annotations
 

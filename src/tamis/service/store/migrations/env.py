@@ -1,4 +1,4 @@
-"""How Alembic runs the migrations: on the connection it is given, inside the transaction that is under way there."""
+"""Alembic's run of the migrations: on the connection it is given, inside the transaction that is under way there."""
 
 from __future__ import annotations
 
