@@ -16,7 +16,7 @@ _AGAIN: Final = 30.0  # seconds after its return in which a part that goes again
 
 
 class Absence:
-    """Whether a part answers, by how it last did, and a line in the log at either end of a time when it does not.
+    """Availability of a part of the service, by how it last answered; either end of an outage is a line in the log.
 
     An outage fails every request and every look of the background, from many threads: each is counted, none is a line
     of its own. Any thread may call.

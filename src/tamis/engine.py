@@ -43,7 +43,7 @@ Operators: TypeAlias = Iterable[Operator | str]
 
 @dataclass(frozen=True, slots=True)
 class JoinChanges:
-    """What a batch of events did to joins, and the events refused."""
+    """Changes that a batch of events made to joins, and the events refused."""
 
     results: ResultChanges
     refused: list[Violation]

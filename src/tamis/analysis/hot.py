@@ -130,7 +130,7 @@ PREDICATES = pa.schema([("attribute", pa.string()), ("condition", pa.string()), 
 
 
 class Usage:
-    """How many subscriptions have each condition, and name each attribute; one that repeats itself counts once.
+    """Counts of the subscriptions with each condition and attribute; one that repeats itself counts once.
 
     A condition is a fact, but for presence where more is asked of the attribute. As many as there are in `keys`:
     attribute, kind and number in one.

@@ -27,7 +27,7 @@ class AccessError(TamisError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What this end shows and what it asks for. Nothing of it is ever logged.
+    """Credentials that this end shows, and those that it asks for. Nothing of it is ever logged.
 
     With `certificate` and `key` connections are encrypted; with `authority` the other end must show a certificate that
     this authority has signed, and whoever dials must too.

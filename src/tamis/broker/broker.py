@@ -38,7 +38,7 @@ def merging_of(imt: float = 0.0, every: int = 100) -> MergePolicy:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """How a broker routes, how much may wait, and how long an answer may take."""
+    """Settings of a broker: its routing, how much may wait, and how long an answer may take."""
 
     policy: str = "covering"
     merging: MergePolicy = field(default_factory=merging_of)
@@ -61,7 +61,7 @@ class BrokerSettings:
 
 @dataclass(slots=True)
 class Output:
-    """What a connection is sent, in this order; then it is closed, if there is a reason to."""
+    """Messages for a connection, in this order; then it is closed, if there is a reason to."""
 
     messages: list[bytes] = field(default_factory=list)
     close: str | None = None

@@ -23,7 +23,7 @@ NO_CHANGE: Final = RowChange()
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changes for a neighbour, of both tables."""
+    """Changes for a neighbour, of both tables."""
 
     advertisements: RowChange = NO_CHANGE
     subscriptions: RowChange = NO_CHANGE

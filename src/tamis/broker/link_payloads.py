@@ -42,7 +42,7 @@ class Whole:
 
 @dataclass(slots=True)
 class Answers:
-    """What follows from something: messages to neighbours, by link, and batches that can go on, in order."""
+    """Consequences of an arrival: messages to neighbours, by link, and batches that can go on, in order."""
 
     messages: list[tuple[str, Holds | Want]] = field(default_factory=list)
     whole: list[Whole] = field(default_factory=list)

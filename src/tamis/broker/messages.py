@@ -41,7 +41,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """What this end knows now: the overlay, and what it has from the other end.
+    """Knowledge of this end: the overlay, and what it has from the other end.
 
     The link is open when both ends have last said the same `view`. Then each sends what the other lacks.
     """
@@ -54,7 +54,7 @@ class Active:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is forwarded over a link when it opens, all of it, in place of what was before.
+    """Filters forwarded over a link when it opens, all of them, in place of what was before.
 
     Large ones come in several parts; the `last` makes it count. `same`: the other end has it already, by its digests.
     Everything changed up to `number` is in it.
@@ -69,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Alter:
-    """What is forwarded over an open link changes. Applied as a whole, and answered by Applied and later Settled."""
+    """Changes of the filters forwarded over an open link. Applied as a whole; answered by Applied and later Settled."""
 
     number: int
     advertisements: FilterChange = field(default_factory=FilterChange)
@@ -195,7 +195,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What was done of an Ask at this broker; `refused` says why not, by id. Settled follows."""
+    """Result of an Ask at this broker; `refused` says why not, by id. Settled follows."""
 
     number: int
     refused: dict[str, str]
@@ -211,7 +211,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of an Offer: what was accepted is safe. `refused` says why not, by row."""
+    """Result of an Offer: what was accepted is safe. `refused` says why not, by row."""
 
     number: int
     accepted: int

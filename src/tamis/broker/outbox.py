@@ -17,7 +17,7 @@ _KEPT_LETTERS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class QueueBound:
-    """How much may wait for a hop, and what happens then: publishers wait, or the oldest becomes a dead letter."""
+    """Bound of a hop's queue, and what happens beyond it: publishers wait, or the oldest becomes a dead letter."""
 
     events: int = 1_000_000
     bytes: int = 256 << 20

@@ -75,7 +75,7 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class LinkRecord:
-    """What is known of one link. `one` comes before `other`; of two records of a link the higher version holds.
+    """Record of one link. `one` comes before `other`; of two records of a link the higher version holds.
 
     `age` is higher than that of every link that was known when this one was made, so that a link that closes a cycle
     is the youngest of it.

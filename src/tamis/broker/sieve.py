@@ -20,7 +20,7 @@ _BETWEEN: Final = "\x1f"  # hop and id; in neither of them
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """What of a batch goes to one hop: `places` of events, sorted, and the pairs (event, filter) that say so."""
+    """Part of a batch for one hop: `places` of events, sorted, and the pairs (event, filter) that say so."""
 
     hop: str
     places: Int64s

@@ -35,7 +35,7 @@ class BrokerStoreError(TamisError):
 
 
 class BrokerStore:
-    """What a broker must know after a crash. Writes count from the next `commit` on; one process has it at a time.
+    """State of a broker that survives a crash. Writes count from the next `commit` on; one process has it at a time.
 
     `name` and `epoch` are given to the state when it is made: another epoch means that a broker began anew.
     """

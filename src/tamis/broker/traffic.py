@@ -39,7 +39,7 @@ class Travelling:
 
 @dataclass(slots=True)
 class Carriage:
-    """What a hop carried since the broker was started. `unwanted`: came, and nobody here or beyond wanted it."""
+    """Counts of what a hop carried since the start. `unwanted`: came, and nobody here or beyond wanted it."""
 
     events_in: int = 0
     bytes_in: int = 0

@@ -39,7 +39,7 @@ class Dialect(StrEnum):
 
 @dataclass(slots=True)
 class Options:
-    """What a dialect can be told beside the rules."""
+    """Options of a dialect beside the rules."""
 
     null_is_absent: bool = False
     keywords: str | None = None

@@ -29,7 +29,7 @@ keys = typer.Typer(
 
 
 class RoleName(StrEnum):
-    """What a key lets its holder do."""
+    """Role of a key: what it lets its holder do."""
 
     publish = "publish"
     subscribe = "subscribe"

@@ -26,14 +26,14 @@ _LOCAL_NAMES = ("localhost", "ip6-localhost")
 
 
 class Who(StrEnum):
-    """Who may do something."""
+    """Group of callers who may do something."""
 
     anyone = "anyone"
     keys = "keys"
 
 
 class Unknown(StrEnum):
-    """What becomes of attributes that the schema does not have."""
+    """Treatment of attributes that the schema does not have."""
 
     refuse = "refuse"
     ignore = "ignore"

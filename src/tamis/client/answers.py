@@ -29,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a join comes to as of a cursor: results by id. `begun` is false if the first notifications will bring it."""
+    """Content of a join as of a cursor: results by id. `begun` is false if the first notifications will bring it."""
 
     rows: Mapping[str, Mapping[str, Any]]
     cursor: str
@@ -83,7 +83,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of a publish. `refused` has the index and the reason of events that break the schema.
+    """Result of a publish. `refused` has the index and the reason of events that break the schema.
 
     `ids` are the events' own, in order: the `event_id` of their notifications. One that was refused has None. `ignored`
     are attributes that the schema does not have, each with the number of events, where a service is set to ignore them:

@@ -134,7 +134,7 @@ _LONG = 1 << 63
 
 @dataclass(slots=True)
 class Need:
-    """How often rules ask for an attribute in each domain; `multiple` where its values are known to come as arrays.
+    """Count of rules that ask for an attribute in each domain; `multiple`: its values are known to come as arrays.
 
     A rule that only asks whether the attribute is there asks for no domain. Numbers are asked for as `float`; `wide`
     says that a rule names a whole number that only an integer attribute is sure to hold, `fractional` that one names a

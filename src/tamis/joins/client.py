@@ -81,7 +81,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class ContentChange:
-    """How a subscription's content changed: results that came and went, as they are shown."""
+    """Change of a subscription's content: results that came and went, as they are shown."""
 
     added: list[Shown]
     removed: list[Shown]

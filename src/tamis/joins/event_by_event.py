@@ -17,7 +17,7 @@ from tamis.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class ResultChange:
-    """What one event did to one result of one subscription: what was shown of it before and after, None for nothing."""
+    """Effect of one event on one result of a subscription: what was shown before and after, None for nothing."""
 
     event: int
     id: str
@@ -28,7 +28,7 @@ class ResultChange:
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """What one event did to one row of a table: there is another version of it now, or (`there` is false) none."""
+    """Effect of one event on one row of a table: another version of it, or (`there` is false) its removal."""
 
     event: int
     table: str

@@ -37,7 +37,7 @@ _SPARE_CODES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a batch of events comes to: changes in order, the event that each is due to, and refusals with reasons.
+    """Changes of a batch of events in order, the event that each is due to, and refusals with reasons.
 
     `same` has, by table, rows that went and rows that came instead of them with the same key and the same content.
     """

@@ -12,7 +12,7 @@ from tamis.joins.schemes.scheme import Scheme
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """What speaks of tables, columns and edges by the numbers of one layout; a new layout comes with a new scheme."""
+    """Tables, columns and edges by the numbers of one layout; a new layout comes with a new scheme."""
 
     layout: Layout
     scheme: Scheme

@@ -25,7 +25,7 @@ def lower(ids: pa.Array, bound: BoundJoins, schema: Schema, coding: Coding) -> J
 
 @dataclass(slots=True)
 class _Range:
-    """What one literal says of a column, and for which rows that is not all of it (a residual says the rest)."""
+    """Range that a literal asks of a column, and the rows for which that is not all (a residual says the rest)."""
 
     low: Floats
     high: Floats

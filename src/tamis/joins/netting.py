@@ -144,7 +144,7 @@ ADDED, REMOVED = "added", "removed"
 
 
 class ResultChanges:
-    """What a batch of events left changed of the contents of joins.
+    """Net changes of the contents of joins by a batch of events.
 
     `tables` has an Arrow table for each form of results (what is joined, and which columns are shown): `subscription`
     (its id) and `change` (added or removed) as dictionaries, `event` (the place in the batch of the event that did it)

@@ -19,7 +19,7 @@ def first_neighbours(signature: Signature) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
-    """What is to be decided where a join has several tables, or a table several restricted attributes.
+    """Plan of a join of several tables, or of a table with several restricted attributes.
 
     `filters` says which neighbour filters each table (§4). A description speaks of one attribute a table, the first of
     `leading` that subscriptions restrict, else the one that most of them do; clients check the others. With

@@ -26,7 +26,7 @@ Shown: TypeAlias = dict[str, Any]
 
 
 class Showing:
-    """How the results of one join are shown: columns, each under its attribute's name where that says which is meant.
+    """Presentation of a join's results: columns, each under its attribute's name where that says which is meant.
 
     An attribute that several tables have is shown once if they agree on it, else under `table.attribute`.
     """

@@ -38,7 +38,7 @@ _REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a batch of events came to: messages in order, and the events that were refused, with the reasons.
+    """Messages that a batch of events led to, in order, and the events that were refused, with the reasons.
 
     Message m is due to event `event[messages.event[m]]` of the batch; `taken` is what became of the tables.
     """

@@ -18,7 +18,7 @@ from tamis.schema import Schema
 
 
 class Implications:
-    """What conjuncts imply, for many questions over the same literals: their sets of values are computed once."""
+    """Implications of conjuncts, for many questions over the same literals: their sets of values are computed once."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -38,7 +38,7 @@ class Implications:
 
 
 class Summary:
-    """What one conjunct says of each attribute."""
+    """Sets of values that one conjunct leaves to each attribute."""
 
     def __init__(self, conjunct: Conjunct, implications: Implications) -> None:
         self._implications = implications
@@ -218,7 +218,7 @@ class _Stronger:
 
 
 class _Sieve:
-    """What conjuncts say of one attribute, by the values they leave to it."""
+    """Index of conjuncts by the values that they leave to one attribute."""
 
     def __init__(self, name: str, summaries: Sequence[tuple[int, Summary]], implications: Implications) -> None:
         self._implications = implications

@@ -23,7 +23,7 @@ _REGEX_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$\-]")
 
 
 class Wildcard(Enum):
-    """What a LIKE pattern has besides characters."""
+    """Wildcard of a LIKE pattern."""
 
     ONE = "_"
     ANY = "%"

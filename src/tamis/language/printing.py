@@ -36,7 +36,7 @@ _BINDS = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 class Typed(Protocol):
-    """What printing has to know of a schema: the attributes by the names that they are printed under."""
+    """Schema as printing needs it: the attributes by the names that they are printed under."""
 
     @property
     def attributes(self) -> Mapping[str, Attribute]: ...

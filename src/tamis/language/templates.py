@@ -30,7 +30,7 @@ Maker: TypeAlias = Callable[[str, Sequence[Span], Schema, Limits, Signatures], T
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a literal becomes a value of its slot: whose value it is, its sign, and what is added to it.
+    """Reading of a literal as a value of its slot: whose value it is, its sign, and what is added to it.
 
     `step` closes an open end: `x > literal` on integers is `x >= literal + 1`.
     """

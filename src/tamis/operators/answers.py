@@ -27,7 +27,7 @@ Binding: TypeAlias = tuple[Bindable, ...]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is known of a predicate on one event; `bindings` are sorted, none comes twice.
+    """Answer of a predicate on one event; `bindings` are sorted, none comes twice.
 
     There are some iff it is true and has variables. `failure` says what went wrong if something did.
     """
@@ -44,7 +44,7 @@ UNTOLD = Answer(UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What is known of predicates on many events, a place each; `bindings` has the places where there are some."""
+    """Answers of predicates on many events, a place each; `bindings` has the places where there are some."""
 
     truths: Int8s
     bindings: dict[int, tuple[Binding, ...]] = field(default_factory=dict)

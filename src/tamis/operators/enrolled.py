@@ -82,7 +82,7 @@ Matched = tuple[Int64s, Int64s, Int64s]
 
 
 class Enrolled:
-    """Who subscribes, by number; their cases, each with its owner; and the guards that decide before any call.
+    """Subscribers by number; their cases, each with its owner; and the guards that decide before any call.
 
     `always` are cases that no guard keeps from being evaluated, `certain` those that hold for every event. Changed by
     one thread while no other reads.

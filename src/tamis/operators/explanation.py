@@ -176,7 +176,7 @@ def _step(job: Job, eliminated: int, concerned: bool) -> Step:
 
 
 class Judging:
-    """What became of the conditions of a case, given the event and what operators said of it."""
+    """Judgement of the conditions of a case, given the event and what operators said of it."""
 
     def __init__(self, evaluation: Evaluation, answers: Mapping[int, Answer], cases: Cases, plain: Verdicts) -> None:
         self._evaluation = evaluation

@@ -144,7 +144,7 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Substitutions:
-    """That a case holds: the first substitution of its variables, and how many there are, at least."""
+    """Substitutions under which a case holds: the first one, and how many there are, at least."""
 
     first: Found
     count: int

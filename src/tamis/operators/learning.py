@@ -29,7 +29,7 @@ def key_of(predicate: Predicate) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was observed of some predicates: column i of `counts` is of the predicate `keys[i]`; keys ascend.
+    """Observations of some predicates: column i of `counts` is of the predicate `keys[i]`; keys ascend.
 
     The rows are evaluations that came out known, how many of these held, those that were timed, and milliseconds.
     """
@@ -67,7 +67,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What so many events have taught: observations and tallies, by operator."""
+    """Lessons of some events: observations and tallies, by operator."""
 
     events: int = 0
     seen: Mapping[str, Seen] = field(default_factory=dict)

@@ -53,7 +53,7 @@ class Interval:
 
 @dataclass(slots=True)
 class LocalChecks:
-    """What the cases that want one predicate ask of its bindings, by case."""
+    """Checks by the cases that want one predicate, of its bindings, by case."""
 
     _intervals: dict[int, list[Interval]] = field(default_factory=dict)
     _tests: dict[int, list[tuple[tuple[str, ...], tuple[Test, ...]]]] = field(default_factory=dict)

@@ -270,7 +270,7 @@ def _attempt(operator: Operator, by_position: Sequence[Any], by_name: Mapping[st
 
 
 class Asking:
-    """What operators say of one event, each predicate asked about once."""
+    """Answers of operators on one event, each predicate asked about once."""
 
     def __init__(self, predicates: Predicates, inputs: Inputs, row: int, values: Values) -> None:
         self._predicates = predicates

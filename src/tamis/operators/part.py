@@ -24,7 +24,7 @@ CALLS_FILE = "operators.json"
 
 
 class CallingPart(ABC):
-    """Those subscriptions of an index that call operators; false as long as there are none.
+    """Part of an index with the subscriptions that call operators; false as long as there are none.
 
     What is learned of operators travels between processes by `lessons`, `known`, `take` and `start_from`.
     """

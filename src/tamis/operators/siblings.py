@@ -17,7 +17,7 @@ _NONE = np.zeros(0, np.int32)
 
 
 class Siblings:
-    """What is known in one batch of subscriptions that have several cases with calls."""
+    """State of one batch's subscriptions that have several cases with calls."""
 
     def __init__(self, cases: Cases, nodes: Nodes) -> None:
         self._cases = cases

@@ -38,7 +38,7 @@ _UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_8
 
 @dataclass(frozen=True)
 class Backtest:
-    """What subscriptions matched in a history, from one pass over it.
+    """Matches of subscriptions in a history, from one pass over it.
 
     The frames are made of what the pass counted, which Spark keeps until `close`. A window is named by its start;
     events without a time are in the window null. `errors` are the subscriptions that were refused, by id.

@@ -132,7 +132,7 @@ def _row(id: str, error: TamisError) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Binder:
-    """What a worker does: binds a batch of texts, and sends the ids, the texts and what became of them, pickled."""
+    """Binding in a worker: binds a batch of texts, and sends the ids, the texts and their bound forms, pickled."""
 
     schema: Schema
     signatures: Signatures

@@ -219,7 +219,7 @@ class Settings:
 
 
 class SpoolBatch(DataSourceReader):
-    """What is there when the query is planned."""
+    """Events that are there when the query is planned."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -88,7 +88,7 @@ def selectivities(events: DataFrame, predicates: Sequence[str], schema: Schema) 
 
 @dataclass(frozen=True, slots=True)
 class _Surveyor:
-    """What a worker does with its partition."""
+    """Survey of a partition in a worker."""
 
     schema: Schema
     columns: tuple[str, ...]

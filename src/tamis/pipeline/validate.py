@@ -68,7 +68,7 @@ def with_reason(dead: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Checker:
-    """What a worker does: keeps the valid rows of its batches, or the dead ones."""
+    """Validation in a worker: keeps the valid rows of its batches, or the dead ones."""
 
     reader: Reader
     kept: tuple[int, ...]

@@ -13,7 +13,7 @@ from tamis.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the neighbour is to be told: first what it should know from now on, then what it may forget.
+    """News for a neighbour: first what it should know from now on, then what it may forget.
 
     In this order no event is missed in between. Ids in both parts are different.
     """

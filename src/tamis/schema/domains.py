@@ -78,7 +78,7 @@ class BinaryDomain:
 
 
 class _Listed(ABC):
-    """What the two domains with listed values share: positions, and the answers of the order by position."""
+    """Base of the two domains with listed values: positions, and the answers of the order by position."""
 
     values: tuple[str, ...]
     name: str
@@ -282,7 +282,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """How an event type holds an attribute. Two annotations of one attribute join with `|` in a view."""
+    """Annotation of an attribute in an event type. Two annotations of one attribute join with `|` in a view."""
 
     mandatory: bool
     multiple: bool = False

@@ -41,7 +41,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one schema (here) says that another (there) does not.
+    """Parts of one schema (here) that another (there) does not have.
 
     `additions` are what it has more, as `Schema.extend` takes them; `contradictions` what both have, differently, so
     that neither extends the other. What it lacks is the other's difference from it.

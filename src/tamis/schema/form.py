@@ -95,7 +95,7 @@ _ANNOTATIONS = ("mandatory", "optional", "unique", "multiple")
 
 @dataclass(frozen=True)
 class Parts:
-    """What a schema is made of, checked against each other."""
+    """Parts of a schema, checked against each other."""
 
     domains: dict[str, Domain]
     attributes: dict[str, Attribute]

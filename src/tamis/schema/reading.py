@@ -28,7 +28,7 @@ _SCALARS = frozenset([str, int, float, bool, type(None)])
 
 @dataclass(slots=True)
 class Reading:
-    """What was found in one event.
+    """Attributes and faults found in one event.
 
     `given` holds what is present under each name, known to the schema or not; `values` the canonical values of the
     known names whose every value its domain admits: a list for a multiple attribute, the value itself for another.

@@ -38,7 +38,7 @@ _RETENTION_REMEDY = "write all, {count: 100000} or {window: 7 days, by: time}"
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long rows stay: for good, or the latest `count`, or those whose time is within `window` of the latest.
+    """Retention of rows: for good, or the latest `count`, or those whose time is within `window` of the latest.
 
     Rows are counted by their last change. `by` is the timestamp that the window (microseconds) goes by.
     """

@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class Fault(Enum):
-    """What a `FaultySource` does instead of giving an item."""
+    """Fault of a `FaultySource` in place of an item."""
 
     END = "end"
     ABORT = "abort"

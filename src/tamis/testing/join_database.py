@@ -15,7 +15,7 @@ _TYPES = {"integer": "BIGINT", "float": "DOUBLE", "string": "VARCHAR", "timestam
 
 
 class DuckTables:
-    """What a history makes of its tables, by plain SQL.
+    """Tables of a history, by plain SQL.
 
     A row's version is the number of the event that put it, so the rows that changed last have the highest.
     """

@@ -26,12 +26,12 @@ Versions = set[tuple[int, ...]]
 
 
 class ContentDiffersError(AssertionError):
-    """What a client holds is not what the database says; names the history, the scheme and the event."""
+    """Difference between a client's content and the database's; names the history, the scheme and the event."""
 
 
 @dataclass
 class Tally:
-    """How much was compared."""
+    """Count of what was compared."""
 
     histories: int = 0
     events: int = 0

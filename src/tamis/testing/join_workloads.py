@@ -99,7 +99,7 @@ def _annotations() -> st.SearchStrategy[str]:
 
 @dataclass(frozen=True)
 class _Qualified:
-    """What conditions on one table are drawn over."""
+    """Columns that conditions on one table are drawn over."""
 
     attributes: Mapping[str, Attribute]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PolicyName(StrEnum):
-    """How much of what is asked for is told to neighbours."""
+    """Policy of forwarding: how much of what is asked for is told to neighbours."""
 
     simple = "simple"
     covering = "covering"
@@ -34,7 +34,7 @@ class PolicyName(StrEnum):
 
 
 class OverflowName(StrEnum):
-    """What happens when too much waits for a neighbour."""
+    """Choice for a full queue of a neighbour."""
 
     block = "block"
     drop = "drop"

@@ -34,7 +34,7 @@ REFUSED = "refused"
 
 
 class ResultForm:
-    """What a row of the results holds.
+    """Form of the results: what a row holds.
 
     The event: its attributes, or with `numbers` its position in the input. The subscriptions: one a row in
     `subscription`, or with `arrays` all of the event's in `subscriptions`. Events that match nothing have no row.

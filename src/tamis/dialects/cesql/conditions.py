@@ -107,7 +107,7 @@ NameOf = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How context attributes are called in the filter: those that hold strings, and any that are there to be asked."""
+    """Names of context attributes in the filter: those that hold strings, and any that are there to be asked."""
 
     string: NameOf
     present: NameOf

@@ -92,7 +92,7 @@ Returned: TypeAlias = tuple[Value, ErrorKind | None]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What one name means for one number of arguments, or for that number and more (`more` is then their type).
+    """Meaning of a name for one number of arguments, or for that number and more (`more` is then their type).
 
     A parameter of type None takes a value of any type as it is.
     """

@@ -40,7 +40,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Whether the event has the attribute."""
+    """Test that the event has the attribute."""
 
     name: str
     start: int
@@ -67,7 +67,7 @@ class Minus:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Whether the operand, as a string, matches the pattern; `negated` for NOT LIKE."""
+    """Test that the operand, as a string, matches the pattern; `negated` for NOT LIKE."""
 
     operand: Node
     pattern: str
@@ -78,7 +78,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """Whether the operand equals one of the elements, cast to its type; `negated` for NOT IN."""
+    """Test that the operand equals one of the elements, cast to its type; `negated` for NOT IN."""
 
     operand: Node
     elements: tuple[Node, ...]

@@ -39,7 +39,7 @@ Files = Callable[[Path], SegmentFile]
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What becomes one frame: ids and bodies, and the hashes of their idempotency key and content, or NO_KEY."""
+    """Events of one frame: ids and bodies, and the hashes of their idempotency key and content, or NO_KEY."""
 
     ids: pa.Array
     bodies: pa.Array

@@ -115,7 +115,7 @@ def _finite(low: float, high: float) -> float:
 
 
 class Description(Enum):
-    """How a scheme says for whom base tuples are meant."""
+    """Choice of a scheme for saying for whom base tuples are meant."""
 
     NONE = "each member is told by itself"
     TUPLES = "all joining tuples"

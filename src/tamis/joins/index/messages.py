@@ -21,7 +21,7 @@ EVERYBODY = -1
 
 
 class Form(IntEnum):
-    """How to read a message. The first six are for everybody whose filter accepts them, the last two have an address.
+    """Form of a message. The first six are for everybody whose filter accepts them, the last two have an address.
 
     Holding is meant in the considered attributes only (`Shape.considered`): a client keeps what it is sent, and applies
     the rest of its conditions when it joins what it keeps.
@@ -53,7 +53,7 @@ class Form(IntEnum):
 
 
 class Operation(IntEnum):
-    """What happens to a tuple of a message."""
+    """Operation on a tuple of a message."""
 
     INSERT = 0
     """Keep it, instead of an older version of the same row if there is one."""

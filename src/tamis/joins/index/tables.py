@@ -96,7 +96,7 @@ _FULL_AT_FIRST = BLOCK * 3 // 4
 
 
 class OrderedIndex:
-    """What a B-tree on (key, value) is elsewhere: two levels, blocks of entries and the order of the blocks.
+    """Ordered index on (key, value), elsewhere a B-tree: two levels, blocks of entries and the order of the blocks.
 
     An entry is a key (a non-negative integer), a value (a float, infinities included), an item (a row or subscription
     number), and three more floats that scans need beside them (`ENTRY`). No two entries are alike in key, value and

@@ -87,7 +87,7 @@ class RefJ(ByResults):
 
 
 class RefJPlus(RefJ):
-    """Those join results that somebody selects (§2.3)."""
+    """Ref-J for those join results that somebody selects (§2.3)."""
 
     name = "ref-j+"
     kernel = staticmethod(run_ref_j_plus)

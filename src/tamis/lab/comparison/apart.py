@@ -63,7 +63,7 @@ _COMMAND = (sys.executable, "-m", "tamis.lab.comparison.worker")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What every cell gets: seconds to match in, seconds in all, bytes of memory (None: most of what there is)."""
+    """Limits of every cell: seconds to match in, seconds in all, bytes of memory (None: most of what there is)."""
 
     budget_seconds: float = 2.0
     limit_seconds: float = 300.0

@@ -25,7 +25,7 @@ WARM_SUBSCRIPTIONS, WARM_EVENTS = 1024, 16  # enough that a planner plans: every
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one matcher costs on one workload.
+    """Measured costs of one matcher on one workload.
 
     `events` is how many it saw: fewer than the workload has where it is slow, and then spread evenly over them.
     `matches` is their number for those events. `seconds_per_event` is that of the best round over them, in batches.

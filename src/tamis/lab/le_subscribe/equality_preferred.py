@@ -23,7 +23,7 @@ from tamis.matching.columnar.plan import Knowledge
 
 
 class Counted(NamedTuple):
-    """How many predicates each conjunction has besides its equalities, and the conjunctions without equalities."""
+    """Number of predicates of each conjunction besides its equalities, and the conjunctions without equalities."""
 
     needs: npt.NDArray[np.uint8]
     unequal: npt.NDArray[np.int32]

@@ -21,7 +21,7 @@ PAPER = "#b5179e"  # whatever the paper says is in this colour
 
 
 class Style(NamedTuple):
-    """How the line of a series looks, and what it is called."""
+    """Style of a series: its line, and its name."""
 
     label: str
     colour: str

@@ -16,7 +16,7 @@ Rows: TypeAlias = Sequence[Row]
 
 
 class Outcome(StrEnum):
-    """What became of a claim."""
+    """Outcome of a claim."""
 
     REPRODUCED = "reproduced"
     PARTLY = "partly"

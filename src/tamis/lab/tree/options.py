@@ -14,7 +14,7 @@ _RELATED = ("none", "ranges", "all")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a tree is grown and searched (Aguilera et al., PODC 1999, §5).
+    """Options of growing and searching a tree (Aguilera et al., PODC 1999, §5).
 
     `collapse`: a node that has nothing but a *-edge is left out, so that chains of *-edges are one edge.
     `successors`: nodes are annotated with their successors (see successors.py).

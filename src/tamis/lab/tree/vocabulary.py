@@ -140,7 +140,7 @@ _MAGNITUDE = np.int64(2**63 - 1)
 
 
 class Source(NamedTuple):
-    """What a level of the tree, or a test, looks at. `ranked`: strings by their place among the ordered constants."""
+    """Source of a level of the tree, or of a test. `ranked`: strings by their place among the ordered constants."""
 
     column: Column
     ranked: bool = False

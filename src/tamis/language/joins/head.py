@@ -52,7 +52,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands before WHERE. `columns` is None for `*`; `where` is where the condition begins, None without one."""
+    """SELECT up to WHERE. `columns` is None for `*`; `where` is where the condition begins, None without one."""
 
     columns: tuple[Name, ...] | None
     first: Source

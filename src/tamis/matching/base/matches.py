@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What some of the subscriptions answered: a part's number n is subscription `names[n]`.
+    """Matches of a part of the subscriptions: the part's number n is subscription `names[n]`.
 
     Parts, and answers, hold disjoint (event, subscription) pairs: nothing comes twice when they are put together.
     """
@@ -39,7 +39,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What the variables of a subscription are bound to in an event: the first of so many substitutions, or more."""
+    """Bindings of a subscription's variables in an event: the first of so many substitutions, or more."""
 
     event: int
     subscription: str
@@ -48,7 +48,7 @@ class Binding:
 
 
 class Work:
-    """What an answer cost, counted by the kernels in `counters`, in the order of the properties.
+    """Work of a match, counted by the kernels in `counters`, in the order of the properties.
 
     Not every algorithm has all of them to count: what it has none of stays 0. Candidates and predicates all have.
     """

@@ -145,7 +145,7 @@ _MANY = 64  # codes of one event are sorted before the kernel inserts them one b
 
 
 class Kind(StrEnum):
-    """What a column holds. The first four hold one code an event, the last two a set of codes."""
+    """Kind of a column. The first four hold one code an event, the last two a set of codes."""
 
     VALUE = "value"  # of a single-valued attribute
     LEAST = "least"  # of a multiple-valued attribute's values: `some value < c` is `least < c`

@@ -68,7 +68,7 @@ class Steps:
 
 
 class Rules(NamedTuple):
-    """What is left to decide about a program once its key is found, or where it has none.
+    """Rest of a program to decide once its key is found, or where it has none.
 
     Program n is `programs[program_offsets[n]:program_offsets[n + 1]]`, empty where finding the key decides it. Programs
     of wildcards only go by the number of code points: `least_owners[i]` wants at least `least[i]`, `length_owners[i]`

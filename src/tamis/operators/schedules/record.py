@@ -67,7 +67,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What some events said of the predicates; small, and sums up over workers.
+    """Evidence that some events gave of the predicates; small, and sums up over workers.
 
     Row i says of `predicates[i]` how often it was evaluated (where it came out unknown aside), held, came out unknown,
     was timed, and what the timed evaluations cost together. `sample` has the trails of some of the events.

@@ -201,7 +201,7 @@ _REPORTS: WeakKeyDictionary[SparkContext, Report] = WeakKeyDictionary()
 
 
 class Report:
-    """What tasks tell at their end; Spark brings it to the driver before the job is over.
+    """Reports of tasks at their end; Spark brings them to the driver before the job is over.
 
     A task that Spark runs twice tells twice: its operators were called twice.
     """

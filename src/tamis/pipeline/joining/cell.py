@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a step did: changes of contents (`CHANGES`), and events that tables refused (`DEAD`)."""
+    """Output of a step: changes of contents (`CHANGES`), and events that tables refused (`DEAD`)."""
 
     changes: pa.Table
     dead: pa.Table

@@ -14,7 +14,7 @@ from tamis.schema.timestamps import to_datetime
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How late events may come: by which attribute, a timestamp, and by how many microseconds.
+    """Allowance for late events: by which attribute, a timestamp, and by how many microseconds.
 
     The watermark is so much before the greatest time that was seen in any cell. With `at_once` nothing more comes, so
     that nothing waits.
@@ -27,7 +27,7 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What is to be done now, by time and then in the order of coming; and what comes too late, after `watermark`."""
+    """Events to be handled now, by time and then in the order of coming; and those too late, after `watermark`."""
 
     due: pa.Table
     late: pa.Table

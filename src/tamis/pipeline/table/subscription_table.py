@@ -32,7 +32,7 @@ FOLD_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What came of a change: the version that has it, and what was refused, by subscription id."""
+    """Result of a change: the version that has it, and what was refused, by subscription id."""
 
     version: int
     errors: list[tuple[str, TamisError]] = field(default_factory=list)

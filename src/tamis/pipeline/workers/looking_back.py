@@ -141,7 +141,7 @@ class LookingBack:
 
 
 class Tally:
-    """How often each number was counted in each window. A cell is `window * width + number`, `width` above all numbers.
+    """Counts of each number in each window. A cell is `window * width + number`, `width` above all numbers.
 
     `cells` that came in are merged when there are many, so memory follows the distinct cells, not the counts.
     """

@@ -106,7 +106,7 @@ _FEW = 1_000
 
 @dataclass(slots=True)
 class Said:
-    """What a conjunct says of one attribute.
+    """Condition of a conjunct on one attribute.
 
     Every value lies within `values`, and for each of `some` there is a value within it; each of these is a part of
     `values`. A single-valued attribute has no `some`: all is in `values`. `patterns` are what sets cannot say; that

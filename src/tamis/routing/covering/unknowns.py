@@ -20,7 +20,7 @@ _MOST_VALUES = 2_000
 
 
 class UndecidedError(Exception):
-    """It was not found out whether there are values: the search was too long, or a pattern stood in the way."""
+    """Existence of values left undecided: the search was too long, or a pattern stood in the way."""
 
 
 @dataclass(frozen=True, slots=True)

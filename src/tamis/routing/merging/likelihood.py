@@ -92,7 +92,7 @@ MOST_BOXES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a box asks of one attribute: a value in the set; or, if `absent`, that or no value at all."""
+    """Condition of a box on one attribute: a value in the set; or, if `absent`, that or no value at all."""
 
     extent: Extent
     absent: bool = False
@@ -102,7 +102,7 @@ Box = Mapping[str, Side]
 
 
 class Likelihood:
-    """How many events satisfy a conjunction, and come: a share of all events that the statistics tell of.
+    """Share of all events, by the statistics, that satisfy a conjunction and come.
 
     Without advertisements all of them come; with them, those that match one of them (Li, Hou and Jacobsen 2005, §5.4).
     Conditions that are no sets of values of a single-valued attribute are taken to hold: a share is never too small.

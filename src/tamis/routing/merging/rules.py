@@ -16,7 +16,7 @@ from tamis.schema import Attribute
 
 
 class Rules(IntFlag):
-    """What mergers may be made of, besides overlapping and adjacent ranges (`= 3`, `= 4`), which lose nothing.
+    """Sources of mergers, besides overlapping and adjacent ranges (`= 3`, `= 4`), which lose nothing.
 
     LISTS: values that are apart become a list, which loses nothing either. TABLE_1: a range that is open to one side
     takes in what lies beyond its bound, and with one that is open to the other side it makes any value

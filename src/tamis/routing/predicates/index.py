@@ -37,7 +37,7 @@ _Key = tuple[Literal, ...]
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """What a conjunction asks of one attribute: all its literals on it, and what they say of its values.
+    """Condition of a conjunction on one attribute: all its literals on it, and what they say of its values.
 
     What it asks of a pair of attributes that are compared with each other is a predicate by itself: then `orders` are
     what the comparisons say, and nothing is `said`.

@@ -19,7 +19,7 @@ _Key = tuple[Terms, ...]
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """What an insertion came to: `root` if nothing covers the new filter, else `covered_by` is a root that does.
+    """Result of an insertion: `root` if nothing covers the new filter, else `covered_by` is a root that does.
 
     `covers`: the roots up to now that it covers; they are no roots any more. A filter that no event matches is neither
     a root nor covered by one.
@@ -32,7 +32,7 @@ class Inserted:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What a removal came to: whether the filter was a root, and the filters that are roots since it is gone."""
+    """Result of a removal: whether the filter was a root, and the filters that are roots since it is gone."""
 
     root: bool
     uncovered: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class _Class:
 
 
 class RootRows(Protocol):
-    """Where the conjunctions of roots are, and how others stand to them; see `Rows`."""
+    """Rows of the conjunctions of roots, and how others stand to them; see `Rows`."""
 
     def add(self, owner: int, terms: Terms, alone: bool) -> None: ...
 

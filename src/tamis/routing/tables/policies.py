@@ -87,7 +87,7 @@ def _is_readable(text: str, schema: Schema, limits: Limits) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """What comes to a set of filters and what leaves it, at once: nothing is in both, and neither without the other."""
+    """Change of a set of filters, at once: nothing is in both parts, and neither comes without the other."""
 
     added: tuple[RoutedFilter, ...] = ()
     removed: tuple[str, ...] = ()

@@ -135,7 +135,7 @@ class RoutingTable:
 
 
 class _Target:
-    """What is offered to one target, the part that its gates admit, and what is forwarded of that.
+    """Filters offered to one target, the part that its gates admit, and what is forwarded of that.
 
     `_support` has for each admitted filter the gate it was admitted by, so that a gate that closes is felt by those
     filters only.

@@ -20,7 +20,7 @@ from tamis.service.base.configuration import ConfigurationError, Settings
 
 @dataclass(frozen=True, slots=True)
 class Algorithms:
-    """What a table of subscriptions is compiled for. Immutable; what a table was compiled for is noted beside it."""
+    """Algorithms that a table of subscriptions is compiled for. Immutable; noted beside the table."""
 
     choice: Choice = COLUMNAR
     schedule: str = "adaptive"

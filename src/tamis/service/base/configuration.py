@@ -49,7 +49,7 @@ class ConfigurationError(TamisError):
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class AccessSettings:
-    """Who may publish and subscribe; administration always needs a key."""
+    """Access to publishing and subscribing; administration always needs a key."""
 
     publish: Who = "anyone"
     subscribe: Who = "anyone"
@@ -57,7 +57,7 @@ class AccessSettings:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class LimitSettings:
-    """How much a stranger may ask for. Each has its own 4xx answer, which names it."""
+    """Limits of what a stranger may ask for. Each has its own 4xx answer, which names it."""
 
     body_bytes: Positive = 16 << 20
     """Bytes in the body of a request."""
@@ -129,7 +129,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class DeliverySettings:
-    """How notifications go out, and when a delivery is given up."""
+    """Delivery of notifications, and when one is given up."""
 
     attempts: Positive = 12
     """Attempts at one notification before it becomes a dead letter."""
@@ -158,7 +158,7 @@ class DeliverySettings:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class RetentionSettings:
-    """How long what was delivered or processed is kept."""
+    """Retention of what was delivered or processed."""
 
     notifications: Duration = timedelta(days=7)
     spool: Duration = timedelta(days=7)

@@ -22,7 +22,7 @@ class CursorError(TamisError):
 
 
 class Cursor(NamedTuple):
-    """What a reader has seen: all up to `position`, and there the subscriptions up to `number`.
+    """Position of a reader: all up to `position`, and there the subscriptions up to `number`.
 
     Cursors compare as tuples, so a notification is new iff `(position, number) > cursor`. To the outside a cursor is a
     text: `"123"` is everything at position 123, `"123-45"` stops at subscription 45, for readers of many subscriptions.

@@ -30,7 +30,7 @@ class FeedEnded(TamisError):  # noqa: N818 - reads as what happened
 
 
 class Feed(Protocol):
-    """What a stream or socket reads from."""
+    """Feed of notifications that a stream or socket reads from."""
 
     cursor: Cursor
     wide: bool
@@ -40,7 +40,7 @@ class Feed(Protocol):
 
 
 class Source(Protocol):
-    """What feeds need of the fan-out."""
+    """Fan-out, as feeds need it."""
 
     @property
     def done(self) -> int: ...

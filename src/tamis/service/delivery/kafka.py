@@ -14,7 +14,7 @@ from tamis.service.store import Subscription
 
 
 class Producer(Protocol):
-    """What is needed of aiokafka's producer."""
+    """Producer of aiokafka, as far as it is needed."""
 
     async def start(self) -> None: ...
     async def stop(self) -> None: ...

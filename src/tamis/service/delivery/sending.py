@@ -125,7 +125,7 @@ class Breakers:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an attempt went. `postponed`: the endpoint was not asked, since its breaker is open.
+    """Outcome of an attempt. `postponed`: the endpoint was not asked, since its breaker is open.
 
     An attempt that failed or was postponed can be made again after `wait` seconds.
     """

@@ -59,7 +59,7 @@ class WidePage:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What is new up to position `upto`: for live subscriptions, and whom else it concerns.
+    """Notifications up to position `upto`: for live subscriptions, and whom else they concern.
 
     `inactive`: live subscriptions with something new that may not have it. `owners`: whose subscriptions matched.
     """

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 class _Voice:
-    """Where frames go."""
+    """Output of frames."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out

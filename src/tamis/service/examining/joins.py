@@ -46,7 +46,7 @@ class JoinedOn(BaseModel):
 
 
 class JoinForm(BaseModel):
-    """What a join is made of."""
+    """Parts of a join."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -56,7 +56,7 @@ class JoinForm(BaseModel):
 
 
 class WouldChange(BaseModel):
-    """What an event would do to a join's content, as the tables are now."""
+    """Changes that an event would make to a join's content, as the tables are now."""
 
     table: str | None = Field(description="The table that the event changes; null if it is none of the join's")
     added: list[dict[str, Any]] = Field(description=f"Results that would come, at most {SHOWN}")

@@ -51,7 +51,7 @@ _LATER_LOOKS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What became of a publish: `first` is the log's number of the first event accepted, `refused` is by place.
+    """Result of a publish: `first` is the log's number of the first event accepted, `refused` is by place.
 
     `ids` has the events' ids in order, None for those refused. `ignored` are the unknown attributes of those accepted,
     with the number of events.

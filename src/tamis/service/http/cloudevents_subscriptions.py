@@ -42,7 +42,7 @@ SHOWN: Final[dict[str, Any]] = {
 
 
 class ConfigForm(ValidityForm):
-    """What this server can be told about a subscription besides: how long it is valid, a label, and a pause."""
+    """Settings of this server for a subscription: how long it is valid, a label, and a pause."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ class HttpSettings(BaseModel):
 
 
 class SinkCredential(BaseModel):
-    """What the sink asks for: `PLAIN` (identifier and secret) or `ACCESSTOKEN`. It is never shown again."""
+    """Credential that the sink asks for: `PLAIN` (identifier and secret) or `ACCESSTOKEN`. It is never shown again."""
 
     model_config = ConfigDict(extra="forbid")
 

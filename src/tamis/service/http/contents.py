@@ -31,7 +31,7 @@ class ContentRow(BaseModel):
 
 
 class ContentForm(BaseModel):
-    """What a join comes to as of a cursor. Whoever reads on from there misses no change, and is told none twice."""
+    """Content of a join as of a cursor. Whoever reads on from there misses no change, and is told none twice."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -57,7 +57,7 @@ class Refusal(BaseModel):
 
 
 class PublishedForm(BaseModel):
-    """What became of a publish: what was accepted is on disk."""
+    """Result of a publish: what was accepted is on disk."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -129,7 +129,7 @@ _HEARTBEAT: Final = b":\n\n"
 
 
 class EventStream(StreamingResponse):
-    """What a feed has to say, for as long as anybody listens. The feed is open only while this is being sent."""
+    """Server-sent events of a feed, for as long as anybody listens. The feed is open only while this is being sent."""
 
     media_type = MEDIA_TYPE
 

@@ -85,6 +85,6 @@ class DeadLetterPage(BaseModel):
 
 
 class Replayed(BaseModel):
-    """What became of a dead letter that was sent again."""
+    """Result of sending a dead letter again."""
 
     delivered: Literal[True]

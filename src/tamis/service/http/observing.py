@@ -26,7 +26,7 @@ def matched_ends(batch: Batch) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the store has: subscriptions in each state, dead letters, and the newest revision of subscriptions."""
+    """Counts of the store: subscriptions in each state, dead letters, and the newest revision of subscriptions."""
 
     subscriptions: dict[str, int]
     dead_letters: int

@@ -47,7 +47,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
 
 
 class ParameterForm(BaseModel):
-    """What a call gives in one place; `repeated`: there, and in any number of places after it."""
+    """Parameter of a call; `repeated`: there, and in any number of places after it."""
 
     name: str
     kind: str = Field(description="Of which type: integer, float, string, boolean, timestamp, or any")

@@ -31,7 +31,7 @@ class Alive(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether the server can do its work, part by part: `ok`, or what is wrong."""
+    """Readiness of the server, part by part: `ok`, or what is wrong."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"ready": True, "store": "ok", "log": "ok", "pipeline": "ok"}]}

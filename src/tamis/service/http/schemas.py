@@ -61,7 +61,7 @@ class SchemaForm(BaseModel):
 
 
 class ExtensionForm(BaseModel):
-    """What is to be added, as in a schema file; `optional` adds attributes to event types that exist."""
+    """Additions to the schema, as in a schema file; `optional` adds attributes to event types that exist."""
 
     model_config = ConfigDict(
         extra="forbid",

@@ -93,7 +93,7 @@ class Standing(Generic[K]):
 
 
 class Allowances:
-    """What one address may have of each kind of thing that outlives the request that made it."""
+    """Allowance of one address for each kind of thing that outlives the request that made it."""
 
     def __init__(self, store: Store, limits: LimitSettings) -> None:
         self.subscriptions = Standing[int](limits.subscriptions_per_key, lambda ids: store.subscriptions.active(ids))

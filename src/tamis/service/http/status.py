@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/status", tags=["operations"])
 
 
 class Rates(BaseModel):
-    """What happens a second, over the last ten seconds."""
+    """Rates per second, over the last ten seconds."""
 
     published: float
     matched: float

@@ -159,7 +159,7 @@ class SubscribeForm(ValidityForm):
 
 
 class ChangeForm(BaseModel):
-    """What is to be changed; what is left out stays. A new webhook gets a new secret."""
+    """Changes of a subscription; what is left out stays. A new webhook gets a new secret."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"state": "paused"}]})
 
@@ -173,7 +173,7 @@ class ChangeForm(BaseModel):
 
 
 class Health(BaseModel):
-    """How the delivery of a webhook or Kafka subscription is doing."""
+    """Health of the delivery of a webhook or Kafka subscription."""
 
     cursor: str
     failures: int = Field(description="Attempts since the last one that succeeded")

@@ -52,7 +52,7 @@ class Judged:
 
 @dataclass(slots=True)
 class _Verdicts:
-    """What was found out so far; `parted` are bodies that are not the texts as they came."""
+    """Verdicts so far; `parted` are bodies that are not the texts as they came."""
 
     reasons: dict[int, str] = field(default_factory=dict)
     parted: dict[int, str] = field(default_factory=dict)

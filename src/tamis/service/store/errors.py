@@ -12,7 +12,7 @@ class StoreError(TamisError):
 
 
 class StoreFailedError(StoreError):
-    """What the database said. Names the database and its user: for logs, not for those who ask the service."""
+    """Failure of the database. Names the database and its user: for logs, not for those who ask the service."""
 
 
 class StoreAwayError(StoreFailedError):

@@ -55,7 +55,7 @@ Tickets = Callable[[list[str], list[str], list[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """How many were taken; the labels of the others, with what is wrong with them."""
+    """Result of an import: the number taken, and the labels of the others, with what is wrong with them."""
 
     taken: int
     refused: list[tuple[str, TamisError]]

@@ -48,7 +48,7 @@ class StoredTable:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a join comes to as of a position: each result's id and its row as JSON.
+    """Content of a join as of a position: each result's id and its row as JSON.
 
     `begun` is false if the subscription is newer than its content, which notifications after the position will bring.
     `trouble` is why there is none any more.
@@ -70,7 +70,7 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinWrites:
-    """What a step changes, as it is afterwards: None stands for what is gone.
+    """Writes of a step, as things are afterwards: None stands for what is gone.
 
     `rows` have their position and body, `arrivals` the two numbers of a table, `contents` the row as JSON. What content
     the subscriptions in `joined` had before goes first.

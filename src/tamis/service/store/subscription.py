@@ -41,7 +41,7 @@ def _pull() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class NewSubscription:
-    """What a subscriber asks for, checked by whoever puts it into the store. The fields are those of `Subscription`."""
+    """Request of a subscriber, checked by whoever puts it into the store. The fields are those of `Subscription`."""
 
     owner: str
     text: str
@@ -96,7 +96,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """What the index is to hold for a subscription from a revision on: its filter, or None for nothing."""
+    """Filter that the index is to hold for a subscription from a revision on, or None for nothing."""
 
     revision: int
     number: int

@@ -22,7 +22,7 @@ _LOGS: Final = ("offsets", "commits")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Where a batch begins and ends, summed over the log's partitions."""
+    """Beginning and end of a batch, summed over the log's partitions."""
 
     start: int
     end: int

@@ -37,7 +37,7 @@ _PAIRS: Final = pa.schema({"position": pa.int64(), "subscription": pa.int64(), "
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the changes of a batch come to: pairs with their `changes`, refusals by place, and what is to be written.
+    """Result of a batch's changes: pairs with their `changes`, refusals by place, and what is to be written.
 
     `outgrown` are the subscriptions whose content is too large from now on.
     """

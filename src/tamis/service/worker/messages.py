@@ -59,7 +59,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Operators:
-    """How the operators fare, by name (`Fared` as a dict): counted since the process began."""
+    """Health of the operators, by name (`Fared` as a dict): counted since the process began."""
 
     operators: dict[str, dict[str, Any]]
 

@@ -35,7 +35,7 @@ _SHOWN: Final = 2_000
 
 
 class Mouth:
-    """Where messages to the service go: what was standard output when the process began. Any thread may speak.
+    """Output of messages to the service: what was standard output when the process began. Any thread may speak.
 
     Standard output itself goes to standard error from then on, for Java and libraries write to it.
     """

@@ -30,7 +30,7 @@ _DEAD = ("offset", "id", "time", "body")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a batch came to; `head` is the last position of all that are recorded."""
+    """Result of recording a batch; `head` is the last position of all that are recorded."""
 
     head: int
     matches: int

@@ -129,7 +129,7 @@ _LONG: Final = 60.0  # seconds of one micro-batch; some tenths are usual
 
 @dataclass(frozen=True, slots=True)
 class PipelineStatus:
-    """How the pipeline process is doing.
+    """Status of the pipeline process.
 
     `since` is when it came into its state (seconds since 1970). `error` is why it last failed, and `stderr` its last
     words then; both stay until it fails again. `last` is the last batch heard of; the sums are over all processes since

@@ -64,7 +64,7 @@ def images(
 
 @dataclass(frozen=True)
 class _Calls:
-    """What filters call. Travels to other processes as the detectors' settings."""
+    """Functions that filters call. Travels to other processes as the detectors' settings."""
 
     people: PeopleDetector
     vehicles: VehicleDetector

@@ -58,7 +58,7 @@ _MOST = 2_000
 
 @dataclass(frozen=True)
 class Vehicle:
-    """Where something stands, as a rectangle: its middle, its longer and its shorter side, and degrees from 0 to 180.
+    """Rectangle of a vehicle: its middle, its longer and its shorter side, and degrees from 0 to 180.
 
     `lights`: whether a red light burns on its roof.
     """

@@ -21,7 +21,7 @@ _WORKING = threading.Lock()
 
 
 class Knowledge:
-    """What is known of each thing, stated or inferred, in tables by name. Frozen: any number of threads look.
+    """Knowledge of each thing, stated or inferred, in tables by name. Frozen: any number of threads look.
 
     `kinds`: of an individual its classes, and of a class itself and those above it. `relations`: by property and thing.
     """

@@ -98,7 +98,7 @@ def _rule(text: str, prefixes: dict[str, Any]) -> Any:
 
 
 class Names:
-    """How the nodes of a graph are called: by the end of their address, by their label, or by the whole address.
+    """Names of the nodes of a graph: the end of their address, their label, or the whole address.
 
     A short name that several nodes have is nobody's: they are called by their addresses.
     """

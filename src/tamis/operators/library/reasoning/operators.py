@@ -49,7 +49,7 @@ def reasoning(ontology: str | Path = SAMPLE, *, thing: str = "sighted", rules: S
 
 @dataclass(frozen=True)
 class _Calls:
-    """What filters call, over this ontology."""
+    """Functions that filters call, over this ontology."""
 
     ontology: Ontology
 

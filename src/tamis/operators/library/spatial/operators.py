@@ -47,7 +47,7 @@ def spatial(
 
 @dataclass(frozen=True)
 class _Calls:
-    """What filters call, over these places. Travels to other processes as the places' texts."""
+    """Functions that filters call, over these places. Travels to other processes as the places' texts."""
 
     places: Places
 

@@ -132,7 +132,7 @@ def text(keywords: str | Path | Mapping[str, Sequence[str]] = SAMPLE, *, attribu
 
 @dataclass(frozen=True)
 class _Calls:
-    """What filters call, over these sets of keywords."""
+    """Functions that filters call, over these sets of keywords."""
 
     sets_of_words: Keywords
 

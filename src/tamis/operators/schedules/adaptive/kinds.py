@@ -93,7 +93,7 @@ FADING = 0.98  # of an earlier event's weight in the proof, a later event
 
 
 class Expectation(NamedTuple):
-    """What the kernels need to know of the predicates, for any event and for each kind of event.
+    """Expectations of the predicates as kernels need them, for any event and for each kind of event.
 
     `weights[k]`: the logarithm of how frequent kind k is. `fails[t, k]`: how likely predicate t is to fail in it,
     `logs[t, k, v]`: the logarithm of how likely it is to have the value v. `rate[t]` is (1 - selectivity) / cost over

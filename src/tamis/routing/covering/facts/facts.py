@@ -112,7 +112,7 @@ def facts_of(conjuncts: Conjuncts, encoder: Encoder, schema: Schema) -> tuple[Fa
 
 
 class _Kept:
-    """What `gather` writes to, which grows."""
+    """Growing arrays that `gather` writes to."""
 
     def __init__(self, count: int, room: tuple[int, int, int]) -> None:
         self.room = np.array(room, np.int64)
