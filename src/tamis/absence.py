@@ -35,7 +35,7 @@ class Absence:
 
     @property
     def lasts(self) -> bool:
-        """Whether the part did not answer last time."""
+        """True if the part did not answer last time."""
         return self._since is not None
 
     def missed(self, reason: str) -> None:

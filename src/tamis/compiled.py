@@ -57,7 +57,7 @@ _unkept: list[str] = []
 
 
 def kernels_are_kept() -> bool:
-    """Whether what is compiled is there for the next process too; else each compiles for itself, for minutes."""
+    """True if what is compiled is there for the next process too; else each compiles for itself, for minutes."""
     return not _unkept
 
 

@@ -111,5 +111,5 @@ def _expressions(level: Level, presence: Floats) -> Floats:
 
 
 def is_ungated(expression: str) -> bool:
-    """Whether a regular expression is run on every value, because no literal must be in those it is found in."""
+    """True if a regular expression is run on every value, because no literal must be in those it is found in."""
     return like_program_of(expression) is None and not required_literals(expression).literals

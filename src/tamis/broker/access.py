@@ -59,7 +59,7 @@ class Access:
         return self.certificate is not None or self.authority is not None
 
     def admits(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> bool:
-        """Whether whoever calls has shown the token; takes as long whatever they have shown."""
+        """True if whoever calls has shown the token; takes as long whatever they have shown."""
         if self.token is None:
             return True
         shown = dict(metadata or ()).get(_HEADER, "")
@@ -85,7 +85,7 @@ class Access:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only programs of this machine reach an address HOST:PORT."""
+    """True if only programs of this machine reach an address HOST:PORT."""
     host = split_address(address)[0]
     try:
         return ip_address(host).is_loopback

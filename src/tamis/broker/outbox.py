@@ -48,7 +48,7 @@ class Outbox:
 
     @property
     def blocks(self) -> bool:
-        """Whether whoever has something for this hop must wait."""
+        """True if whoever has something for this hop must wait."""
         return self.bound.overflow == "block" and self.is_full
 
     def put(self, events: int, message: Callable[[int], bytes]) -> None:

@@ -31,7 +31,7 @@ class Settling:
         self._sent: dict[Sent, set[Asked]] = {}
 
     def begin(self, asked: Asked, sent: Iterable[Sent]) -> bool:
-        """Whether it is settled at once."""
+        """True if it is settled at once."""
         waits = set(sent)
         if not waits:
             return True

@@ -124,7 +124,7 @@ class CloudEventsFilters:
         return json.dumps(self.form, separators=(",", ":"))
 
     def holds(self, context: Mapping[str, object]) -> bool:
-        """Whether every filter holds for an event with these context attributes, the four required ones included."""
+        """True if every filter holds for an event with these context attributes, the four required ones included."""
         return _holds(self.filter, context)
 
     def to_tamis(self, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> tuple[str, bool]:

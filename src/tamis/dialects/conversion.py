@@ -154,7 +154,7 @@ class Need:
 
     @property
     def disputed(self) -> bool:
-        """Whether rules ask for it in several domains, of which an attribute has one."""
+        """True if rules ask for it in several domains, of which an attribute has one."""
         return len(self.asked) > 1 or (self.wide and self.fractional)
 
     def ask(self, domain: str) -> None:

@@ -105,7 +105,7 @@ class RowFilter:
         return cls(normalise(join.conditions[table], schema, limits), schema)
 
     def passes(self, row: Values) -> bool:
-        """Whether all conditions of one alternative hold."""
+        """True if all conditions of one alternative hold."""
         return any(
             all(holds(*(row.get(name, ()) for name in names)) for names, holds in alternative)
             for alternative in self._alternatives

@@ -76,7 +76,7 @@ class Intake:
 
     @property
     def outgrown(self) -> bool:
-        """Whether far more join keys have a code than there are rows: `reload` gives codes anew."""
+        """True if far more join keys have a code than there are rows: `reload` gives codes anew."""
         rows = sum(len(state.rows) for state in self._tables.values())
         return max(map(len, self._joined.values()), default=0) > _SPARE_CODES + 4 * rows
 

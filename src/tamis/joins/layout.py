@@ -54,7 +54,7 @@ class Layout:
                 self.edges.setdefault(edge, len(self.edges))
 
     def fits(self, groups: Iterable[JoinGroup]) -> bool:
-        """Whether subscriptions say nothing that has no place here."""
+        """True if subscriptions say nothing that has no place here."""
         return all(
             group.signature in self.signatures and all(name in self.columns[own] for own, name in group.intervals)
             for group in groups

@@ -69,7 +69,7 @@ class Summary:
         return self._several.get(name, ())
 
     def implies(self, literal: Literal) -> bool:
-        """Whether whatever satisfies the conjunct satisfies the literal; False where that is not seen."""
+        """True if whatever satisfies the conjunct satisfies the literal; False where that is not seen."""
         if literal in self._literals:
             return True
         if isinstance(literal, Present):

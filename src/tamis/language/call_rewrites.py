@@ -131,7 +131,7 @@ class Case:
 
 
 def has_calls(pushed: Pushed) -> bool:
-    """Whether a filter calls operators anywhere."""
+    """True if a filter calls operators anywhere."""
     if isinstance(pushed, And | Or):
         return any(map(has_calls, pushed.items))
     return isinstance(pushed, Call | Constraint)
@@ -212,7 +212,7 @@ class _Separation:
 
 
 def _contradicts(called: Calls) -> bool:
-    """Whether a call stands beside its own negation."""
+    """True if a call stands beside its own negation."""
     signs: dict[tuple[object, ...], bool] = {}
     for leaf in called:
         if isinstance(leaf, Call):

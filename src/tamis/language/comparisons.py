@@ -46,7 +46,7 @@ class Known:
 
 
 def is_constant(node: exp.Expr) -> bool:
-    """Whether a node names no attribute, variable or operator and so has a value of its own."""
+    """True if a node names no attribute, variable or operator and so has a value of its own."""
     return node.find(exp.Column, exp.Dot, exp.Placeholder, exp.Anonymous) is None
 
 

@@ -253,7 +253,7 @@ def _is_absence(literal: Literal) -> bool:
 
 
 def find_contradictions(conjunct: Conjunct) -> bool:
-    """Whether the conjunct, its intervals merged, cannot hold.
+    """True if the conjunct, its intervals merged, cannot hold.
 
     That is so where a set is empty, where a leaf stands beside its negation, and where what must be absent is used.
     """

@@ -186,7 +186,7 @@ def as_strings(texts: Sequence[str]) -> pa.StringArray | pa.ChunkedArray | None:
 
 
 def is_proper(text: object) -> bool:
-    """Whether Arrow can hold it among strings: a string of whole characters, or None."""
+    """True if Arrow can hold it among strings: a string of whole characters, or None."""
     if not isinstance(text, str):
         return text is None
     try:

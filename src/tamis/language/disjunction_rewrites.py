@@ -154,7 +154,7 @@ def _slots(group: Group) -> list[Slot] | None:
 
 
 def _covers_a_negation(union: Extent, groups: Sequence[Group], attribute: Attribute) -> bool:
-    """Whether some group asks that no value is in a set whose every value is in the union: one of both then holds."""
+    """True if some group asks that no value is in a set whose every value is in the union: one of both then holds."""
     for group in groups:
         if len(group) == 1 and isinstance(group[0], Not) and not isinstance(group[0].leaf, Present):
             excluded = known_extent(group[0].leaf, attribute)

@@ -29,7 +29,7 @@ _STEPPED = ("integer", "timestamp", "boolean", "enumerated", "hierarchical")
 
 
 def is_stepped(attribute: Attribute) -> bool:
-    """Whether each value has a next one, so that a range holds a number of values."""
+    """True if each value has a next one, so that a range holds a number of values."""
     return attribute.domain.kind in _STEPPED
 
 
@@ -104,7 +104,7 @@ def without(a: Extent, b: Extent) -> Extent:
 
 
 def includes(a: Extent, b: Extent) -> bool:
-    """Whether every value of b is in a."""
+    """True if every value of b is in a."""
     return intersection(a, b) == b
 
 
@@ -261,5 +261,5 @@ def known_extent(literal: Literal, attribute: Attribute) -> Extent | None:
 
 
 def is_point(leaf: Leaf) -> bool:
-    """Whether a leaf asks for one or several values by name."""
+    """True if a leaf asks for one or several values by name."""
     return isinstance(leaf, OneOf) or (isinstance(leaf, Between) and leaf.is_equality)

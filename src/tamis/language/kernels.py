@@ -127,7 +127,7 @@ def cut(data: Any, offsets: Any, owners: Any, hashes: Any) -> Any:
 
 @kernel
 def alike(data: Any, offsets: Any, spans: Any, owners: Any, a: int, b: int) -> bool:
-    """Whether two texts have the same shape, byte for byte."""
+    """True if two texts have the same shape, byte for byte."""
     literals = owners[a + 1] - owners[a]
     if literals != owners[b + 1] - owners[b]:
         return False

@@ -42,7 +42,7 @@ class Limits:
     """Bytes that RE2 may use for one RLIKE pattern."""
 
     def admit(self, canonical: str) -> bool:
-        """Whether the canonical text of an admitted filter, which calls nothing, is so short that it is admitted too.
+        """True if the canonical text of an admitted filter, which calls nothing, is so short that it is admitted too.
 
         False says nothing: a longer text has to be read.
         """

@@ -263,7 +263,7 @@ def _described(attribute: Attribute) -> str:
 
 
 def _where_values_stand(node: exp.Expr) -> bool:
-    """Whether a value might have stood here: on the right of a comparison, or in a list."""
+    """True if a value might have stood here: on the right of a comparison, or in a list."""
     parent = node.parent
     if parent is None or isinstance(parent, exp.Connector | exp.Unary):
         return False

@@ -164,12 +164,12 @@ def like_pattern(pattern: str, ignore_case: bool) -> LikePattern:
 
 
 def like_matches(pattern: str, ignore_case: bool, value: str) -> bool:
-    """Whether a value matches a LIKE or ILIKE pattern."""
+    """True if a value matches a LIKE or ILIKE pattern."""
     return like_pattern(pattern, ignore_case).matches(value.lower() if ignore_case else value)
 
 
 def rlike_matches(pattern: str, value: str) -> bool:
-    """Whether a regular expression is found somewhere in a value."""
+    """True if a regular expression is found somewhere in a value."""
     return rlike_pattern(pattern).search(value) is not None
 
 

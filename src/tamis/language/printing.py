@@ -77,7 +77,7 @@ def print_tree(tree: Tree, schema: Typed) -> str:
 
 
 def _is_two_comparisons(tree: Tree) -> bool:
-    """Whether the leaf is a range that BETWEEN cannot say, for an end of it is open."""
+    """True if the leaf is a range that BETWEEN cannot say, for an end of it is open."""
     if not isinstance(tree, Between) or tree.low is None or tree.high is None:
         return False
     return not (tree.low_closed and tree.high_closed)

@@ -154,7 +154,7 @@ def _closed(literal: LeafLiteral, readings: dict[int, Reading]) -> LeafLiteral:
 
 
 def _step(slot: Slot, step: int, readings: dict[int, Reading]) -> bool:
-    """Whether the open end at this slot could be closed."""
+    """True if the open end at this slot could be closed."""
     reading = readings[slot.number]
     if reading.attribute.domain.kind not in ("integer", "timestamp"):
         return False

@@ -37,7 +37,7 @@ _FILE = "subscriptions.json"  # after a line with its checksum
 
 
 def holds(tree: Tree, values: Values, schema: Schema, negated: bool = False, work: Work | None = None) -> bool:
-    """Whether the filter, or its negation, holds for an event with these values; `work` counts its predicates.
+    """True if the filter, or its negation, holds for an event with these values; `work` counts its predicates.
 
     The negation of a comparison asks that its attributes are present and that the comparison does not hold.
     """

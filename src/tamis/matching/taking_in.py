@@ -166,7 +166,7 @@ def _text_or_bytes(text: pa.Scalar) -> str | bytes | None:
 
 
 def _are_characters(texts: pa.Array) -> bool:
-    """Whether all texts are UTF-8, which Arrow does not check by itself."""
+    """True if all texts are UTF-8, which Arrow does not check by itself."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:

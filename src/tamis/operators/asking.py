@@ -49,7 +49,7 @@ def code_of(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_async(operator: Operator) -> bool:
-    """Whether calling the operator's function gives a coroutine."""
+    """True if calling the operator's function gives a coroutine."""
     function = operator.function
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(code_of(function))
 

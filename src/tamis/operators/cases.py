@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def reports(self) -> bool:
-        """Whether it has variables with a name."""
+        """True if it has variables with a name."""
         return any(self.shape.written.values())
 
     @property

@@ -129,7 +129,7 @@ class Enrolled:
 
     @property
     def listed(self) -> bool:
-        """Whether events differ in the cases that are in question, so that these must be listed for each."""
+        """True if events differ in the cases that are in question, so that these must be listed for each."""
         return bool(self.guards) or len(self.certain) > 0
 
     def live(self, count: int, events: Int64s, cases: Int64s, done: Int64s, nodes: Nodes) -> Live | None:

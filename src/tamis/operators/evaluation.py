@@ -148,7 +148,7 @@ class Evaluation:
         return events[keep], cases[keep]
 
     def holds(self, row: int, entry: Entry) -> bool:
-        """Whether a case holds whose calls all hold for this event."""
+        """True if a case holds whose calls all hold for this event."""
         return not entry.join.joins or self._tried(row, entry, entry.join.holds) is True
 
     def satisfied(self, row: int, entry: Entry) -> bool:

@@ -122,14 +122,14 @@ class Course:
                 self.jobs.append((job, len(gone)))
 
     def _is_open(self, own: Sequence[int], left: set[int]) -> bool:
-        """Whether some case has yet to be decided, and none holds."""
+        """True if some case has yet to be decided, and none holds."""
         mine = [self._cases.entry(case) for case in own if case in left]
         known = [all(predicate in self.answers for predicate in entry.wanted) for entry in mine]
         held = (self._evaluation.satisfied(0, entry) for entry, told in zip(mine, known, strict=True) if told)
         return not all(known) and not any(held)
 
     def _stands(self, case: int, predicate: int) -> bool:
-        """Whether a case is still in question after what was said of a predicate."""
+        """True if a case is still in question after what was said of a predicate."""
         entry, answer = self._cases.entry(case), self.answers[predicate]
         for place, (wanted, call) in enumerate(zip(entry.wanted, entry.shape.calls, strict=True)):
             if wanted == predicate:
@@ -140,7 +140,7 @@ class Course:
         return True
 
     def _locally(self, entry: Entry, place: int, answer: Answer) -> bool:
-        """Whether some binding of a call satisfies the constraints that it decides by itself."""
+        """True if some binding of a call satisfies the constraints that it decides by itself."""
         own = [one for where, _, some in entry.shape.local if where == place for one in some]
         alone = plan([entry.shape.calls[place]], [fill_called(one, entry.values) for one in own], {})
         return not own or alone.holds([answer.bindings], self._evaluation.fields(0))

@@ -170,7 +170,7 @@ class Join:
 
     @property
     def joins(self) -> bool:
-        """Whether anything but the calls by themselves, each with its local constraints, decides."""
+        """True if anything but the calls by themselves, each with its local constraints, decides."""
         return any(len(part) > 1 for part in self.parts)
 
     def substitutions(self, bindings: Sequence[Sequence[Binding]], fields: Fields) -> Substitutions | None:
@@ -200,7 +200,7 @@ class Join:
         return Substitutions(dict(sorted(first.items())), prod(counts))
 
     def holds(self, bindings: Sequence[Sequence[Binding]], fields: Fields) -> bool:
-        """Whether anything satisfies the case; `TooLargeError` as above."""
+        """True if anything satisfies the case; `TooLargeError` as above."""
         return all(next(_solutions(part, bindings, fields), None) is not None for part in self.parts)
 
 

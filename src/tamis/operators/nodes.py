@@ -63,7 +63,7 @@ class Nodes:
 
     @property
     def learns(self) -> bool:
-        """Whether the schedule takes note of what events show."""
+        """True if the schedule takes note of what events show."""
         return type(self.schedule).learn is not Schedule.learn
 
     def _node(self, literal: tuple[int, bool]) -> int:

@@ -64,7 +64,7 @@ def installed(name: str) -> Operator:
 
 
 def is_offered(operator: Operator) -> bool:
-    """Whether it is the one that an installed package offers under its name. Loads nothing that is not loaded."""
+    """True if it is the one that an installed package offers under its name. Loads nothing that is not loaded."""
     found = list(entry_points(group=GROUP, name=operator.name))
     return len({entry.value for entry in found}) == 1 and found[0].module in sys.modules and found[0].load() is operator
 

@@ -58,7 +58,7 @@ class Resolved:
 
     @cached_property
     def _in_order(self) -> bool:
-        """Whether the inputs come first and all is passed by position."""
+        """True if the inputs come first and all is passed by position."""
         dealt = [*(given.formal for given in self.inputs), *self.arguments]
         return tuple(dealt) == self.operator.formals and all(formal.passed != "by name" for formal in dealt)
 
@@ -69,7 +69,7 @@ class Resolved:
 
     @property
     def reads_event(self) -> bool:
-        """Whether it is given the whole event."""
+        """True if it is given the whole event."""
         return any(given.attribute is None for given in self.inputs)
 
 

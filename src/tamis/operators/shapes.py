@@ -36,7 +36,7 @@ class Shape:
 
     @property
     def binds(self) -> bool:
-        """Whether there are variables to be reported or compared."""
+        """True if there are variables to be reported or compared."""
         return bool(self.written)
 
     @cached_property

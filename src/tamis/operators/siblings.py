@@ -63,7 +63,7 @@ class Siblings:
         return wanting
 
     def _holds_first(self, case: int, entry: Entry, row: int, satisfied: Callable[[int, Entry], bool]) -> bool:
-        """Whether a case holds, and is the first of its subscription that does."""
+        """True if a case holds, and is the first of its subscription that does."""
         if (self._live is not None and (row, case) not in self._live) or (row, entry.subscription) in self._matched:
             return False
         wanted = ((predicate, FALSE if negated else TRUE) for predicate, negated in entry.literals)

@@ -86,7 +86,7 @@ class _Stretch:
         self.finished.set()
 
     def wait(self, patience: float | None) -> bool:
-        """Whether it came to its end; false if a call is late, and the stretch given up for it.
+        """True if it came to its end; false if a call is late, and the stretch given up for it.
 
         No call can be late sooner than `patience` seconds after it began.
         """

@@ -103,7 +103,7 @@ def exploded(answer: DataFrame) -> DataFrame:
 
 
 def _has_bindings(answer: DataFrame) -> bool:
-    """Whether the column of that name is the one beside the subscriptions, and not the event's."""
+    """True if the column of that name is the one beside the subscriptions, and not the event's."""
     at = answer.columns.index(SUBSCRIPTIONS) + 1
     return answer.columns[at : at + 1] == [BINDINGS]
 

@@ -44,7 +44,7 @@ def flat_columns(batch: pa.RecordBatch, solitary: Collection[str] = frozenset())
 
 
 def holds_objects(kind: pa.DataType) -> bool:
-    """Whether columns of this type hold structs, by themselves or in lists, under whatever encoding."""
+    """True if columns of this type hold structs, by themselves or in lists, under whatever encoding."""
     if isinstance(kind, pa.ExtensionType):
         return holds_objects(kind.storage_type)
     if is_list(kind) or pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
@@ -95,7 +95,7 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def is_canonical(array: pa.Array, attribute: Attribute) -> bool:
-    """Whether the column can be used as it is: its type, and no nulls inside its lists."""
+    """True if the column can be used as it is: its type, and no nulls inside its lists."""
     if array.type != attribute.arrow_type:
         return False
     return not attribute.multiple or array.values.null_count == 0
@@ -139,7 +139,7 @@ def _lengths(array: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether columns of this type hold lists, in any of Arrow's forms."""
+    """True if columns of this type hold lists, in any of Arrow's forms."""
     return (
         pa.types.is_list(kind)
         or pa.types.is_large_list(kind)

@@ -134,7 +134,7 @@ class EnumeratedDomain(_Listed):
 
     @property
     def ordered(self) -> bool:
-        """Whether `<` means anything here."""
+        """True if `<` means anything here."""
         return bool(self.order)
 
     @cached_property

@@ -34,7 +34,7 @@ _PLAIN = {
 
 
 def is_spark(source: object) -> bool:
-    """Whether this is a Spark DataFrame, classic or Connect: it has a schema that can write itself as JSON values."""
+    """True if this is a Spark DataFrame, classic or Connect: it has a schema that can write itself as JSON values."""
     return hasattr(getattr(source, "schema", None), "jsonValue")
 
 

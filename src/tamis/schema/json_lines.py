@@ -63,7 +63,7 @@ def framed(texts: pa.Array) -> Int64s:
 
 
 def _may_be_deep(text: pa.Scalar) -> bool:
-    """Whether the text could be nested so deeply that Arrow's parser, which recurses, runs out of stack and dies."""
+    """True if the text could be nested so deeply that Arrow's parser, which recurses, runs out of stack and dies."""
     written = text.as_buffer().to_pybytes()
     return written.count(b"[") + written.count(b"{") > _MOST_BRACKETS
 

@@ -42,7 +42,7 @@ class Reading:
 
     @property
     def malformed(self) -> bool:
-        """Whether there is no event to speak of, only the reason why."""
+        """True if there is no event to speak of, only the reason why."""
         return bool(self.violations) and not self.given and self.violations[0].attribute == ""
 
     def refuse(self, attribute: str, rule: Rule, value: object, message: str) -> None:
@@ -80,7 +80,7 @@ def _name(key: object) -> str:
 
 
 def _holds_objects(value: object) -> bool:
-    """Whether this is a list with objects in it, or in a list in it."""
+    """True if this is a list with objects in it, or in a list in it."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return False
     return isinstance(value, _COLLECTIONS) and any(
@@ -118,7 +118,7 @@ def _leaves(
 
 
 def _is_nothing(value: object) -> bool:
-    """Whether there is no value in it, however deep: null, an empty list, an empty object."""
+    """True if there is no value in it, however deep: null, an empty list, an empty object."""
     if type(value) in _SCALARS:
         return value is None
     waiting, met = [value], set()

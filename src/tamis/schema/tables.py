@@ -126,7 +126,7 @@ def breaks_table(names: Collection[str], operation: object, tables: Mapping[str,
 
 
 def deletes(names: Collection[str], operation: object, tables: Mapping[str, Table]) -> bool:
-    """Whether the event deletes a row, and so needs to give no more than the row's key."""
+    """True if the event deletes a row, and so needs to give no more than the row's key."""
     return operation == DELETE and any(name in tables for name in names)
 
 

@@ -103,7 +103,7 @@ def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
 
 
 def is_for_this_machine(settings: Settings) -> bool:
-    """Whether only programs of this machine are meant to reach the server, and may do so without a key."""
+    """True if only programs of this machine are meant to reach the server, and may do so without a key."""
     try:
         local = ip_address(settings.host).is_loopback
     except ValueError:

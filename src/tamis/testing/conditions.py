@@ -129,7 +129,7 @@ def draw_condition(draw: st.DrawFn, schema: Schema) -> Written:
 
 
 def comparable(left: Attribute, right: Attribute) -> bool:
-    """Whether two attributes may be compared with each other."""
+    """True if two attributes may be compared with each other."""
     numeric = {"integer", "float"}
     return left.domain == right.domain or (left.domain.kind in numeric and right.domain.kind in numeric)
 

@@ -60,7 +60,7 @@ class FaultySource(Generic[Item]):
 
     @property
     def exhausted(self) -> bool:
-        """Whether everything, faults included, has been given."""
+        """True if everything, faults included, has been given."""
         return self._position == len(self._items)
 
     def replay(self, count: int) -> None:

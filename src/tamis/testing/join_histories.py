@@ -195,6 +195,6 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 
 def passes(join: WrittenJoin, table: str, row: Values) -> bool:
-    """Whether a row passes the conditions of a generated join on its table, as they were meant when they were drawn."""
+    """True if a row passes the conditions of a generated join on its table, as they were meant when they were drawn."""
     named = {f"{join.prefixes[table]}.{name}": values for name, values in row.items()}
     return all(meaning(named, False) for own, meaning in join.conditions if own == table)

@@ -88,7 +88,7 @@ def disjunction(meanings: Sequence[Meaning]) -> Meaning:
 
 
 def like(parts: Sequence[str], value: str) -> bool:
-    """Whether the parts of a LIKE pattern (`%`, `_`, or a character, wildcards among them after a backslash) fit."""
+    """True if the parts of a LIKE pattern (`%`, `_`, or a character, wildcards among them after a backslash) fit."""
     ends = {0}  # how much of the value the parts so far may have taken
     for part in parts:
         if part == "%":
@@ -99,7 +99,7 @@ def like(parts: Sequence[str], value: str) -> bool:
 
 
 def found_in(pattern: str, value: str) -> bool:
-    """Whether a regular expression of the subset on which RE2 and Python agree is found in the value."""
+    """True if a regular expression of the subset on which RE2 and Python agree is found in the value."""
     return _python_expression(pattern).search(value) is not None
 
 

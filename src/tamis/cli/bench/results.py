@@ -37,7 +37,7 @@ class Results:
 
     @property
     def complete(self) -> bool:
-        """Whether every cell was measured."""
+        """True if every cell was measured."""
         return all(cell.measurement is not None for cell in self.cells)
 
     def ratio(self, cell: Cell) -> float | None:
@@ -48,7 +48,7 @@ class Results:
         return times[cell.matcher] / times[self.baseline]
 
     def is_best(self, cell: Cell) -> bool:
-        """Whether no other matcher was faster on this problem."""
+        """True if no other matcher was faster on this problem."""
         times = self._times(cell)
         return cell.matcher in times and times[cell.matcher] == min(times.values())
 

@@ -249,7 +249,7 @@ class _Conditions:
 
 
 def _is_condition(node: Node) -> bool:
-    """Whether the value is a Boolean as it is."""
+    """True if the value is a Boolean as it is."""
     return isinstance(node, Exists | Not | Logic | Comparison | Like | In)
 
 

@@ -186,7 +186,7 @@ def read_pattern(pattern: str) -> list[str | Wildcard]:
 
 
 def matches(pattern: str, value: str) -> bool:
-    """Whether the whole value matches."""
+    """True if the whole value matches."""
     return compiled(pattern).matches(value)
 
 

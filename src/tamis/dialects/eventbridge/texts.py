@@ -76,7 +76,7 @@ def some_other(attribute: str, patterns: Sequence[Pattern], place: str) -> Tree:
 
 
 def matches(pattern: Pattern, value: str) -> bool:
-    """Whether one value matches, for domains whose values are listed."""
+    """True if one value matches, for domains whose values are listed."""
     return rlike_matches(_regex(pattern), value)
 
 
@@ -155,7 +155,7 @@ def _parts(pattern: Pattern) -> list[str | Wildcard]:
 
 
 def _same_in_lower_case(pattern: Pattern) -> bool:
-    """Whether ILIKE, which compares lower-cased texts, means the same.
+    """True if ILIKE, which compares lower-cased texts, means the same.
 
     It takes the Kelvin sign for a k, and İ for an i with something after it.
     """

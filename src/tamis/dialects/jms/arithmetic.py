@@ -46,7 +46,7 @@ def reduced(operand: Operand) -> Number | str | bool | Line:
 
 
 def is_plain(line: Line) -> bool:
-    """Whether the function is the attribute itself."""
+    """True if the function is the attribute itself."""
     return all(line.at(value) is value for value in (-7.25, 3.5))
 
 

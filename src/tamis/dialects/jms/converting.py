@@ -218,7 +218,7 @@ def _is_integer(attribute: Attribute) -> bool:
 
 
 def _admits(attribute: Attribute, value: str) -> bool:
-    """Whether the attribute can have the value; a listed domain knows."""
+    """True if the attribute can have the value; a listed domain knows."""
     domain = attribute.domain
     return not isinstance(domain, EnumeratedDomain | HierarchicalDomain) or domain.position(value) is not None
 

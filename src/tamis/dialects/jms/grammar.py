@@ -241,7 +241,7 @@ class _Parser:
         return found.operand if isinstance(found, Truth) else found
 
     def holds_operand(self) -> bool:
-        """Whether the parenthesis just opened holds no condition: none of its own tokens compares or connects."""
+        """True if the parenthesis just opened holds no condition: none of its own tokens compares or connects."""
         depth = 0
         for token in self.tokens[self.at :]:
             if token.kind == "operator" and token.value == "(":

@@ -95,7 +95,7 @@ def _any(keys: tuple[Leaf, ...]) -> Node[Literal]:
 
 
 def _apart(one: Leaf, other: Leaf) -> bool:
-    """Whether no value matches both patterns, as far as their fixed beginnings and ends show."""
+    """True if no value matches both patterns, as far as their fixed beginnings and ends show."""
     if one.pattern is None or other.pattern is None:
         return False
     return _differ(_beginning(one.pattern), _beginning(other.pattern)) or _differ(

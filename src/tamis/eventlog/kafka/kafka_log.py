@@ -43,7 +43,7 @@ _FINAL: Final = (OutOfOrderSequenceNumber, ProducerClosed, ProducerFenced)
 
 
 def ends_producer(error: BaseException) -> bool:
-    """Whether a producer that said this will never send again; aiokafka has no name for some of the reasons."""
+    """True if a producer that said this will never send again; aiokafka has no name for some of the reasons."""
     return isinstance(error, _FINAL) or type(error) is KafkaError
 
 

@@ -86,7 +86,7 @@ def keyed(headers: Iterable[FrameHeader]) -> Iterator[Keyed]:
 
 
 def _written_later(raw: memoryview, position: int, spool: bytes) -> bool:
-    """Whether a frame lies behind that was written when what lies here was durable already.
+    """True if a frame lies behind that was written when what lies here was durable already.
 
     The frames of one write may reach the disk in any order, so a whole one behind a torn one is no sign of damage;
     one of a later write is, for it was only begun after an fsync.

@@ -96,7 +96,7 @@ def merged_tuples(
 
 @inlined_kernel
 def in_gap(gaps: Any, gap: int, base: float) -> bool:
-    """Whether a base value (NaN: none) selects a member that lies in the gap."""
+    """True if a base value (NaN: none) selects a member that lies in the gap."""
     start = gaps.gaps[gap].start
     stop = start + gaps.gaps[gap].length
     k = first_from(gaps.high, start, stop, base)
@@ -113,7 +113,7 @@ def known_gap(gaps: Any, st: Any, gap: int, lower: float, upper: float, scratch:
 
 @bare_kernel
 def _still_right(gaps: Any, st: Any, gap: int, lower: float, upper: float) -> bool:
-    """Whether nothing written since matters here: no member in the gap that went, or came and is not in the union."""
+    """True if nothing written since matters here: no member in the gap that went, or came and is not in the union."""
     written = st.counters[WRITTEN]
     if gaps.gaps[gap].version == written:
         return True

@@ -107,7 +107,7 @@ def preceding(o: Any, place: int, offset: int) -> tuple[int, int]:
 
 @inlined_kernel
 def is_entry(o: Any, place: int) -> bool:
-    """Whether a place, as the functions above give it, is that of an entry."""
+    """True if a place, as the functions above give it, is that of an entry."""
     return place >= 0 and place < o.counters[PLACES]
 
 

@@ -154,7 +154,7 @@ def accepted_by(messages: Messages, subscriptions: Ranges, number: int, shape: S
 
 @inlined_kernel
 def inside(low: Any, high: Any, subscription: int, column: int, values: Any, first: int, count: int) -> bool:
-    """Whether so many values, from `first` on, lie in a subscription's intervals, from `column` on."""
+    """True if so many values, from `first` on, lie in a subscription's intervals, from `column` on."""
     for k in range(count):
         value = values[first + k]
         if not (low[subscription, column + k] <= value <= high[subscription, column + k]):
@@ -164,7 +164,7 @@ def inside(low: Any, high: Any, subscription: int, column: int, values: Any, fir
 
 @kernel
 def accepted(messages: Any, m: int, low: Any, high: Any, filtering: Any, signature: Any, s: int, shape: Any) -> bool:
-    """Whether subscription s accepts message m."""
+    """True if subscription s accepts message m."""
     form, group, address, first_tuple, _, table, _, first_value, values, first_number, numbers = messages
     groups, first_column, considered = shape
     if address[m] >= 0:
@@ -211,7 +211,7 @@ def accepted(messages: Any, m: int, low: Any, high: Any, filtering: Any, signatu
 
 @inlined_kernel
 def _covered(low: Any, high: Any, s: int, column: int, numbers: Any, here: int, wide: int) -> bool:
-    """Whether intervals reach down to the first so many numbers, and up to the next: to the northwest of the point.
+    """True if intervals reach down to the first so many numbers, and up to the next: to the northwest of the point.
 
     An empty interval reaches nothing, though its ends may lie there.
     """
@@ -237,7 +237,7 @@ def _selects_result(
     low: Any, high: Any, s: int, first_column: Any, considered: Any, table: Any, first_value: Any, values: Any,
     start: int, stop: int,
 ) -> bool:  # fmt: skip
-    """Whether all tuples of a result are selected. Tables ascend in a result, so one begins where they do not."""
+    """True if all tuples of a result are selected. Tables ascend in a result, so one begins where they do not."""
     whole = False
     for k in range(start, stop):
         if k > start and table[k] <= table[k - 1]:

@@ -132,7 +132,7 @@ def _value(o: Any, key: int, place: int, offset: int) -> float:
 
 @inlined_kernel
 def joins_any(o: Any, key: int) -> bool:
-    """Whether a key has rows."""
+    """True if a key has rows."""
     place, offset = find(o, key, -np.inf, LEAST_ITEM)
     return is_entry(o, place) and o.entries[o.places[place].block, offset].key == key
 

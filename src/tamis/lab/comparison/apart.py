@@ -44,7 +44,7 @@ def limit_memory(more: int) -> None:
 
 
 def tells_of_memory(complaint: str) -> bool:
-    """Whether these are the words of something that got no memory."""
+    """True if these are the words of something that got no memory."""
     return any(words in complaint for words in _WORDS)
 
 

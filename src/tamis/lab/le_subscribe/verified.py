@@ -136,7 +136,7 @@ def load(codes: Any, e: int, event: Any) -> None:
 
 @bare_kernel
 def holds(intervals: Any, c: int, event: Any, work: Any) -> bool:
-    """Whether all intervals of row c hold. An absent attribute fails each of them by itself."""
+    """True if all intervals of row c hold. An absent attribute fails each of them by itself."""
     for i in range(intervals.offsets[c], intervals.offsets[c + 1]):
         code = event[intervals.columns[i]]
         work[PREDICATES] += 1

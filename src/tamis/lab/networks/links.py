@@ -42,7 +42,7 @@ def _touches(links: Any, box: int, low: Any, high: Any, other: int) -> bool:
 
 @bare_kernel
 def passes(links: Any, node: int, first: Any, low: Any, high: Any, region: int, stack: Any, start: int) -> bool:
-    """Whether a region touches one of the boxes that hold what is behind the link to a node.
+    """True if a region touches one of the boxes that hold what is behind the link to a node.
 
     The stack is free from `start` on.
     """

@@ -237,7 +237,7 @@ class SubOrder(Walking):
         return True
 
     def _moved(self) -> bool:
-        """Whether enough of what is evaluated has moved. Predicates that are seldom asked for may have by chance."""
+        """True if enough of what is evaluated has moved. Predicates that are seldom asked for may have by chance."""
         cost = self.knowledge.cost()
         now, planned = worths(self.knowledge.selectivity(), cost), worths(self._selectivity, self._cost)
         moved = np.abs(np.log(now) - np.log(planned)) > np.log(MOVED)

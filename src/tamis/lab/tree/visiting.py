@@ -49,7 +49,7 @@ def satisfies(test: Any, listed: Any, key: int) -> bool:
 
 @bare_kernel
 def decide(test: Any, listed: Any, event: int, encoded: Any) -> bool:
-    """Whether some value of the test's column satisfies it, or, if it is NEGATED, none does."""
+    """True if some value of the test's column satisfies it, or, if it is NEGATED, none does."""
     values, present, sets, set_ends, set_keys = encoded
     column, found = test[0], False
     if sets[column] < 0:
@@ -73,7 +73,7 @@ def is_true(number: int, checks: Any, event: int, encoded: Any, memory: Any, sta
 
 @bare_kernel
 def holds(c: int, checks: Any, event: int, encoded: Any, scratch: Any, stamp: int, counters: Any) -> bool:
-    """Whether a special conjunction at a leaf is a match."""
+    """True if a special conjunction at a leaf is a match."""
     specials, test_lists, _, _ = checks
     memory, seen, _ = scratch
     of = specials[c, OF]

@@ -65,7 +65,7 @@ class Equalities:
         return self._classes.get(column, frozenset([column]))
 
     def same(self, columns: Iterable[Column]) -> bool:
-        """Whether all of them are equal."""
+        """True if all of them are equal."""
         return len({self.of(column) for column in columns}) <= 1
 
     def signature(self, tables: Iterable[str], schema: Schema) -> Signature:
@@ -143,7 +143,7 @@ def _sources(signature: Signature, names: Mapping[str, str], schema: Schema) -> 
 
 
 def _plain(attribute: str, table: str, taken: list[str], signature: Signature, schema: Schema) -> bool:
-    """Whether USING says it: every table so far that has the attribute agrees with this one on it."""
+    """True if USING says it: every table so far that has the attribute agrees with this one on it."""
     holders = [other for other in taken if attribute in schema.tables[other].attributes]
     return all(attribute in signature.between(table, other) for other in holders)
 

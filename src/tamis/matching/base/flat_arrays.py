@@ -53,7 +53,7 @@ def first_above(numbers: Any, start: int, stop: int, bound: float) -> int:
 
 @inlined_kernel
 def is_listed(numbers: Any, start: int, stop: int, number: int) -> bool:
-    """Whether a number is among those from start on."""
+    """True if a number is among those from start on."""
     at = first_from(numbers, start, stop, number)
     return bool(at < stop and numbers[at] == number)
 

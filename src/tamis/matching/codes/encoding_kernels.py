@@ -134,7 +134,7 @@ def strings_below(offsets: int, count: int, data: int, text: int, size: int) -> 
 
 @bare_kernel
 def is_present(valid: int, bit: int) -> bool:
-    """Whether an Arrow validity bitmap (0: all valid) has this bit."""
+    """True if an Arrow validity bitmap (0: all valid) has this bit."""
     return valid == 0 or (read_byte(valid, bit >> 3) >> (bit & 7)) & 1 == 1
 
 

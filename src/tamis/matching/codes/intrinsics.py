@@ -23,7 +23,7 @@ _MASK = ir.VectorType(ir.IntType(1), LANES)
 
 
 def has_compress() -> bool:
-    """Whether this process compiles for a processor that compresses lanes into memory in one instruction."""
+    """True if this process compiles for a processor that compresses lanes into memory in one instruction."""
     if os.environ.get("TAMIS_NO_COMPRESS") or "-avx512f" in os.environ.get("NUMBA_CPU_FEATURES", ""):
         return False
     return bool(llvm.get_host_cpu_features().get("avx512f", False))

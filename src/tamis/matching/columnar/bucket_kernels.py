@@ -96,7 +96,7 @@ def end_of(low: int, high: int) -> int:
 
 @kernel
 def is_residual(mask: int, place: int, column: int, singles: int) -> bool:
-    """Whether an interval is still to be verified; conditions on sets are among the tests."""
+    """True if an interval is still to be verified; conditions on sets are among the tests."""
     return column < singles and (place >= 31 or (mask >> place) & 1 == 0)
 
 

@@ -191,7 +191,7 @@ def scan_mixed(
 
 @bare_kernel
 def any_within(codes: Any, start: int, stop: int, low: int, high: int) -> bool:
-    """Whether an ascending run has a code between two."""
+    """True if an ascending run has a code between two."""
     at = start + search_first(codes, start, stop - start, low)
     return at < stop and codes[at] <= high
 

@@ -52,7 +52,7 @@ def keys_of(program: bytes) -> list[bytes]:
 
 
 def is_one_key(program: bytes) -> bool:
-    """Whether finding the program's key already decides it: a plain prefix, suffix, infix or whole value."""
+    """True if finding the program's key already decides it: a plain prefix, suffix, infix or whole value."""
     return _WILDCARDS.search(program.removeprefix(_ANY).removesuffix(_ANY)) is None
 
 

@@ -41,7 +41,7 @@ def settle(members: Any, subscribers: Any, state: Any, lane: int, predicate: int
 
 @bare_kernel
 def wanted(subscribers: Any, state: Any, base: int, predicate: int) -> bool:
-    """Whether a subscription that is still undecided wants it."""
+    """True if a subscription that is still undecided wants it."""
     begin = subscribers.start[predicate]
     for i in range(begin, begin + subscribers.length[predicate]):
         if undecided(state.left[base + subscribers.pool[i]]):

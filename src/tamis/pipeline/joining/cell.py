@@ -125,7 +125,7 @@ class Cell:
 
     @property
     def bloated(self) -> bool:
-        """Whether what was logged is much more than what is there."""
+        """True if what was logged is much more than what is there."""
         return self.logged > _LEAST and self.logged > 2 * row_count(self.server)
 
     def _news(self) -> tuple[dict[str, str], bytes | None]:

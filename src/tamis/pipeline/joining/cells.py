@@ -34,7 +34,7 @@ class Placement:
     tables: tuple[str, ...]
 
     def serves(self, signature: Signature) -> bool:
-        """Whether the rows of any result of such a join meet in a cell."""
+        """True if the rows of any result of such a join meet in a cell."""
         first, *others = signature.tables
         if not set(signature.tables) <= set(self.tables):
             return False
@@ -119,7 +119,7 @@ class Cells:
         return found
 
     def speaks_for(self, cell: int, table: str) -> bool:
-        """Whether it is this cell, of all that take an event of a table, which says that it is refused."""
+        """True if it is this cell, of all that take an event of a table, which says that it is refused."""
         placement, place = divmod(cell, self.parts)
         first = next(number for number, one in enumerate(self.placements) if table in one.tables)
         return placement == first and (place == 0 or self.placements[placement].attribute is not None)
@@ -155,7 +155,7 @@ def _spreading(signature: Signature, schema: Schema) -> str | None:
 
 
 def _spreads(table: Table, attribute: str) -> bool:
-    """Whether what becomes of a row depends only on rows with the same value of the attribute.
+    """True if what becomes of a row depends only on rows with the same value of the attribute.
 
     A key without it may come again with another value; retention looks at all rows of the table.
     """

@@ -127,7 +127,7 @@ class TablesProcessor(StatefulProcessor):
         return held
 
     def _is_past(self, held: _Open, first: int, last: int, token: str) -> bool:
-        """Whether a cell in memory is what the log was at some time."""
+        """True if a cell in memory is what the log was at some time."""
         if held.last == last:
             return held.token == token
         return first <= held.last < last and self._entry(held.last)[0] == held.token

@@ -95,7 +95,7 @@ class SubscriptionTable:
 
     @staticmethod
     def is_table(path: str | Path) -> bool:
-        """Whether there is a table under this path."""
+        """True if there is a table under this path."""
         return (Path(path) / CURRENT).exists()
 
     def index(self, version: int | None = None) -> Index:
@@ -224,7 +224,7 @@ class SubscriptionTable:
         return replace(newest, version=version, rows=newest.rows + rows)
 
     def _has_grown(self, newest: Newest) -> bool:
-        """Whether so much has changed since the base that workers should not have to apply it."""
+        """True if so much has changed since the base that workers should not have to apply it."""
         if newest.version - newest.base > FOLD_VERSIONS:
             return True
         return newest.rows > FOLD_ROWS and newest.rows > FOLD_SHARE * len(self._current(newest))

@@ -112,5 +112,5 @@ class Snapshot:
 
     @property
     def frozen(self) -> bool:
-        """Whether these are just saved indexes, whose subscriptions have the same numbers in every worker."""
+        """True if these are just saved indexes, whose subscriptions have the same numbers in every worker."""
         return not any(part.changes for part in self.parts)

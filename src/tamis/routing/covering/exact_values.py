@@ -60,7 +60,7 @@ def prefixed(head: str, alone: bool = False) -> Extent:
 
 
 def satisfies(literal: Literal, value: object) -> bool:
-    """Whether one string satisfies a pattern, or does not where it is negated."""
+    """True if one string satisfies a pattern, or does not where it is negated."""
     match literal:
         case Not(leaf):
             return not satisfies(leaf, value)
@@ -72,7 +72,7 @@ def satisfies(literal: Literal, value: object) -> bool:
 
 
 def is_absence(literal: Literal) -> bool:
-    """Whether a literal is `x IS NULL`."""
+    """True if a literal is `x IS NULL`."""
     return isinstance(literal, Not) and isinstance(literal.leaf, Present)
 
 

@@ -12,7 +12,7 @@ Parts: TypeAlias = Sequence[str | Wildcard]
 
 
 def pattern_implies(stronger: Like | RLike, weaker: Like | RLike) -> bool:
-    """Whether every string that satisfies the first is seen to satisfy the second. Both are on one attribute.
+    """True if every string that satisfies the first is seen to satisfy the second. Both are on one attribute.
 
     >>> pattern_implies(Like("title", "%oak desk%"), Like("title", "%oak%"))
     True
@@ -46,7 +46,7 @@ def _lowered(parts: Parts) -> list[str | Wildcard]:
 
 
 def _includes(ours: Parts, theirs: Parts) -> bool:
-    """Whether their parts take ours as if those were a text: a `%` of ours only by a `%`, a `_` not by a letter."""
+    """True if their parts take ours as if those were a text: a `%` of ours only by a `%`, a `_` not by a letter."""
     all_of_ours = (1 << len(ours) + 1) - 1
     places: dict[str | Wildcard, int] = {}  # bit k: ours[k] is this
     for k, own in enumerate(ours):

@@ -42,7 +42,7 @@ def counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event |
 
 
 def satisfies(event: Event, conjunct: Sequence[Literal], schema: Schema) -> bool:
-    """Whether an event satisfies all literals."""
+    """True if an event satisfies all literals."""
     return all(satisfied(literal, event, schema) for literal in conjunct)
 
 

@@ -47,7 +47,7 @@ def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
 
 
 def covers(a: Filter, b: Filter, schema: Schema) -> bool:
-    """Whether every event that matches `b` matches `a`; False also where that is so and was not seen (see `relate`)."""
+    """True if every event that matches `b` matches `a`; False also where that is so and was not seen (see `relate`)."""
     ours, theirs = _summaries(a, schema), _summaries(b, schema)
     if _all_covered(theirs, ours):
         return True
@@ -55,7 +55,7 @@ def covers(a: Filter, b: Filter, schema: Schema) -> bool:
 
 
 def _all_covered(conjuncts: list[Summary], others: list[Summary]) -> bool:
-    """Whether each of the conjuncts implies one of the others."""
+    """True if each of the conjuncts implies one of the others."""
     # What both have needs no look at all pairs, which may be millions.
     common = {other.literals for other in others}
     return all(
@@ -65,7 +65,7 @@ def _all_covered(conjuncts: list[Summary], others: list[Summary]) -> bool:
 
 
 def _is_exact(a: list[Summary], b: list[Summary]) -> bool:
-    """Whether what was not seen to be implied is not."""
+    """True if what was not seen to be implied is not."""
     return len(a) <= 1 and len(b) <= 1 and all(summary.plain for summary in (*a, *b))
 
 
@@ -88,7 +88,7 @@ def _relate_conjuncts(a: Summary, b: Summary) -> Relation:
 
 
 def _refuted(weaker: Filter, stronger: Filter, schema: Schema) -> bool:
-    """Whether there is seen to be no event that matches the stronger filter alone."""
+    """True if there is seen to be no event that matches the stronger filter alone."""
     try:
         return counter_example(weaker, stronger, schema) is None
     except UndecidedError:

@@ -48,11 +48,11 @@ class Compared:
 
     @property
     def impossible(self) -> bool:
-        """Whether no two values are so."""
+        """True if no two values are so."""
         return not self.every or 0 in self.some
 
     def implies(self, literal: Literal) -> bool:
-        """Whether a comparison of the same pair follows; exact for two attributes with one value each."""
+        """True if a comparison of the same pair follows; exact for two attributes with one value each."""
         versus = versus_of(literal)
         assert versus is not None
         orders = _orders(versus)
@@ -123,7 +123,7 @@ class Said:
 
     @property
     def impossible(self) -> bool:
-        """Whether no event can be so; seen exactly where there are no patterns and no comparisons of attributes."""
+        """True if no event can be so; seen exactly where there are no patterns and no comparisons of attributes."""
         if self.absent:
             return self.present
         return self.present and (self.values == NOTHING or any(part == NOTHING for part in self.some))
@@ -136,7 +136,7 @@ class Said:
         return [v for v in found if all(satisfies(p, v) for p in self.patterns if self._of_every_value(p))]
 
     def implies(self, literal: Literal) -> bool:
-        """Whether the literal, on this attribute alone, follows; exact where there are no patterns."""
+        """True if the literal, on this attribute alone, follows; exact where there are no patterns."""
         if is_absence(literal):
             return self.absent
         if not self.present:
@@ -156,7 +156,7 @@ class Said:
         return any(self._excluded(without(part, exact)) for part in (self.values, *self.some))
 
     def _excluded(self, extent: Extent) -> bool:
-        """Whether a set is of few values, and the patterns let none of them through."""
+        """True if a set is of few values, and the patterns let none of them through."""
         return bool(self.patterns) and self.listed(extent) == []
 
     def _implies_pattern(self, leaf: Like | RLike, negated: bool) -> bool:
@@ -197,13 +197,13 @@ class Summary:
 
     @property
     def impossible(self) -> bool:
-        """Whether no event satisfies the conjunct; False where that is not seen."""
+        """True if no event satisfies the conjunct; False where that is not seen."""
         return any(said.impossible for said in self.said.values()) or any(
             orders.impossible for orders in self.compared.values()
         )
 
     def implies(self, literal: Literal) -> bool:
-        """Whether the literal follows; False where that is not seen."""
+        """True if the literal follows; False where that is not seen."""
         names = attributes_of(literal)
         if len(names) == 1 and names[0] in self.said:
             return self.said[names[0]].implies(literal)

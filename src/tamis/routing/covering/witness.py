@@ -73,7 +73,7 @@ def _value(unknown: Unknown) -> Value | None:
 
 
 def _within(unknown: Unknown, value: Value) -> bool:
-    """Whether a string is in the unknown's set."""
+    """True if a string is in the unknown's set."""
     return any(start <= (1, value, 0) and (1, value, 1) <= end for start, end in _unsettled(unknown))
 
 

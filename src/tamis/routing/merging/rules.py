@@ -241,7 +241,7 @@ class MergePolicy:
             raise ValueError(f"a table is merged when it has grown: {self.growth} is no growth")
 
     def asks(self, changes: int, elapsed: float, roots: int, after_last: int) -> bool:
-        """Whether it is time, after so many changes and seconds, with so many roots now and after the last merging."""
+        """True if it is time, after so many changes and seconds, with so many roots now and after the last merging."""
         if not changes:
             return False
         return (

@@ -184,7 +184,7 @@ def supplied(store: Any, node: int, payload: int) -> bool:
 
 @bare_kernel
 def has_gone(store: Any, node: int, payload: int, link: int) -> bool:
-    """Whether a payload has gone over a link, as far as the directory remembers."""
+    """True if a payload has gone over a link, as far as the directory remembers."""
     slot = found(store.directory, node, payload)
     if slot == NOWHERE:
         return False

@@ -59,7 +59,7 @@ class Parcel:
 
     @property
     def whole(self) -> bool:
-        """Whether all payloads are there."""
+        """True if all payloads are there."""
         return all(carried.content is not None for carried in self.payloads)
 
     def with_payloads(self, payloads: tuple[Carried, ...]) -> Parcel:

@@ -15,7 +15,7 @@ _SIGN = 1 << 63
 
 
 def is_exact(attribute: Attribute) -> bool:
-    """Whether different cuts have different numbers; those of strings with a long common head do not."""
+    """True if different cuts have different numbers; those of strings with a long common head do not."""
     return attribute.domain.kind not in ("string", "binary")
 
 

@@ -138,7 +138,7 @@ class PredicateIndex:
         return self._column_of[number]
 
     def implies(self, stronger: int, weaker: int) -> bool:
-        """Whether one predicate follows from another on the same column; False where that is not seen."""
+        """True if one predicate follows from another on the same column; False where that is not seen."""
         if stronger == weaker:
             return True
         known = self[stronger].said or self[stronger].orders

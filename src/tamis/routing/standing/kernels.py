@@ -45,7 +45,7 @@ def follows(stronger: int, weaker: int, predicates: Any) -> int:
 
 @bare_kernel
 def aligned(small: Any, first: int, width: int, large: Any, begin: int, end: int, places: Any) -> bool:
-    """Whether all of some columns are among others, ascending; and where, into `places`."""
+    """True if all of some columns are among others, ascending; and where, into `places`."""
     k = begin
     for j in range(width):
         while k < end and large[k] < small[first + j]:

@@ -299,7 +299,7 @@ class CoveringTable:
         return root
 
     def _covers(self, weaker: _Key, stronger: _Key) -> bool:
-        """Whether each alternative of the one follows from an alternative of the other, predicate by predicate."""
+        """True if each alternative of the one follows from an alternative of the other, predicate by predicate."""
         return all(any(self._follows(ours, theirs) for ours in weaker) for theirs in stronger)
 
     def _follows(self, weaker: Terms, stronger: Terms) -> bool:

@@ -220,7 +220,7 @@ class Delivery:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more may listen."""
+        """True if one more may listen."""
         return len(self._feeds) < self._settings.limits.listeners
 
     def count_handed_out(self, count: int) -> None:

@@ -151,7 +151,7 @@ class Acceptance:
         return incoming, judged if version else replace(judged, ignored=Counter())
 
     def _has_grown(self) -> bool:
-        """Whether another service has extended the schema since it was last looked at."""
+        """True if another service has extended the schema since it was last looked at."""
         try:
             return self._service.followed.refresh()
         except StoreError:

@@ -67,7 +67,7 @@ class Caller:
         return self.key is not None and "administer" in self.key.roles
 
     def has(self, role: Role) -> bool:
-        """Whether the key has the role; administrators have all."""
+        """True if the key has the role; administrators have all."""
         return self.key is not None and (role in self.key.roles or self.administers)
 
 
@@ -232,5 +232,5 @@ Owned = Annotated[Subscription, Depends(owned_subscription)]
 
 
 def for_owner(caller: Caller, service: Service) -> bool:
-    """Whether a change is made on behalf of the owner, whose key must be live when it is written."""
+    """True if a change is made on behalf of the owner, whose key must be live when it is written."""
     return not caller.administers and (caller.key is not None or service.settings.access.subscribe == "keys")

@@ -109,7 +109,7 @@ class Service:
             self._log_readers.release()
 
     def ignores_unknown(self, version: int) -> bool:
-        """Whether unknown attributes are no reason to refuse an event under this version of the schema.
+        """True if unknown attributes are no reason to refuse an event under this version of the schema.
 
         Where nobody has given a schema, which is version 0, events may have any form: nothing of them is amiss.
         """

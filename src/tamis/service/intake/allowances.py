@@ -69,7 +69,7 @@ class Places:
         self._of: Counter[str] = Counter()
 
     def has_room(self, who: Claimant) -> bool:
-        """Whether the caller may have one more place now."""
+        """True if the caller may have one more place now."""
         left = self.total - self.taken if who.keyed else min(self.total - self.taken, self.strangers - self._strangers)
         return left > 0 and self._of[who.name] < self.share
 

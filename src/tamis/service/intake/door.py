@@ -81,7 +81,7 @@ def judge(
 
 
 def _all_unusual(schema: Schema, texts: pa.Array) -> bool:
-    """Whether all of the first events have something unknown: then so have most, and each is looked at by itself."""
+    """True if all of the first events have something unknown: then so have most, and each is looked at by itself."""
     for text in texts.slice(0, _SAMPLED).to_pylist():
         try:
             reading = read_event(schema, parse_json(text), 0)
@@ -131,7 +131,7 @@ def _fault(
 
 
 def _is_carried(name: str, event: Mapping[str, object]) -> bool:
-    """Whether a CloudEvent may have this beside a schema's attributes: extension attributes, data that is no object."""
+    """True if a CloudEvent may have this beside a schema's attributes: extension attributes, data that is no object."""
     if name.startswith(f"{_ENVELOPE}."):
         return True
     return isinstance(event.get(_ENVELOPE), Mapping) and event.keys() - {_ENVELOPE, EVENT_TYPE} in _PAYLOADS

@@ -92,7 +92,7 @@ class Advertisements:
         return sorted(found, key=lambda one: (one.created, one.id))
 
     def remove(self, id: str) -> bool:
-        """Whether there was such a one."""
+        """True if there was such a one."""
         if not is_storable(id):
             return False
         with self._database.write() as connection:

@@ -109,7 +109,7 @@ def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _is_conflict(error: BaseException) -> bool:
-    """Whether two transactions got into each other's way: PostgreSQL answers, and would let one of them try again."""
+    """True if two transactions got into each other's way: PostgreSQL answers, and would let one of them try again."""
     return str(getattr(error, "sqlstate", None) or "").startswith("40")
 
 

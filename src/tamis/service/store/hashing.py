@@ -39,6 +39,6 @@ def digest(secret: str) -> bytes:
 
 
 def fits(secret: str, kept: bytes | None) -> bool:
-    """Whether this is the secret whose digest is kept. With none kept it takes as long, and is false."""
+    """True if this is the secret whose digest is kept. With none kept it takes as long, and is false."""
     same = hmac.compare_digest(digest(secret), _NOBODYS if kept is None else kept)
     return same and kept is not None

@@ -84,7 +84,7 @@ def record(
 
 
 def _marked(connection: Connection, stream: str, batch: int) -> bool:
-    """Whether the batch is new; it is marked from now on."""
+    """True if the batch is new; it is marked from now on."""
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     marking = insert(BATCHES).values(stream=stream, batch=batch).on_conflict_do_nothing()
     if connection.execute(marking.returning(BATCHES.c.batch)).one_or_none() is None:
@@ -186,7 +186,7 @@ class Notifications:
         return record(self._database, stream, batch, events, pairs, dead, reached, joins)
 
     def has(self, stream: str, batch: int) -> bool:
-        """Whether the stream's batch is there, one of its newest."""
+        """True if the stream's batch is there, one of its newest."""
         its = select(BATCHES.c.batch).where(BATCHES.c.stream == stream, BATCHES.c.batch == batch)
         with self._database.read() as connection:
             return connection.execute(its).first() is not None

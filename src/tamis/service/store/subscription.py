@@ -89,7 +89,7 @@ class Subscription:
         return None if self.expires >= FOREVER else self.expires
 
     def is_expiring(self, now: datetime) -> bool:
-        """Whether it still stands, and its end has been announced."""
+        """True if it still stands, and its end has been announced."""
         notice = notice_at(self.began or self.created, self.expires)
         return self.state in LASTING and notice is not None and notice <= now < self.expires
 

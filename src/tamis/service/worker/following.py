@@ -110,7 +110,7 @@ class FollowingTable:
                 self._follow()
 
     def _is_newest(self) -> bool:
-        """Whether the table is built under the store's newest schema."""
+        """True if the table is built under the store's newest schema."""
         self._followed.refresh()
         return self._version == self._followed.version
 

@@ -143,7 +143,7 @@ class Standby:
         self.spark.sparkContext._jvm.System.nanoTime()  # type: ignore[union-attr]
 
     def log_answers(self) -> bool:
-        """Whether the event log can be asked; takes seconds at most."""
+        """True if the event log can be asked; takes seconds at most."""
         try:
             self.log.size()
         except NotAppended:

@@ -81,7 +81,7 @@ class _Calls:
         return _count(len(_people(self.people, self.most_pixels)(image)), count)
 
     def chase_pattern(self, image: bytes, pursuer: Sort, pursued: Sort) -> bool:
-        """Whether a vehicle with its lights on is close to another in the same lane."""
+        """True if a vehicle with its lights on is close to another in the same lane."""
         return chases(_vehicles(self.vehicles, self.most_pixels)(image), pursuer, pursued)
 
     def traffic_pattern(self, image: bytes, pattern: Pattern = Var) -> bool | list[str]:

@@ -22,7 +22,7 @@ _CROSSING = 15.0
 
 
 def chases(vehicles: Sequence[Vehicle], pursuer: str, pursued: str) -> bool:
-    """Whether one with its lights on is in one lane with another, at most four lengths from it."""
+    """True if one with its lights on is in one lane with another, at most four lengths from it."""
     chasing = np.array([one.lights and one.kind in KINDS[pursuer] for one in vehicles], np.bool_)
     chased = np.array([one.kind in KINDS[pursued] for one in vehicles], np.bool_)
     if not chasing.any() or not chased.any():
@@ -35,7 +35,7 @@ def chases(vehicles: Sequence[Vehicle], pursuer: str, pursued: str) -> bool:
 
 
 def has_congestion(vehicles: Sequence[Vehicle]) -> bool:
-    """Whether there are eight cars or more, and half of them have less than their length to the next in their lane."""
+    """True if there are eight cars or more, and half of them have less than their length to the next in their lane."""
     cars = _cars(vehicles)
     if len(cars) < _FEWEST_IN_CONGESTION:
         return False
@@ -46,7 +46,7 @@ def has_congestion(vehicles: Sequence[Vehicle]) -> bool:
 
 
 def has_accident(vehicles: Sequence[Vehicle]) -> bool:
-    """Whether two cars touch and stand crosswise."""
+    """True if two cars touch and stand crosswise."""
     cars = _cars(vehicles)
     if not cars:
         return False

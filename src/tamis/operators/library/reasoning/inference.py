@@ -62,7 +62,7 @@ class Knowledge:
         return self._relations.get(self._known(relation), {}).get(node, ()) if node is not None else ()
 
     def same(self, one: Any, other: Any) -> bool:
-        """Whether two values are equal, or names of one thing."""
+        """True if two values are equal, or names of one thing."""
         if isinstance(one, str) and isinstance(other, str):
             node = self._names.node(one)
             return one == other or (node is not None and node == self._names.node(other))

@@ -211,7 +211,7 @@ def expect(state: Any, kinds: Any, known: int, lane: int) -> None:
 
 @inlined_kernel
 def due(state: Any, kinds: Any, members: Any, lane: int) -> bool:
-    """Whether it is time for a revision, by what it would cost."""
+    """True if it is time for a revision, by what it would cost."""
     numbers = lane * NUMBERS
     since, still_open = state.numbers[numbers + SINCE], state.numbers[numbers + OPEN]
     if since == 0 or still_open == 0:

@@ -125,7 +125,7 @@ class Kinds:
 
     @property
     def useful(self) -> bool:
-        """Whether what was foretold with kinds was better than without, beyond chance."""
+        """True if what was foretold with kinds was better than without, beyond chance."""
         if self._weights is None or self._events < 8:
             return False
         mean = self._gain / self._events

@@ -107,7 +107,7 @@ IMPOSSIBLE = -1
 
 @bare_kernel
 def matches_pattern(hits: Any, attribute: int, rank: int, pattern: int) -> bool:
-    """Whether a constant of an attribute, by rank, matches one of its patterns."""
+    """True if a constant of an attribute, by rank, matches one of its patterns."""
     bases, offsets, numbers = hits
     constant = bases[attribute] + rank
     return is_listed(numbers, offsets[constant], offsets[constant + 1], pattern)
@@ -235,7 +235,7 @@ def about_attribute(
 
 @bare_kernel
 def compatible_patterns(facts: Any, begin: int, end: int, implied: Any) -> bool:
-    """Whether no pattern that is excluded follows from one that is asked for."""
+    """True if no pattern that is excluded follows from one that is asked for."""
     attributes, kinds, numbers = facts
     for k in range(begin, end):
         for other in range(begin, end):
@@ -247,7 +247,7 @@ def compatible_patterns(facts: Any, begin: int, end: int, implied: Any) -> bool:
 
 @bare_kernel
 def follows_alone(facts: Any, fact: int, other: int, extents: Any, implied: Any) -> bool:
-    """Whether a fact follows from another of its attribute and kind."""
+    """True if a fact follows from another of its attribute and kind."""
     attributes, kinds, numbers = facts
     if kinds[fact] != kinds[other] or numbers[fact] == numbers[other]:
         return False

@@ -249,7 +249,7 @@ def copy_set(sets: Any, a: int, n: int, out: int) -> None:
 
 @bare_kernel
 def holds_all(offsets: Any, lows: Any, highs: Any, large: int, small: int) -> bool:
-    """Whether one kept set has all places of another."""
+    """True if one kept set has all places of another."""
     if large == small:
         return True
     i, stop = offsets[large], offsets[large + 1]

@@ -22,7 +22,7 @@ _MOST_POINTS = 64
 
 @bare_kernel
 def is_among(runs: Any, attribute: int, item: int, number: int) -> bool:
-    """Whether a number is among those of an attribute's item."""
+    """True if a number is among those of an attribute's item."""
     if runs[0][attribute] < 0:
         return False
     return matches_pattern(runs, attribute, item, number)
@@ -30,7 +30,7 @@ def is_among(runs: Any, attribute: int, item: int, number: int) -> bool:
 
 @bare_kernel
 def all_points(attribute: int, number: int, pattern: int, wanted: bool, sets: Any, patterns: Any) -> bool:
-    """Whether a set is of few constants, and all of them match a pattern, or all do not."""
+    """True if a set is of few constants, and all of them match a pattern, or all do not."""
     offsets, lows, highs = sets
     hits, _, firsts, codes = patterns
     start, stop = offsets[number], offsets[number + 1]

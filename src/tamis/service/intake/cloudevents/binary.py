@@ -63,7 +63,7 @@ def _members(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stands_alone(members: Mapping[str, Any]) -> bool:
-    """Whether the members are data that is no object of several members, rather than an object's own."""
+    """True if the members are data that is no object of several members, rather than an object's own."""
     if members.keys() == {"data"}:
         return not isinstance(members["data"], dict) or not members["data"]
     return members.keys() == {"data_base64"}
