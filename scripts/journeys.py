@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import tamis
 
@@ -26,6 +26,7 @@ _ROOT: Final = str(Path(tamis.__file__).parent) + "/"
 _PARTS: Final = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _PRICED: Final = "price < {} AND quantity > {}"
 _DESKS: Final = "NOT (price >= {} OR title ILIKE '%desk{}%')"
+_TURNED: Final = "NOT (title ILIKE '%desk{}%' OR price >= {})"
 
 Function: TypeAlias = tuple[str, str]
 """A file, below src/tamis, and a function's qualified name in it."""
@@ -105,17 +106,12 @@ def subscribe(recorder: Recorder, folder: Path) -> None:
 
 def compile_known(recorder: Recorder, _: Path) -> None:
     """`tamis.compile` of one filter, of a shape that was parsed before."""
-    _compiled(_PRICED.format(10, 1))
-    with recorder.recording():
-        _compiled(_PRICED.format(11, 2))
+    _compile(recorder, _PRICED.format(10, 1), _PRICED.format(11, 2))
 
 
 def compile_new(recorder: Recorder, _: Path) -> None:
     """`tamis.compile` of one filter of a shape of its own: NOT (a >= … OR b ILIKE …)."""
-    _compiled(_PRICED.format(10, 1))
-    _compiled(_DESKS.format(500, 1) + " AND price > 1")
-    with recorder.recording():
-        _compiled(_DESKS.format(500, 2))
+    _compile(recorder, _TURNED.format(1, 500), _DESKS.format(500, 2))
 
 
 def follow(recorder: Recorder, folder: Path) -> None:
@@ -143,10 +139,12 @@ def follow(recorder: Recorder, folder: Path) -> None:
         table.for_batch("stream", 2)
 
 
-def _compiled(text: str) -> Any:
-    index = tamis.compile({"s": text}, _schema())
+def _compile(recorder: Recorder, before: str, text: str) -> None:
+    schema = _schema()
+    assert not tamis.compile({"s": before}, schema).errors
+    with recorder.recording():
+        index = tamis.compile({"s": text}, schema)
     assert not index.errors
-    return index
 
 
 def _schema() -> tamis.Schema:
