@@ -107,7 +107,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def bare_kernel(function: Callable[..., Any]) -> Any:
-    """The same without Numba's reference counts, for kernels that allocate nothing.
+    """Kernel without Numba's reference counts, for kernels that allocate nothing.
 
     Counting the arrays that small kernels hand each other would cost more than their work.
     """

@@ -26,7 +26,7 @@ _SQLITE_REMEDIES: Final = {
 
 
 def sqlite_remedy(error: BaseException) -> str:
-    """What can be done about a file that SQLite cannot use or make sense of, to follow its own words; else nothing."""
+    """Remedy for a file that SQLite cannot use or make sense of, to follow its own words; else nothing."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more, which varies
     return f"; {_SQLITE_REMEDIES[code]}" if code in _SQLITE_REMEDIES else ""
 
@@ -39,7 +39,7 @@ def replace_durably(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replacing_durably(path: Path) -> Iterator[BinaryIO]:
-    """The same for what is written piece by piece: the file has its name when all of it is on disk."""
+    """Replaces a file that is written piece by piece: it has its name when all of it is on disk."""
     with _aside(path) as (file, temporary):
         yield file
         _flush_open(file)

@@ -50,11 +50,11 @@ class JoinChanges:
 
     @property
     def by_subscription(self) -> dict[str, ContentChange]:
-        """How the content of each affected subscription changed, by id."""
+        """Changes of the content of each affected subscription, by id."""
         return self.results.by_subscription
 
     def to_arrow(self) -> list[pa.Table]:
-        """The same as tables of `subscription`, `change` (added or removed), `event` and `row`, one a form of rows."""
+        """Changes as tables of `subscription`, `change` (added or removed), `event` and `row`, one a form of rows."""
         return self.results.tables
 
 
@@ -109,7 +109,10 @@ class Index:
         return NO_OPERATORS if self._calling is None else self._calling.signatures
 
     def match(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Matches:
-        """Which subscriptions each event satisfies. `EventError` if a value is of no domain; R1–R3 are not checked."""
+        """Matches of events: the subscriptions that each satisfies.
+
+        `EventError` if a value is of no domain; R1–R3 are not checked.
+        """
         batch = self.schema.to_arrow(events)
         found = self._filters.match(batch)
         return found.and_also(*self._calling.match(batch)) if self._calling else found
@@ -274,7 +277,7 @@ def compiled(
 
 
 def _about(folder: Path) -> dict[str, Any]:
-    """What a saved index says of itself."""
+    """Description that a saved index has of itself."""
     try:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")
@@ -291,7 +294,7 @@ def _about(folder: Path) -> dict[str, Any]:
 
 
 def _limits(folder: Path, given: Mapping[str, int]) -> Limits:
-    """Those that an index was compiled under."""
+    """Limits that an index was compiled under."""
     try:
         return Limits(**given)
     except TypeError as error:

@@ -46,6 +46,6 @@ def spark_cause(error: BaseException) -> str:
 
 
 def in_one_line(error: BaseException) -> str:
-    """What happened, for a log: Spark's own errors have pages, and those of others may have lines."""
+    """Cause of an error in one line, for a log: Spark's own errors have pages, and those of others may have lines."""
     told = spark_cause(error) if is_spark_error(error) else str(error)
     return " ".join(told.split())

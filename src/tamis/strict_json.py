@@ -82,14 +82,14 @@ def depth_of(document: bytes, enough: int = DEEPEST) -> int:
 
 
 def depths(data: UInt8s, inside: Bools) -> npt.NDArray[np.int32]:
-    """How many objects and arrays are open after each byte, of which those `inside` strings do not count."""
+    """Number of objects and arrays open after each byte, of which those `inside` strings do not count."""
     opening = ((data == ord("[")) | (data == ord("{"))) & ~inside
     closing = ((data == ord("]")) | (data == ord("}"))) & ~inside
     return np.cumsum(opening.astype(np.int8) - closing.astype(np.int8), dtype=np.int32)
 
 
 def in_strings(data: UInt8s) -> Bools:
-    """Which bytes stand within quotes, the opening quote included."""
+    """Mask of the bytes within quotes, the opening quote included."""
     quotes = data == _QUOTE
     slashes = np.flatnonzero(data == _BACKSLASH)
     if len(slashes):

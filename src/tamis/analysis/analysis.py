@@ -43,7 +43,7 @@ class Analysis:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many subscriptions have each finding, and how many could go without anything being lost."""
+        """Number of subscriptions with each finding, and of those that could go without anything being lost."""
         found = pc.value_counts(self.subscriptions["finding"].drop_null()).to_pylist()
         by_name = {row["values"]: row["counts"] for row in found}
         return {name: by_name.get(name, 0) for name in FINDINGS}
@@ -107,7 +107,7 @@ class Analysis:
         }
 
     def plot(self, path: str | Path | None = None, top: int = 12) -> Figure:
-        """What was found, who costs most, and what is asked for most; written to a .png, .svg or .pdf file."""
+        """Writes the picture to a .png, .svg or .pdf file: findings, the most expensive, and what is asked for most."""
         from tamis.analysis.picture import plot
 
         return plot(self, path, top)

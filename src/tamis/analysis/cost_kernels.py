@@ -28,7 +28,7 @@ WIDEST = 63  # bits of a key
 
 @bare_kernel
 def edges_below(edges: Any, row: int, code: int) -> int:
-    """How many of a column's quantile edges are below a code."""
+    """Number of a column's quantile edges that are below a code."""
     low, high = 0, (1 << FINEST) - 1
     while low < high:
         middle = (low + high) >> 1
@@ -97,7 +97,7 @@ def reach(group: int, key: int, plan: Any, ranges: Any, knowledge: Any, cells: A
 
 @bare_kernel
 def cell_of(column: int, cells: Any) -> int:
-    """Which of the key's parts is about a column, or -1."""
+    """Index of the key's part that is about a column, or -1."""
     for i in range(3):
         if cells[i, 0] == column:
             return i
@@ -172,7 +172,7 @@ def bucket(value: int, odds: float, pool: Any, knowledge: Any, cells: Any, out: 
 
 @bare_kernel
 def end_of_segment(pool: Any, at: int, n: int, word: int) -> int:
-    """Where the next segment begins (buckets/kernels.py says what is in one)."""
+    """Position of the next segment's beginning (bucket_kernels.py says what is in one)."""
     form, count = (word >> FORM_SHIFT) & 3, word & RESIDUALS
     if form == MIXED:
         return at + 2 + n * (3 * count + 1)

@@ -133,7 +133,7 @@ TRUE = Filter(((),))
 
 
 def always_true(facts: Facts, classes: Classes, schema: Schema, filters: Callable[[int], Filter]) -> Bools:
-    """Which classes every event matches that fits the schema.
+    """Classes that every event matches that fits the schema.
 
     That is so where an alternative asks for nothing but attributes that every event type has. Of alternatives that only
     together leave nothing out, one asks for absence alone; of such classes the normal forms are looked at.
@@ -158,7 +158,7 @@ def never_true(facts: Facts, classes: Classes, schema: Schema) -> Bools:
 
 
 def _mandatory(facts: Facts, schema: Schema) -> Bools:
-    """Which attributes every event type has for certain."""
+    """Attributes that every event type has for certain."""
     types = schema.event_types.values()
     return np.array(
         [
@@ -170,7 +170,7 @@ def _mandatory(facts: Facts, schema: Schema) -> Bools:
 
 
 def _unknown(facts: Facts, schema: Schema) -> Bools:
-    """Which attributes no event type has."""
+    """Attributes that no event type has."""
     types = schema.event_types.values()
     return np.array(
         [name != EVENT_TYPE and not any(name in t.annotations for t in types) for name in facts.names], np.bool_
@@ -184,7 +184,7 @@ def _all_of(facts: Facts, flags: Bools) -> Bools:
 
 
 def _any_of(classes: Classes, flags: Bools) -> Bools:
-    """Which classes have a conjunction that is so."""
+    """Classes that have a conjunction that is so."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags[classes.members])])
     return np.diff(ends[classes.offsets]) > 0
 
@@ -199,7 +199,7 @@ _SUGGESTED = 2
 
 
 def reason(text: str, conjuncts: int, candidates: float, matches: float, popular: Sequence[str], schema: Schema) -> str:
-    """What to do about a subscription that is looked at and matches so often an event.
+    """Advice for a subscription that is looked at and matches so often an event.
 
     `popular` are the attributes that most subscriptions name: what is on them, the index looks up.
     """

@@ -179,7 +179,7 @@ def _keys(facts: Facts) -> Int64s:
 
 
 def _is_mere_presence(facts: Facts) -> npt.NDArray[np.bool_]:
-    """Which facts say no more than that an attribute is present, where other facts of the conjunction say so too."""
+    """Facts that say no more than that an attribute is present, where other facts of the conjunction say so too."""
     whole = facts.allows_all
     conjunction = np.repeat(np.arange(len(facts)), np.diff(facts.offsets))
     following = np.zeros(len(whole), np.bool_)

@@ -63,7 +63,7 @@ def analyze_level(
     refused: Sequence[tuple[str, TamisError]],
     compare: Compare | None = None,
 ) -> Analysis:
-    """The same for subscriptions in one level, of which the history is known; `compare` says where covers are found."""
+    """Analyses subscriptions in one level, of which the history is known; `compare` says where covers are found."""
     known = statistics if statistics is not None else history.statistics
     cost = cost_of(level, schema, known)
     facts, distinct = facts_of(level.conjuncts, level.encoder, schema)

@@ -67,7 +67,7 @@ class Access:
         return hmac.compare_digest(given, (_SCHEME + self.token).encode())
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """What goes with a call."""
+        """Metadata of a call."""
         return () if self.token is None else ((_HEADER, _SCHEME + self.token),)
 
     def server_credentials(self) -> Any | None:

@@ -67,11 +67,11 @@ class BrokerThread:
         return self.process.address
 
     def status(self) -> dict[str, Any]:
-        """How the broker does."""
+        """Status of the broker."""
         return self.process.status()
 
     def speak(self, outgoing: Iterator[bytes]) -> Iterator[bytes]:
-        """What a BrokerClient of the same program takes in place of an address."""
+        """Channel that a BrokerClient of the same program takes in place of an address."""
         return self.process.speak(outgoing)
 
     def __enter__(self) -> Self:

@@ -65,7 +65,7 @@ def attached_stream(address: str, access: Access, outgoing: Iterator[bytes]) -> 
 
 
 def ask_status(address: str, access: Access | None = None, timeout: float = 10.0) -> dict[str, Any]:
-    """How the broker at an address does."""
+    """Asks the broker at an address for its status."""
     shown = access or Access()
     split_address(address)
     try:

@@ -145,14 +145,14 @@ class BrokerClient:
             )
 
     def _acknowledge(self) -> None:
-        """What was handed out is done with."""
+        """Acknowledges what was handed out."""
         with self._changed:
             if self._handed > self._taken:
                 self._taken = self._handed
                 self._outgoing.put(encode(Received(self._taken)))
 
     def attached(self) -> Attached:
-        """What the broker said when the client was attached: its name, and what it has of the client."""
+        """Greeting of the broker when the client was attached: its name, and what it has of the client."""
         with self._changed:
             self._wait(lambda: self._attached is not None)
             assert self._attached is not None

@@ -184,7 +184,7 @@ class ClientDesk:
             done()
 
     def _kept_promises(self, client: Client, events: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which events some advertisement of the client announced."""
+        """Events that some advertisement of the client announced."""
         if any(each.text == _EVERYTHING for each in self._broker.filters.of_client(client.hop, ADVERTISEMENT).values()):
             return np.ones(events.num_rows, np.bool_)
         kept = np.zeros(events.num_rows, np.bool_)

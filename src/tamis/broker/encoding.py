@@ -112,14 +112,14 @@ def _several(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
 
 
 def _number(value: Any) -> int:
-    """What a database holds as a number."""
+    """Number as a database holds it."""
     if type(value) is not int or not -(1 << 63) <= value < 1 << 63:
         raise MessageError(f"{value!r:.80} is no number")
     return value
 
 
 def _text(value: Any) -> str:
-    """What goes into a database and out again as UTF-8: JSON may have halves of characters, which do not."""
+    """Text that goes into a database and out again as UTF-8: JSON may have halves of characters, which do not."""
     text = _exactly(str)(value)
     try:
         text.encode()

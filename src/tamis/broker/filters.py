@@ -132,7 +132,7 @@ class Filters:
         return self._change(hop, RowChange(), change)
 
     def of_client(self, hop: str, kind: Kind) -> Mapping[str, RoutedFilter]:
-        """What a client has, by its ids."""
+        """Entries of a client, by its ids."""
         return self._client(hop)[kind]
 
     def _change(self, hop: str, ads: RowChange, subs: RowChange) -> dict[str, Changes]:
@@ -189,12 +189,12 @@ def table_messages(number: int, filters: Filters, hop: str, most: int) -> Iterat
 
 
 def alter_message(number: int, changes: Changes) -> Alter:
-    """What changed since the other end was told last."""
+    """Message of the changes since the other end was told last."""
     return Alter(number, _texts(changes.advertisements), _texts(changes.subscriptions))
 
 
 def length(alter: Alter) -> int:
-    """How many characters of filters a message has."""
+    """Number of characters of the filters in a message."""
     parts = (alter.advertisements.added, alter.advertisements.removed, alter.subscriptions.added)
     return sum(len(text) for part in (*parts, alter.subscriptions.removed) for text in part)
 

@@ -47,5 +47,5 @@ class Link:
 
 
 def neighbour(hop: str) -> str:
-    """Whose link a hop is."""
+    """Neighbour at the other end of a hop."""
     return hop.partition(":")[2]

@@ -71,6 +71,6 @@ class LinkEvents:
             self._broker.traffic.send_from(hop, link.connection, self._broker.send_encoded, as_it_goes)
 
     def let_go(self, link: Link) -> None:
-        """What came and could not go on yet comes again."""
+        """Lets batches that could not go on yet come again."""
         self._broker.payloads.end(link.hop)
         self._broker.traffic.forget(link.hop)

@@ -96,7 +96,7 @@ class Outbox:
         self.sent = self.acknowledged
 
     def next(self) -> tuple[int, list[bytes]]:
-        """What may be sent now, and how many events that is: no more than a window is under way unacknowledged."""
+        """Batches that may be sent now, and their number of events: no more than a window is unacknowledged."""
         events, found, size = 0, list[bytes](), 0
         while self.sent < self.last and self.sent - self.acknowledged < _WINDOW and size < _WINDOW_BYTES:
             fresh = self._fresh.pop(self.sent + 1, None)

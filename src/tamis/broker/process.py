@@ -120,7 +120,7 @@ class BrokerProcess:
         self._loop.call_soon_threadsafe(self.stop)
 
     def status(self) -> dict[str, Any]:
-        """How the broker does, from any thread; BrokerStoreError if it has ended."""
+        """Status of the broker, from any thread; BrokerStoreError if it has ended."""
         with self._state:
             if self._ended:
                 raise BrokerStoreError("the broker has ended")

@@ -62,11 +62,11 @@ class Settling:
                 self._sent[each].discard(asked)
 
     def outstanding(self, *, but: str) -> set[Sent]:
-        """What was sent over links other than this one and is not settled."""
+        """Changes that were sent over links other than this one and are not settled."""
         return {sent for sent, asked in self._sent.items() if sent[0] != but and asked}
 
     def over(self, link: str) -> int:
-        """How many changes that were sent over a link are not settled."""
+        """Number of changes sent over a link that are not settled."""
         return sum(sent[0] == link and bool(asked) for sent, asked in self._sent.items())
 
 

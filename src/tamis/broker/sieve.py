@@ -55,7 +55,7 @@ class Sieve:
         return len(self._index)
 
     def sift(self, events: pa.RecordBatch, source: str | None = None) -> list[Catch]:
-        """What goes to which hop; nothing goes back to the source."""
+        """Assigns events to hops; nothing goes back to the source."""
         matches = self._index.match(events)
         if not len(matches):
             return []

@@ -88,7 +88,7 @@ class BrokerStore:
         return store
 
     def commit(self) -> None:
-        """What was written up to now survives a crash."""
+        """Makes what was written up to now survive a crash."""
         try:
             self._db.execute("COMMIT")
             self._db.execute("BEGIN")

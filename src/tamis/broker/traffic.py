@@ -115,7 +115,7 @@ class Traffic:
         self.stirred.add(hop)
 
     def forget(self, source: str) -> None:
-        """What waits to be taken from a hop is let go: the hop will send it again."""
+        """Forgets what waits to be taken from a hop: the hop will send it again."""
         self.parked.pop(source, None)
 
     def drop(self, hop: str, reason: str, keep: int) -> None:

@@ -171,7 +171,7 @@ def _here(
 
 
 def _refused(compiled: Compiled, found: Analysis) -> list[Refusal]:
-    """Those that were not compiled, and those that cannot be analysed."""
+    """Subscriptions that were not compiled, and those that cannot be analysed."""
     from tamis.cli.work.subscriptions import Refusal
 
     known = {refusal.id for refusal in compiled.refused}

@@ -189,7 +189,7 @@ def _write_schema(shape: Schema, base: Schema | None, needs: Needs, path: Path) 
 
 
 def _needed(found: list[Rule], source: str, options: Options) -> Needs:
-    """What the rules that can be read ask for."""
+    """Attributes that the rules that can be read ask for."""
     from tamis.dialects import eventbridge, jms, sigma
 
     forms = [rule.form for rule in found if rule.error is None]

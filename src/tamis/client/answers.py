@@ -120,7 +120,7 @@ class OwnedSubscription:
         self.about = about
 
     def renewed(self, answer: Mapping[str, Any]) -> datetime | None:
-        """It lasts until what the service says now."""
+        """Subscription that lasts until the moment that the service says now."""
         self.expires = _moment(answer.get("expires"))
         return self.expires
 

@@ -39,5 +39,5 @@ def address(url: str) -> str:
 
 
 def unreachable(url: str, error: Exception) -> ServiceUnreachable:
-    """What is said after the last attempt."""
+    """Error after the last attempt."""
     return ServiceUnreachable(f"{url} does not answer: {error}; is `tamis serve` running there?")

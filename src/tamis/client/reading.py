@@ -21,7 +21,7 @@ class Reading:
     _seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def new(self, notifications: Iterator[Notification]) -> Iterator[Notification]:
-        """Those not seen before; the cursor is moved when the one before it was dealt with."""
+        """Notifications not seen before; the cursor is moved when the one before was dealt with."""
         for notification in notifications:
             if notification.id not in self._seen:
                 self._seen[notification.id] = None
@@ -31,5 +31,5 @@ class Reading:
             self.cursor = notification.cursor
 
     def from_line(self, stream: EventStream, line: str) -> Iterator[Notification]:
-        """What a line of an event stream completes."""
+        """Event that a line of an event stream completes."""
         return self.new(Notification.read(json.loads(data)) for data in stream.take(line))

@@ -116,7 +116,7 @@ class CloudEventsFilters:
 
     @classmethod
     def from_json(cls, text: str) -> CloudEventsFilters:
-        """What `to_json` wrote."""
+        """Filters from the form that `to_json` writes."""
         return cls.parse(json.loads(text))
 
     def to_json(self) -> str:

@@ -78,7 +78,7 @@ def no_rows(name: str, schema: Schema) -> pa.RecordBatch:
 
 
 def equal_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> Bools:
-    """Which rows of two batches of one form have the same content."""
+    """Rows of two batches of one form that have equal content."""
     equal = np.ones(one.num_rows, np.bool_)
     for left, right in zip(one.columns, other.columns, strict=True):
         if pa.types.is_nested(left.type):

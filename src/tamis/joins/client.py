@@ -101,7 +101,7 @@ class RowFilter:
 
     @classmethod
     def of(cls, join: JoinTree, table: str, schema: Schema, limits: Limits) -> RowFilter:
-        """What a join asks of the rows of a table."""
+        """Conditions of a join on the rows of a table."""
         return cls(normalise(join.conditions[table], schema, limits), schema)
 
     def passes(self, row: Values) -> bool:

@@ -57,7 +57,7 @@ def changed_results(
 
 
 def changed_rows(changes: Changes, event: Int64s, layout: Layout, intake: Intake) -> Iterator[RowChange]:
-    """What happened to rows, in order."""
+    """Changes of rows, in order."""
     for number, old, new, place in zip(changes.table, changes.old, changes.new, event, strict=True):
         table, there = layout.tables[number], bool(new != NO_ROW)
         yield RowChange(int(place), table, intake.identity(table, int(new if there else old)), there)

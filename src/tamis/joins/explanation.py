@@ -42,7 +42,7 @@ class JoinExplanation(Explanation):
 
     @property
     def joined(self) -> str:
-        """What the event joins with, in words."""
+        """Rows that the event joins with, in words."""
         lines = []
         for table, (agreeing, passing) in self.partners.items():
             lines.append(f"joined with {table}: {agreeing:,} rows, of which {passing:,} pass their conditions")
@@ -50,7 +50,7 @@ class JoinExplanation(Explanation):
 
 
 def explain_join(server: JoinServer, id: str, event: Mapping[str, object]) -> JoinExplanation:
-    """What an event would do to a subscription, if it came now as a row that is put."""
+    """Explains what an event would do to a subscription, if it came now as a row that is put."""
     schema = server.schema
     join = parse_join(server.text(id), schema, server.limits)
     batch = schema.to_arrow([event])

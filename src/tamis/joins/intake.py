@@ -213,7 +213,7 @@ class Intake:
         self._kept[name].put(numbers, rows)
 
     def arrivals(self, table: str) -> tuple[int, int | None]:
-        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
+        """Number of rows a table ever took, and the greatest time among them if its retention goes by time."""
         state = self._tables[table]
         return state.arrived, state.latest
 

@@ -18,12 +18,12 @@ class LaidOut:
     scheme: Scheme
 
     def selected(self, found: Subscribed, table: str, rows: Int64s) -> Int64s:
-        """Those of a table's rows that a subscription selects by the considered attributes."""
+        """Rows of a table that a subscription selects by the considered attributes."""
         wide = self.scheme.state.shape.considered[self.layout.numbers[table]]
         return self._within(found, table, rows, wide)
 
     def within(self, found: Subscribed, table: str, rows: Int64s) -> Int64s:
-        """Those of a table's rows that lie in all of a subscription's intervals."""
+        """Rows of a table that lie in all of a subscription's intervals."""
         wide = self.scheme.state.shape.widths[self.layout.numbers[table]]
         return self._within(found, table, rows, wide)
 

@@ -111,7 +111,7 @@ class NaiveJoins:
         return changes, refused
 
     def content(self, id: str) -> dict[Result, tuple[Values, ...]]:
-        """What a join comes to now: the rows of each result, in the order of the signature's tables."""
+        """Content of a join now: the rows of each result, in the order of the signature's tables."""
         join = self.joins[id]
         return {tuple(identity for identity, _ in rows): tuple(row for _, row in rows) for rows in self._results(join)}
 

@@ -59,7 +59,7 @@ class Netting:
         )
 
     def net(self, messages: Messages, shape: Shape) -> list[NetChanges]:
-        """What is left, signature by signature."""
+        """Net changes, signature by signature."""
         return [self._netted(one, shape.tables_of(one.signature)) for one in self.told(messages, shape)]
 
     def told(self, messages: Messages, shape: Shape) -> list[NetChanges]:
@@ -163,7 +163,7 @@ class ResultChanges:
 
     @cached_property
     def by_subscription(self) -> dict[str, ContentChange]:
-        """How the content of each affected subscription changed."""
+        """Changes of the content of each affected subscription."""
         found: dict[str, ContentChange] = {}
         for showing, table in self._tables:
             rows = showing.shown(table["row"].combine_chunks())

@@ -12,7 +12,7 @@ from tamis.joins.layout import Layout
 
 
 def notes_for(messages: Messages, number: int, ranges: Ranges, layout: Layout, intake: Intake) -> list[Note]:
-    """Those of the messages that a subscription's filter accepts."""
+    """Messages that a subscription's filter accepts."""
     reader = _Reader(messages, number, ranges, layout, intake)
     return [reader.note(int(m)) for m in np.flatnonzero(accepted_by(messages, ranges, number, layout.shape))]
 

@@ -60,7 +60,7 @@ class Residues:
         return found
 
     def passing(self, changes: NetChanges, roster: Roster, intake: Intake) -> NetChanges:
-        """Those results whose rows pass what the intervals of their subscription do not say."""
+        """Results whose rows pass what the intervals of their subscription do not say."""
         doubtful = np.flatnonzero(roster.restricted(changes.subscription))
         if not len(doubtful):
             return changes
@@ -119,6 +119,6 @@ class _TableFilters:
 
 
 def _counts(codes: Int32s, texts: int) -> list[int]:
-    """How many subscriptions have each text."""
+    """Number of subscriptions with each text."""
     counted: list[int] = np.bincount(codes[codes >= 0], minlength=texts).tolist()
     return counted

@@ -129,7 +129,7 @@ class Roster:
         return self._view[numbers]
 
     def restricted(self, numbers: Int64s) -> Bools:
-        """Which of them have conditions that intervals do not say."""
+        """Subscriptions with conditions that intervals do not say."""
         return self._restricted[numbers]
 
     def filters(self, table: str, numbers: Int64s) -> Int32s:

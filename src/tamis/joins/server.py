@@ -143,21 +143,21 @@ class JoinServer:
         return notes_for(applied.messages, number, laid.scheme.state.subscriptions, laid.layout, self._intake)
 
     def results(self, applied: Applied) -> ResultChanges:
-        """What the batch left changed of all contents, in Arrow; before the next batch. Needs `enum-j`."""
+        """Net changes of all contents by the batch, in Arrow; before the next batch. Needs `enum-j`."""
         passing = [self._residuals.passing(one, self._roster, self._intake) for one in self._told(applied, net=True)]
         return ResultChanges(results_in_arrow(passing, self._roster, self._intake, self.schema))
 
     def notifications(self, applied: Applied) -> dict[str, ContentChange]:
-        """How the content of each affected subscription changed, by id; before the next batch. Needs `enum-j`."""
+        """Changes of the content of each affected subscription, by id; before the next batch. Needs `enum-j`."""
         return self.results(applied).by_subscription
 
     def result_changes(self, applied: Applied) -> list[ResultChange]:
-        """The same event by event, what comes and goes again too; before the next batch. Needs `enum-j`."""
+        """Changes event by event, what comes and goes again too; before the next batch. Needs `enum-j`."""
         told = [self._residuals.passing(one, self._roster, self._intake) for one in self._told(applied, net=False)]
         return list(changed_results(told, self._roster, self._intake, self.schema))
 
     def row_changes(self, applied: Applied) -> list[RowChange]:
-        """What the batch did to rows, in order; before the next batch."""
+        """Changes of rows by the batch, in order; before the next batch."""
         return list(changed_rows(applied.taken.changes, applied.event, self._laid.layout, self._intake))
 
     def client(self, id: str) -> JoinClient:
@@ -169,7 +169,7 @@ class JoinServer:
         return client
 
     def snapshot(self, id: str) -> Snapshot:
-        """What a client of this scheme holds now."""
+        """Content that a client of this scheme holds now."""
         found = self._found(id)
         signature = found.group.signature
         if self.scheme in ("enum-j", "ref-j", "ref-j+"):
@@ -196,7 +196,7 @@ class JoinServer:
         return [(result, showing.show(rows)) for result, rows in self._joined(found).items()]
 
     def columns(self, id: str) -> list[str]:
-        """What is shown of each of a subscription's results, in order."""
+        """Columns shown of each of a subscription's results, in order."""
         group = self._found(id).group
         return list(Showing(group.signature, group.columns, self.schema).labels)
 
@@ -213,7 +213,7 @@ class JoinServer:
 
     @property
     def sequence(self) -> int:
-        """How many changes there have been."""
+        """Number of changes so far."""
         return self._sequence
 
     def tables(self) -> dict[str, TableRecord]:
@@ -221,7 +221,7 @@ class JoinServer:
         return {name: self._intake.record(name) for name in self.schema.tables}
 
     def arrivals(self, table: str) -> tuple[int, int | None]:
-        """How many rows a table ever took, and the greatest time among them if its retention goes by time."""
+        """Number of rows a table ever took, and the greatest time among them if its retention goes by time."""
         return self._intake.arrivals(table)
 
     def restore(self, tables: Mapping[str, TableRecord], sequence: int) -> None:

@@ -65,7 +65,7 @@ class Summary:
         return self._values.get(name)
 
     def several(self, name: str) -> Sequence[Literal]:
-        """What it says of an attribute with several values."""
+        """Condition on an attribute with several values."""
         return self._several.get(name, ())
 
     def implies(self, literal: Literal) -> bool:
@@ -109,14 +109,14 @@ class Nesting:
         self._hulls = _Ends([(number, (extent[0][0], extent[-1][1])) for number, extent in some])
 
     def within(self, extent: Extent) -> int:
-        """Those of which every value is in the extent."""
+        """Sets of which every value is in the extent."""
         found = self._empty
         for part in extent:
             found |= self._rarest.within(part)
         return found
 
     def around(self, extent: Extent) -> int:
-        """Those that have every value of the extent."""
+        """Sets that have every value of the extent."""
         return self._all if extent == NOTHING else self._hulls.around((extent[0][0], extent[-1][1]))
 
 

@@ -22,7 +22,7 @@ Ranks: TypeAlias = dict[str, int]
 
 
 def name_variables(called: Sequence[Called], first: int = 0) -> tuple[Called, ...]:
-    """The same calls and constraints, sorted, with the names that any other choice of names would have led to.
+    """Calls and constraints, sorted, with the names that any other choice of names would have led to.
 
     The first of them is ?x1, or as many later as `first` says. Variables are told apart by where they stand, refined
     until nothing more is told; what is then still alike is taken in the order of the names it has, so that canonical
@@ -164,7 +164,7 @@ class _Separation:
         return sorted(cases, key=lambda case: [called_key(leaf) for leaf in case.called])
 
     def alternatives(self, pushed: Pushed) -> dict[Calls, Pushed]:
-        """What is called in each alternative, and what must hold beside it."""
+        """Calls of each alternative, and what must hold beside them."""
         if not has_calls(pushed):
             return {frozenset(): pushed}
         match pushed:

@@ -180,7 +180,7 @@ def sides_of(leaf: Constraint) -> tuple[Expression, ...]:
 
 
 def inner_parts(side: Expression) -> Iterator[Expression]:
-    """What an expression is made of, arithmetic taken apart."""
+    """Parts of an expression, arithmetic taken apart."""
     if isinstance(side, Arithmetic):
         yield from inner_parts(side.left)
         yield from inner_parts(side.right)
@@ -189,7 +189,7 @@ def inner_parts(side: Expression) -> Iterator[Expression]:
 
 
 def with_parts(leaf: Called, change: Callable[[Any], Any]) -> Called:
-    """The same leaf, each of its parts (`parts_of`) changed into another that may stand there."""
+    """Leaf with each of its parts (`parts_of`) changed into another that may stand there."""
     if isinstance(leaf, Call):
         return replace(leaf, arguments=tuple(map(change, leaf.arguments)))
     right = leaf.right
@@ -214,7 +214,7 @@ def fields_of(leaf: Called) -> tuple[str, ...]:
 
 
 def oriented(leaf: Constraint) -> Constraint:
-    """The same constraint with variables on its left, a variable by itself rather than arithmetic.
+    """Constraint with variables on its left, a variable by itself rather than arithmetic.
 
     Where that leaves both orders, it is none of > and >=.
     """

@@ -94,7 +94,7 @@ _FEW = 1_000
 
 
 def merge_intervals(conjunct: Conjunct, schema: Schema) -> Conjunct:
-    """The same conjunct; what no event satisfies shows as a `Never`.
+    """Merges the intervals of a conjunct; what no event satisfies shows as a `Never`.
 
     On a single-valued attribute all literals speak of one value, so their sets intersect. On one with several values
     each positive literal may be satisfied by another value: those stay apart, and only negated ones, which speak of
@@ -225,7 +225,7 @@ def _matches(literal: Literal, value: str) -> bool:
 
 
 def merge_versus(conjunct: Conjunct, schema: Schema) -> Conjunct:
-    """The same conjunct; two attributes that cannot stand so show as a `Never`."""
+    """Merges the comparisons of two attributes; two that cannot stand so show as a `Never`."""
     merged: list[Literal] = []
     relations: dict[Pair, Relation] = {}
     for literal in conjunct:
@@ -243,7 +243,7 @@ def merge_versus(conjunct: Conjunct, schema: Schema) -> Conjunct:
 
 
 def drop_implied(conjunct: Conjunct) -> Conjunct:
-    """The same conjunct, its intervals merged, without `x IS NOT NULL` where x is used besides."""
+    """Drops `x IS NOT NULL` from a conjunct, its intervals merged, where x is used besides."""
     uses = Counter(name for literal in conjunct if not _is_absence(literal) for name in set(attributes_of(literal)))
     return tuple(literal for literal in conjunct if not (isinstance(literal, Present) and uses[literal.attribute] > 1))
 

@@ -46,7 +46,7 @@ class Cut:
     pieces: list[str]
 
     def spans(self) -> list[Span]:
-        """Where the literals stand."""
+        """Spans of the literals."""
         spans: list[Span] = []
         at = 0
         for number, piece in enumerate(self.pieces):
@@ -73,7 +73,7 @@ def cut_one(text: str) -> Cut | None:
 
 
 def mark(kind: int) -> str:
-    """What stands for a literal in a shape; texts with a NUL of their own have no shape."""
+    """Mark of a literal in a shape; texts with a NUL of their own have no shape."""
     return _MARKS[kind]
 
 

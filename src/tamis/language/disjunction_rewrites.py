@@ -44,7 +44,7 @@ Group: TypeAlias = tuple[Literal, ...]
 
 
 def join_alternatives(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:
-    """The same disjunction with fewer conjuncts, or the same conjuncts, which are sorted, where none can be joined."""
+    """Joins conjuncts into fewer; where none can be joined, they stay as they are, sorted."""
     current = list(conjuncts)
     alike = _alike(current)
     for name in sorted({attributes_of(literal)[0] for conjunct in conjuncts for literal in conjunct} if alike else ()):
@@ -169,7 +169,7 @@ def _name(literal: Literal) -> str | None:
 
 
 def join_versus(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:
-    """The same disjunction with fewer conjuncts; in each, every pair of attributes is compared at most once."""
+    """Joins conjuncts into fewer; in each, every pair of attributes is compared at most once."""
     current = list(conjuncts)
     found = _relations((literal for conjunct in conjuncts for literal in conjunct), schema)
     for pair in sorted({pair for pair, _ in found.values()}):
@@ -200,7 +200,7 @@ def _pair(found: tuple[Pair, Relation] | None) -> Pair | None:
 
 
 def find_tautologies(conjuncts: Sequence[Conjunct]) -> list[Conjunct]:
-    """The same disjunction: of two conjuncts that differ in one literal's sign, the rest and presence are left."""
+    """Finds pairs of conjuncts that differ in one literal's sign: the rest and presence are left."""
     if len(conjuncts) < 2:
         return list(conjuncts)
     current = {frozenset(conjunct): conjunct for conjunct in conjuncts}

@@ -124,7 +124,7 @@ def points(extent: Extent, attribute: Attribute, limit: int) -> list[Value] | No
 
 
 def count(extent: Extent, attribute: Attribute) -> int | None:
-    """How many values there are; None for infinitely many, or too many to tell."""
+    """Number of values; None for infinitely many, or too many to tell."""
     if is_stepped(attribute) and extent and extent[-1][1] != END:
         return sum(end[1] - start[1] for start, end in extent)
     found = points(extent, attribute, len(extent))
@@ -224,7 +224,7 @@ def negatives_of(extent: Extent, attribute: Attribute) -> list[Literal]:
 
 
 def _cost(leaf: Leaf) -> int:
-    """How much a leaf has to say: ranges are cheap, a list costs its length."""
+    """Cost of a leaf to say: ranges are cheap, a list costs its length."""
     return len(leaf.values) if isinstance(leaf, OneOf) else 1
 
 

@@ -33,7 +33,7 @@ def is_digit(byte: int) -> bool:
 
 @kernel
 def end_of_number(data: Any, at: int, end: int) -> tuple[int, int]:
-    """Where the number that begins here ends, and its kind; kind 0 for what only begins like a number."""
+    """End of the number that begins here, and its kind; kind 0 for what only begins like a number."""
     kind = INTEGER
     while at < end and is_digit(data[at]):
         at += 1

@@ -271,7 +271,7 @@ def _where_values_stand(node: exp.Expr) -> bool:
 
 
 def suggestion(name: str, known: Collection[str], owner: str, or_text: bool = False) -> str:
-    """What a name that `owner` does not have may have been meant to be, perhaps a text that lacks its quotes."""
+    """Suggestion for a name that `owner` does not have, perhaps a text that lacks its quotes."""
     lowered = {one.lower(): one for one in known}
     close = get_close_matches(name.lower(), lowered, 1)
     if close:

@@ -184,7 +184,7 @@ def regex_literal(text: str) -> str:
 
 
 def inner_wildcards(pattern: str) -> int:
-    r"""How many wildcards stand inside a LIKE pattern; `%` at either end are not counted.
+    r"""Number of wildcards inside a LIKE pattern; `%` at either end are not counted.
 
     >>> inner_wildcards("%oak%"), inner_wildcards("%o_k%de%k"), inner_wildcards(r"100\%%")
     (0, 3, 0)
@@ -202,7 +202,7 @@ def inner_wildcards(pattern: str) -> int:
 
 
 def like_fault(pattern: str, limits: Limits) -> str | None:
-    """What is wrong with a LIKE pattern that has backslash escapes, and the remedy; None if nothing is."""
+    """Fault of a LIKE pattern that has backslash escapes, and the remedy; None if there is none."""
     if len(pattern) > limits.pattern:
         return f"the pattern has {len(pattern):,} characters and at most {limits.pattern:,} are taken; shorten it"
     if len(pattern) > limits.wildcards and (inner := inner_wildcards(pattern)) > limits.wildcards:
@@ -216,7 +216,7 @@ def like_fault(pattern: str, limits: Limits) -> str | None:
 
 
 def rlike_fault(pattern: str, limits: Limits) -> str | None:
-    """What is wrong with a regular expression, and the remedy; None if nothing is."""
+    """Fault of a regular expression, and the remedy; None if there is none."""
     if len(pattern) > limits.pattern:
         return f"the pattern has {len(pattern):,} characters and at most {limits.pattern:,} are taken; shorten it"
     try:

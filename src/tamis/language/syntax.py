@@ -151,7 +151,7 @@ def tokens_of(text: str, limits: Limits) -> list[Token]:
 
 
 def span(node: exp.Expr) -> tuple[int, int]:
-    """Where in the text a node stands: from its first positioned leaf to its last."""
+    """Span of a node in the text: from its first positioned leaf to its last."""
     places = [leaf.meta for leaf in node.walk() if "start" in leaf.meta]
     if not places:
         return 0, 0
@@ -159,7 +159,7 @@ def span(node: exp.Expr) -> tuple[int, int]:
 
 
 def place_of_variable(name: str, text: str) -> tuple[int, int]:
-    """Where a variable first stands in a text that is a filter; nowhere: 0, 0."""
+    """Place at which a variable first stands in a text that is a filter; nowhere: 0, 0."""
     tokens = _DIALECT.tokenize(text)
     for mark, word in pairwise(tokens):
         if mark.token_type == TokenType.PLACEHOLDER and word.text == name and word.start == mark.end + 1:
@@ -309,7 +309,7 @@ class _Reader:
             raise self.error("BETWEEN needs two values; write x BETWEEN 1 AND 5", level.betweens[-1])
 
     def missing_operand(self, token: Token | None) -> FilterSyntaxError:
-        """What to say where an operand should be and `token`, or nothing, is."""
+        """Message for a `token`, or nothing, where an operand should be."""
         previous = self.tokens[self.at - 2] if self.at >= 2 else None
         begins = previous is None or previous.token_type in (*_CONNECTIVES, TokenType.NOT, TokenType.L_PAREN)
         expected = "a condition such as price > 10" if begins and not self.levels[-1].is_list else "a value"
@@ -328,7 +328,7 @@ class _Reader:
         return self.error(f"expected {expected}", token)
 
     def unexpected(self, token: Token) -> FilterError:
-        """What to say where AND, OR or an operator should be and `token` is."""
+        """Message for a `token` where AND, OR or an operator should be."""
         kind, previous = token.token_type, self.tokens[self.at - 2]
         if self.tokens[0].text.upper() == "SELECT":
             message = (

@@ -48,7 +48,7 @@ from tamis.schema import Attribute, Schema
 
 
 def push_negation(tree: Tree, negated: bool = False) -> Pushed:
-    """The same filter, or its negation, with negations at the leaves only.
+    """Pushes negations of a filter, or of its negation, down to the leaves.
 
     This is the definition of NOT over AND and OR: both sides of De Morgan's laws ask for presence at their leaves.
     """
@@ -66,7 +66,7 @@ def push_negation(tree: Tree, negated: bool = False) -> Pushed:
 
 
 def fold_constants(pushed: Pushed) -> Pushed:
-    """The same filter, TRUE or FALSE, or without them: And and Or alternate and have two or more different items."""
+    """Folds TRUE and FALSE away: And and Or alternate and have two or more different items."""
     if not isinstance(pushed, And | Or):
         return pushed
     kind, other = (And, Or) if isinstance(pushed, And) else (Or, And)
@@ -79,7 +79,7 @@ def fold_constants(pushed: Pushed) -> Pushed:
 
 
 def simplify_leaves(pushed: Pushed, schema: Schema) -> Pushed:
-    """The same filter with every leaf in its simplest form."""
+    """Brings every leaf of a filter into its simplest form."""
     return fold_constants(_simplified(pushed, schema))
 
 
@@ -235,7 +235,7 @@ class _Distribution:
         return multiplied
 
     def simplified(self, conjuncts: list[Conjunct]) -> list[Conjunct]:
-        """The same disjunction in the form that no rewrite changes any more."""
+        """Disjunction in the form that no rewrite changes any more."""
         current = conjuncts
         self.step(sum(map(len, conjuncts)))
         while True:

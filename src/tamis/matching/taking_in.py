@@ -99,11 +99,11 @@ class BoundSubscriptions:
 
     @property
     def refused(self) -> list[tuple[str, FilterError]]:
-        """What the language refused, by id."""
+        """Refusals of the language, by id."""
         return [(some.ids[row].as_py(), error) for some in self._kinds for row, error in some.bound.errors]
 
     def accepted(self) -> BoundSubscriptions:
-        """What the language did not refuse; the same object where that is all."""
+        """Subscriptions that the language did not refuse; the same object where that is all."""
         if not any(some.bound.errors for some in self._kinds):
             return self
         joins = self.joins

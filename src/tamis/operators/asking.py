@@ -62,7 +62,7 @@ def patience(operator: Operator) -> float | None:
 
 
 def result_of(operator: Operator, by_position: Sequence[Any], by_name: Mapping[str, Any]) -> Any:
-    """What one call of the function comes to, awaited where it is a coroutine; `LATE` if that was cancelled.
+    """Result of one call of the function, awaited where it is a coroutine; `LATE` if that was cancelled.
 
     A coroutine wants a thread without a running loop, which `Supervisor`'s are.
     """
@@ -169,7 +169,7 @@ def _column(values: Sequence[Any], kind: str) -> pa.Array:
 
 
 def failure_of(error: BaseException) -> str:
-    """What a failure is called. Raises it again if it is none of the operator's."""
+    """Name of a failure. Raises it again if it is none of the operator's."""
     stopped = isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
     if stopped or isinstance(error, GivenUp):
         raise error

@@ -128,7 +128,7 @@ class Job:
         return self.predicates[place if len(self.predicates) > 1 else 0]
 
     def wanted(self, places: Int64s) -> Sequence[Predicate]:
-        """Those that are wanted on some rows."""
+        """Predicates that are wanted on some rows."""
         if len(self.predicates) == 1 or len(places) == len(self.predicates):
             return self.predicates
         return [self.predicates[place] for place in places.tolist()]

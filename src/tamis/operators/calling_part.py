@@ -48,7 +48,7 @@ def open_calling_part(
     schema: Schema,
     limits: Limits,
 ) -> CallingPart | None:
-    """What `CallingPart.save` wrote, given what it said of it; None where there is nothing, and no operator either."""
+    """Part that `CallingPart.save` wrote, by its description; None where there is nothing, and no operator either."""
     if about is None:
         return None if operators is None else calling_part(operators, schema, limits)
     try:
@@ -87,7 +87,7 @@ def resolved_all(operators: Iterable[Operator | str], schema: Schema) -> dict[st
 
 
 def _offered(names: Iterable[str]) -> list[Operator]:
-    """Those of these operators that installed packages offer; filters that call another will say so."""
+    """Operators of these that installed packages offer; filters that call another will say so."""
     found = []
     for name in names:
         try:

@@ -117,7 +117,7 @@ class Cases:
                     self.checks[predicate].remove(number)
 
     def several(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which of these cases are in `siblings`."""
+        """Cases of these that are in `siblings`."""
         self._several = reaching(self._several, len(self.entries), False)
         return self._several[numbers]
 

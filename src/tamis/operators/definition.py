@@ -85,11 +85,11 @@ class Operator:
         return f"<operator {self.name} {self.version}>"
 
     def with_cost(self, cost: float | None) -> Operator:
-        """The same operator with another declared cost, or with None: learned."""
+        """Operator with another declared cost, or with None: learned."""
         return dataclasses.replace(self, cost=cost)
 
     def with_selectivity(self, selectivity: float | None) -> Operator:
-        """The same operator with another declared selectivity, or with None: learned."""
+        """Operator with another declared selectivity, or with None: learned."""
         return dataclasses.replace(self, selectivity=selectivity)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -103,7 +103,7 @@ class Operator:
 
 
 def _found(module: str, path: str) -> object:
-    """What an importable module has under a dotted name; None if nothing."""
+    """Object of an importable module under a dotted name; None if there is none."""
     try:
         found: object = importlib.import_module(module)
     except ImportError:

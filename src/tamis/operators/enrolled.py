@@ -42,7 +42,7 @@ class Roster:
 
     @property
     def given(self) -> int:
-        """How many numbers there are, those of removed subscriptions too."""
+        """Number of numbers given, those of removed subscriptions too."""
         return len(self._ids)
 
     @property
@@ -133,7 +133,7 @@ class Enrolled:
         return bool(self.guards) or len(self.certain) > 0
 
     def live(self, count: int, events: Int64s, cases: Int64s, done: Int64s, nodes: Nodes) -> Live | None:
-        """Which cases are in question for which event; None: all for all.
+        """Cases in question for each event; None: all for all.
 
         `done` are pairs of event and subscription that match whatever operators say.
         """

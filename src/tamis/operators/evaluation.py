@@ -54,7 +54,7 @@ class Evaluation:
         return self.drive(self._run(live))
 
     def drive(self, course: Course[_Found]) -> _Found:
-        """What a course of evaluations comes to, on a thread from which it can go on if a call hangs."""
+        """Drives a course of evaluations to its result, on a thread from which it can go on if a call hangs."""
         return SUPERVISOR.drive(course, self._cases.patience)
 
     def _run(self, live: Live | None) -> Course[tuple[Int64s, Int64s]]:
@@ -156,13 +156,13 @@ class Evaluation:
         return self._tried(row, entry, entry.join.holds) is True
 
     def substitutions(self, row: int, entry: Entry) -> Substitutions | None:
-        """What satisfies a case whose calls all hold for this event."""
+        """Substitutions of a case whose calls all hold for this event."""
         return self._tried(row, entry, entry.join.substitutions)
 
     def _tried(
         self, row: int, entry: Entry, join: Callable[[Sequence[Sequence[Binding]], Fields], _Found]
     ) -> _Found | None:
-        """What a join says; None, and once a word about it, if it grows too large."""
+        """Result of a join; None, and once a word about it, if it grows too large."""
         key = (row, entry.subscription, entry.wanted)
         if key in self._too_large:
             return None
@@ -177,12 +177,12 @@ class Evaluation:
             return None
 
     def fields(self, row: int) -> Fields:
-        """What constraints compare with, of one event."""
+        """Values of one event that constraints compare with."""
         return partial(self.inputs.field, row)
 
 
 def _runs(numbers: Int32s) -> Iterator[tuple[int, int]]:
-    """Where each run of equal numbers begins and ends."""
+    """Beginning and end of each run of equal numbers."""
     bounds = [*run_starts(numbers).tolist(), len(numbers)]
     return pairwise(bounds)
 

@@ -72,7 +72,7 @@ class CourseExplanation(Explanation):
 
     @property
     def course(self) -> str:
-        """What the variables are bound to, and what was evaluated."""
+        """Bindings of the variables, and what was evaluated."""
         lines = []
         if self.variables:
             bound = ", ".join(f"?{name} = {value!r}" for name, value in self.variables.items())
@@ -197,7 +197,7 @@ class Judging:
         return found
 
     def substitutions(self, entry: Entry) -> Substitutions | None:
-        """What satisfies a case whose guard is passed; None if nothing does."""
+        """Substitutions of a case whose guard is passed; None if there are none."""
         return self._evaluation.substitutions(0, entry) if self._all_true(entry) else None
 
     def _called(self, call: Call, number: int) -> Verdict:

@@ -92,7 +92,7 @@ class Health:
             self._fresh.setdefault(name, Tally()).include(tally)
 
     def fresh(self) -> dict[str, Tally]:
-        """What was added since this was last asked."""
+        """Observations since this was last asked."""
         with self._lock:
             added, self._fresh = self._fresh, {}
             return added

@@ -174,7 +174,7 @@ class Join:
         return any(len(part) > 1 for part in self.parts)
 
     def substitutions(self, bindings: Sequence[Sequence[Binding]], fields: Fields) -> Substitutions | None:
-        """What satisfies the case, given the bindings of each of its calls; None if nothing does.
+        """Substitutions that satisfy the case, given the bindings of each of its calls; None if there are none.
 
         `TooLargeError` if that takes too long to find out. Of more than can be looked at, those that were count.
         """
@@ -237,7 +237,7 @@ def _table(relation: _Relation, bindings: Sequence[Binding]) -> dict[tuple[objec
 
 
 def plan(calls: Sequence[Call], constraints: Sequence[Constraint], written: Mapping[str, str]) -> Join:
-    """How to join the calls of a case; `written` are the names under which variables are reported, empty: not."""
+    """Plan for joining the calls of a case; `written` are the names under which variables are reported, empty: not."""
     binding = [(number, variables_in_order(call)) for number, call in enumerate(calls) if not call.negated]
     left = [(number, names) for number, names in binding if names]
     parts = []

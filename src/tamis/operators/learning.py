@@ -22,7 +22,7 @@ EVALUATED, HELD, TIMED, SPENT = range(COUNTS)
 
 
 def key_of(predicate: Predicate) -> int:
-    """The same in every process, other for another version of the operator: a hash of what the predicate is."""
+    """Key of a predicate, equal in every process, other for another version of the operator: a hash of what it is."""
     text = f"{predicate.resolved.operator.version} {predicate}"
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
@@ -129,7 +129,7 @@ class Learned:
         self._fresh[:, predicates] += counts
 
     def fresh(self, predicates: Predicates) -> tuple[int, dict[str, Seen]]:
-        """How many events have gone by since this was last asked, and what they showed, by operator."""
+        """Number of events since this was last asked, and what they showed, by operator."""
         events, self._untold = self._untold, 0
         seen = self._seen(self._fresh, predicates)
         self._fresh[:] = 0
@@ -140,7 +140,7 @@ class Learned:
         return self._seen(self._counts, predicates)
 
     def take(self, events: int, seen: Mapping[str, Seen], predicates: Predicates) -> None:
-        """What so many events showed elsewhere."""
+        """Takes over what so many events showed elsewhere."""
         self._counts *= faded(events)
         self._counts[:, : len(predicates)] += self._taken(seen, predicates)
 
@@ -167,14 +167,14 @@ class Learned:
         return np.array(self._keys, np.uint64)
 
     def selectivity(self, predicates: Sequence[Predicate]) -> npt.NDArray[np.float64]:
-        """How likely each is to hold; as declared, or even, as long as little is known."""
+        """Selectivity of each predicate; as declared, or even, as long as little is known."""
         seen = self._counts[:, [predicate.number for predicate in predicates]]
         declared = (predicate.resolved.operator.selectivity for predicate in predicates)
         expected = np.array([LIKELY if one is None else one for one in declared], np.float64)
         return (seen[HELD] + DECLARED * expected) / (seen[EVALUATED] + DECLARED)
 
     def cost(self, predicate: Predicate, beside: float = COST) -> float:
-        """What an evaluation costs: as declared, or as timed; `beside` if neither is known."""
+        """Cost of an evaluation: as declared, or as timed; `beside` if neither is known."""
         declared = predicate.resolved.operator.cost
         if declared is not None:
             return declared
@@ -198,7 +198,7 @@ class Learned:
         }
 
     def read(self, form: Mapping[str, Any], predicates: Predicates) -> None:
-        """What was saved of those predicates that there are."""
+        """Saved observations of those predicates that there are."""
         self.grow(len(predicates))
         for predicate in predicates:
             counts = form.get(_key(predicate))
@@ -207,7 +207,7 @@ class Learned:
 
 
 def faded(events: int) -> float:
-    """What is left of an observation after so many events."""
+    """Rest of an observation after so many events."""
     return float(0.5 ** (events / HALF_LIFE))
 
 

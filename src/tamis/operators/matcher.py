@@ -152,7 +152,7 @@ class OperatorMatcher(CallingPart):
                 self._gate.notify_all()
 
     def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]:
-        """What the events of a canonical batch match, and their bindings, made when asked for."""
+        """Matches of the events of a canonical batch, and their bindings, made when asked for."""
         parts: list[Part] = []
         found: list[tuple[int, Evaluation, Matched]] = []
         reporting: dict[int, Entry] = {}
@@ -204,7 +204,7 @@ class OperatorMatcher(CallingPart):
             nodes.schedule.reconsider()
 
     def _take_over(self, nodes: Nodes) -> None:
-        """What events have taught since, on their way through these nodes."""
+        """Takes over what events have taught since, on their way through these nodes."""
         lessons, self._lessons = self._lessons, []
         self._learned.grow(len(self._enrolled.cases.predicates))
         for evidence in lessons:
@@ -219,7 +219,7 @@ class OperatorMatcher(CallingPart):
         self._nodes = None
 
     def lessons(self) -> Lessons:
-        """What was learned here since this was last asked, for other processes."""
+        """Lessons of this process since this was last asked, for other processes."""
         with self._gate:
             events, seen = self._learned.fresh(self._enrolled.cases.predicates)
             return Lessons(events, seen, self.health.fresh())
@@ -230,7 +230,7 @@ class OperatorMatcher(CallingPart):
             return self._learned.seen(self._enrolled.cases.predicates)
 
     def take(self, lessons: Lessons) -> None:
-        """What was learned elsewhere from other events of the same stream."""
+        """Takes over lessons from other events of the same stream."""
         with self._gate:
             self._learned.take(lessons.events, lessons.seen, self._enrolled.cases.predicates)
         for name, tally in lessons.tallies.items():
@@ -251,7 +251,7 @@ class OperatorMatcher(CallingPart):
         self.health = self._caller.health = health
 
     def statistics(self) -> OperatorTable:
-        """How the operators fare."""
+        """Statistics of the operators."""
         with self._gate:
             tallies = self.health.of(resolved.operator for resolved in self.resolved.values())
             self._learned.grow(len(self._enrolled.cases.predicates))
@@ -282,7 +282,7 @@ class OperatorMatcher(CallingPart):
             return {"texts": texts, "learned": self._learned.to_dict(self._enrolled.cases.predicates)}
 
     def learn_again(self, learned: Mapping[str, Any]) -> None:
-        """What was learned before and saved."""
+        """Takes over what was learned before and saved."""
         with self._changing():
             self._learned.read(learned, self._enrolled.cases.predicates)
 

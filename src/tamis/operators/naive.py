@@ -246,7 +246,7 @@ class NaiveOperators(CallingPart):
 
 
 def _returned(operator: Operator, by_position: Sequence[Any], by_name: Mapping[str, Any]) -> Any:
-    """What a call comes to, made in this thread; of a coroutine in another, for this one may run a loop already."""
+    """Result of a call in this thread; of a coroutine in another, for this one may run a loop already."""
     if not is_async(operator):
         return result_of(operator, by_position, by_name)
 

@@ -121,7 +121,7 @@ class Nodes:
         return predicates, events
 
     def told(self, predicates: Int32s, events: Int32s, truths: Int8s) -> Iterator[tuple[Int32s, Int32s, Int8s]]:
-        """What predicates' truths say of their nodes: events, nodes and truths beside each other."""
+        """Truths of predicates for their nodes: events, nodes and truths beside each other."""
         for nodes, there in self.both(predicates):
             known = np.where(truths == UNKNOWN, truths, 1 - truths) if self._negated[nodes[0]] else truths
             yield (events, nodes, known) if len(nodes) == len(events) else (events[there], nodes, known[there])
@@ -135,7 +135,7 @@ class Nodes:
                 yield nodes[there], there
 
     def shown(self, evidence: Evidence) -> tuple[Int32s, npt.NDArray[np.float64]]:
-        """What evidence says of predicates: how often each was evaluated, held, and was timed, and what that cost."""
+        """Evidence by predicate: how often each was evaluated, held, and was timed, and what that cost."""
         nodes = evidence.predicates
         predicates, negated = self._predicate_of[nodes], self._negated[nodes]
         held = np.where(negated, evidence.evaluated - evidence.held, evidence.held)

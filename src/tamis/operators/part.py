@@ -39,12 +39,12 @@ class CallingPart(ABC):
 
     @property
     def operators(self) -> list[Operator]:
-        """Those that filters may call."""
+        """Operators that filters may call."""
         return [resolved.operator for resolved in self.resolved.values()]
 
     @property
     def signatures(self) -> Signatures:
-        """What the language has to know to check calls."""
+        """Signatures that the language needs to check calls."""
         return Signatures(resolved.signature for resolved in self.resolved.values())
 
     @abstractmethod
@@ -71,7 +71,7 @@ class CallingPart(ABC):
 
     @abstractmethod
     def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]:
-        """What the events of a canonical batch match, and their bindings, made when asked for."""
+        """Matches of the events of a canonical batch, and their bindings, made when asked for."""
 
     @abstractmethod
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
@@ -79,7 +79,7 @@ class CallingPart(ABC):
 
     @abstractmethod
     def statistics(self) -> OperatorTable:
-        """How the operators fare."""
+        """Statistics of the operators."""
 
     @abstractmethod
     def saved(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class CallingPart(ABC):
 
     @abstractmethod
     def lessons(self) -> Lessons:
-        """What was learned in this process since this was last asked, for other processes."""
+        """Lessons of this process since this was last asked, for other processes."""
 
     @abstractmethod
     def known(self) -> Mapping[str, Seen]:

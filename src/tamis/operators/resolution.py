@@ -33,13 +33,13 @@ class Resolved:
 
     @property
     def signature(self) -> Signature:
-        """What the language has to know to check calls."""
+        """Signature that the language needs to check calls."""
         listed = tuple(formal.parameter for formal in self.arguments if formal.passed != "as rest")
         rest = next((formal.parameter for formal in self.arguments if formal.passed == "as rest"), None)
         return Signature(self.operator.name, listed, rest, self.operator.version)
 
     def passed(self, inputs: Sequence[Any], arguments: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-        """What the function is called with, by position and by name, given the values of both."""
+        """Arguments of the function, by position and by name, given the values of both."""
         if self._in_order:
             return (*inputs, *arguments), {}
         listed = [formal for formal in self.arguments if formal.passed != "as rest"]
@@ -64,7 +64,7 @@ class Resolved:
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """What must be present for the operator to be called."""
+        """Attributes that must be present for the operator to be called."""
         return tuple(dict.fromkeys(given.attribute for given in self.inputs if given.attribute is not None))
 
     @property

@@ -57,7 +57,7 @@ class Shape:
         return tuple(found)
 
     def join(self, values: Sequence[Any]) -> Join:
-        """How the bindings of a case with these literals are joined."""
+        """Plan for joining the bindings of a case with these literals."""
         settled = self._settled_join
         return settled or plan(self.calls, [fill_called(one, values) for one in self.constraints], self.written)
 

@@ -27,7 +27,7 @@ class Siblings:
         self._matched: set[tuple[int, int]] = set()
 
     def begin(self, live: Live | None) -> None:
-        """Which cases are in question for which event; None: all for all."""
+        """Cases in question for each event; None: all for all."""
         if live is not None and self._cases.siblings:
             cases = self._nodes.cases(live.subscriptions)
             chosen = self._cases.several(cases)

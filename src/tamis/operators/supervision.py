@@ -144,7 +144,7 @@ class Supervisor:
         self._process = os.getpid()
 
     def drive(self, course: Course[_Result], patience: float | None) -> _Result:
-        """What the course comes to, or raises. `patience` is the shortest limit of its calls; None: they have none."""
+        """Result of the course, or its error. `patience` is the shortest limit of its calls; None: they have none."""
         sent: list[Any] | None = None
         while True:
             worker, stretch = self._worker(), _Stretch(course, sent)

@@ -34,7 +34,7 @@ _WANTED: dict[ParameterKind, str] = {
 
 
 def bindable(value: object, kind: ParameterKind) -> Bindable:
-    """What an operator bound a variable to, checked; `OperatorError` says what is wrong with it."""
+    """Value that an operator bound a variable to, checked; `OperatorError` says what is wrong with it."""
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
         value = value.item()
     found: Bindable | None = None
@@ -61,7 +61,7 @@ def bindable(value: object, kind: ParameterKind) -> Bindable:
 
 
 def key_of(value: Bindable) -> Key:
-    """What a value is compared and joined by: equal for 1 and 1.0, different for 1 and TRUE."""
+    """Key by which a value is compared and joined: equal for 1 and 1.0, different for 1 and TRUE."""
     match value:
         case bool():
             return _BOOLEAN, value
@@ -86,7 +86,7 @@ def moment_outside(moment: Moment) -> object:
 
 
 def json_bindings(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, in what JSON can say: moments in ISO form, infinite numbers as texts, texts of whole characters only.
+    """Bindings as JSON has them: moments in ISO form, infinite numbers as texts, texts of whole characters only.
 
     >>> json_bindings({"people": 57, "far": float("inf"), "name": "a\\ud800"})
     {'people': 57, 'far': 'inf', 'name': 'a?'}

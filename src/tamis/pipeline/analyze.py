@@ -81,7 +81,7 @@ class SparkCompare:
         )
 
     def _ground(self, ground: Ground) -> Path:
-        """Where the ground of this search lies."""
+        """Folder of the ground of this search."""
         if self._saved is None or self._saved[0] is not ground:
             path = self._folder / f"ground-{uuid.uuid4().hex}.tamis"
             ground.save(path)
@@ -142,7 +142,7 @@ def _indexes(
 
 
 def _look_back(level: Level, indexes: list[Index], history: DataFrame, folder: str | Path | None) -> History:
-    """How often each subscription matched, counted by the workers."""
+    """Number of matches of each subscription, counted by the workers."""
     counts, events = np.zeros(len(level.names), np.int64), 0
     for index in indexes:
         found = backtest(history, index, samples=0, folder=folder)

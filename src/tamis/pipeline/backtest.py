@@ -51,12 +51,12 @@ class Backtest:
 
     @cached_property
     def events(self) -> int:
-        """How many events were matched."""
+        """Number of events that were matched."""
         return self._total(EVENTS)
 
     @cached_property
     def illegible(self) -> int:
-        """How many events were left out, because they have values of no domain; `validate` tells which."""
+        """Number of events left out, because they have values of no domain; `validate` tells which."""
         return self._total(ILLEGIBLE)
 
     @property

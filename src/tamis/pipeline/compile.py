@@ -76,7 +76,7 @@ def calling_part(
     schedule: str = "adaptive",
     choice: Choice = COLUMNAR,
 ) -> CallingPart | None:
-    """What is to take those that call operators; None where there are none to call."""
+    """Part for those that call operators; None where there are none to call."""
     if operators is None:
         return None
     return new_calling_part(operators, schema, DEFAULT_LIMITS, schedule, choice.matcher, statistics)

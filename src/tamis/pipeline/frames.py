@@ -58,7 +58,7 @@ def _require_arrow(df: DataFrame, names: Sequence[str]) -> None:
 
 
 def _arrow_type(kind: DataType) -> pa.DataType | None:
-    """What Python gets of a type of Spark's; None for what it does not get."""
+    """Arrow type that Python gets for a type of Spark's; None for what it does not get."""
     from pyspark.errors import PySparkTypeError
     from pyspark.sql.pandas.types import to_arrow_type
 
@@ -69,12 +69,12 @@ def _arrow_type(kind: DataType) -> pa.DataType | None:
 
 
 def plainly(df: DataFrame) -> DataFrame:
-    """The same frame with its columns called c0, c1, …: Spark reads dots into names, and does not tell `A` from `a`."""
+    """Frame with its columns called c0, c1, …: Spark reads dots into names, and does not tell `A` from `a`."""
     return df.toDF(*(f"c{place}" for place in range(len(df.columns))))
 
 
 def places(df: DataFrame, names: Sequence[str]) -> list[str]:
-    """What these columns are called in `plainly(df)`."""
+    """Names of these columns in `plainly(df)`."""
     return [f"c{df.columns.index(name)}" for name in names]
 
 

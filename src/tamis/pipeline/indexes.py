@@ -32,7 +32,7 @@ _LEDGERS: WeakKeyDictionary[Index, Ledger] = WeakKeyDictionary()
 
 
 def opened_source(subscriptions: Subscribed, operators: Operators | None = None) -> Index | Shards | SubscriptionTable:
-    """What lies under a path, with these operators and those that installed packages offer; anything else as it is."""
+    """Index under a path, with these operators and those that installed packages offer; anything else as it is."""
     if not isinstance(subscriptions, str | Path):
         if operators is not None:
             raise PipelineError(

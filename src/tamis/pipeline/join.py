@@ -51,7 +51,7 @@ def join(
     parts: int = PARTS,
     folder: str | Path | None = None,
 ) -> DataFrame:
-    """How events, batch or streaming, change the contents of join subscriptions: a row a result that came or went.
+    """Joins events, batch or streaming, into changes of contents: a row a result that came or went.
 
     Events are changes of tables, as `index.apply` takes them; columns are attributes by name, or with `json` there is
     one of JSON texts. They are applied in the order of the column `order` (whole numbers or timestamps), without one in
@@ -90,7 +90,7 @@ def answers(
     parts: int,
     folder: str | Path | None,
 ) -> DataFrame:
-    """What cells answer to events, packed: few rows, whose blobs `rows_of` unpacks."""
+    """Answers of cells to events, packed: few rows, whose blobs `rows_of` unpacks."""
     _require_state(events.sparkSession)
     from tamis.pipeline.joining.processor import ANSWER, TablesProcessor
 

@@ -84,7 +84,7 @@ def session(
 
 
 def on_one_machine(master: str | None) -> dict[str, str]:
-    """What a session adds to its settings if all of it runs here; nothing for a cluster."""
+    """Settings of a session if all of it runs here; nothing for a cluster."""
     if master is None or not master.startswith("local"):
         return {}
     return {

@@ -67,12 +67,12 @@ class Shards:
         return len(self.names)
 
     def snapshot(self) -> Snapshot:
-        """What a worker needs to open them."""
+        """Snapshot from which a worker opens them."""
         return Snapshot(self.schema, tuple(Part(str((self.path / name).resolve())) for name in self.names), self.crew)
 
     @property
     def operators(self) -> OperatorTable:
-        """How the operators fared in all workers that this process has started."""
+        """Statistics of the operators in all workers that this process has started."""
         if self.crew is None:
             return OperatorTable([])
         return Ledger.at(Path(self.crew.learned)).statistics(self.crew.unpacked(), self.schema)

@@ -134,7 +134,7 @@ def typed(types: pa.Array | None, default: str, count: int) -> pa.Array:
 
 
 def _lengths(array: pa.Array) -> npt.NDArray[np.int64]:
-    """How many items each list has; a null has none."""
+    """Number of items of each list; a null has none."""
     return np.asarray(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64)
 
 
@@ -283,7 +283,7 @@ def _unless(doubtful: pa.Array, values: pa.Array) -> Column:
 
 
 def _broken_texts(array: pa.Array) -> Bools | None:
-    """Where the bytes of a string are no UTF-8: Arrow does not check it by itself."""
+    """Rows in which the bytes of a string are no UTF-8: Arrow does not check it by itself."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:

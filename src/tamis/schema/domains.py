@@ -88,7 +88,7 @@ class _Listed(ABC):
         return {value: position for position, value in enumerate(self.values)}
 
     def position(self, value: str) -> int | None:
-        """Where the value stands in `values`; None for a value the domain does not have."""
+        """Position of the value in `values`; None for a value the domain does not have."""
         return self._positions.get(value)
 
     def satisfying(self, operator: str, value: str) -> tuple[int, ...]:
@@ -304,7 +304,7 @@ class EventType:
 
 
 def view(event_types: Iterable[EventType]) -> dict[str, Annotation]:
-    """What an event of all these types must and may have: mandatory and multiple take priority."""
+    """Attributes that an event of all these types must and may have: mandatory and multiple take priority."""
     joined: dict[str, Annotation] = {}
     for event_type in event_types:
         for name, annotation in event_type.annotations.items():

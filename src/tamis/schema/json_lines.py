@@ -175,7 +175,7 @@ def _writing(value: object) -> type:
 
 
 def _seen(schema: Schema, samples: Iterable[object]) -> dict[Path, list[object]]:
-    """What the samples have at each path that leads to an attribute."""
+    """Kinds of values that the samples have at each path that leads to an attribute."""
     seen: dict[Path, list[object]] = {}
     for sample in samples:
         if isinstance(sample, Mapping):

@@ -93,7 +93,7 @@ class Schema:
         return frozenset(self.attributes) - continued
 
     def view(self, event_types: Iterable[str]) -> Mapping[str, Annotation]:
-        """What an event of these types must and may have; the types must be the schema's."""
+        """Attributes that an event of these types must and may have; the types must be the schema's."""
         key = frozenset(event_types)
         found = self._views.get(key)
         if found is None:
@@ -119,7 +119,7 @@ class Schema:
         return Schema.from_dict(extension.extend(self, domains, attributes, event_types, optional, tables))
 
     def difference(self, other: Schema) -> Difference:
-        """What the other schema has more, as `extend` takes it, and what it defines otherwise than this one."""
+        """Additions of the other schema, as `extend` takes them, and what it defines otherwise than this one."""
         return difference(self, other)
 
     @classmethod
@@ -156,7 +156,7 @@ class Schema:
         return checking.check(self, events, ignore_unknown)
 
     def check_json(self, lines: pa.Array | pa.ChunkedArray, *, ignore_unknown: bool = False) -> Checked:
-        """The same for JSON texts, one event each. A text that is no JSON object breaks rule `form`."""
+        """Checks JSON texts, one event each. A text that is no JSON object breaks rule `form`."""
         return json_lines.check_json(self, lines, ignore_unknown)
 
     def __eq__(self, other: object) -> bool:

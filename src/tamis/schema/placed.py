@@ -46,7 +46,7 @@ def _shown(given: object) -> str:
 
 
 def _as_text(given: object) -> str:
-    """How what is no string would become one. YAML has taken some words for other things."""
+    """Advice for what is no string and should be one. YAML has taken some words for other things."""
     if given is None:
         return "write it after the colon"
     if isinstance(given, bool):

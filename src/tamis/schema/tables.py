@@ -116,7 +116,7 @@ def read_tables(
 
 
 def breaks_table(names: Collection[str], operation: object, tables: Mapping[str, Table]) -> str:
-    """What an event of these types cannot do to a table, whatever is in the table; empty if it can be done."""
+    """Faults of an event of these types in a table, whatever is in the table; empty if it can be done."""
     changed = [name for name in names if name in tables]
     if len(changed) > 1:
         return f"the event is a row of {' and of '.join(map(repr, changed))}; send one event for each table"

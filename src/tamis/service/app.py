@@ -125,7 +125,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _declare_refusals(operation: dict[str, Any]) -> None:
-    """What any operation may answer because of what stands around it: keys, bodies, the store."""
+    """Declares the refusals of any operation by what stands around it: keys, bodies, the store."""
     if "security" not in operation:
         return
     possible = [401, 503]
@@ -136,7 +136,7 @@ def _declare_refusals(operation: dict[str, Any]) -> None:
 
 
 def _declare_security(operation: dict[str, Any], access: AccessSettings) -> None:
-    """Which keys and tickets an operation takes here: the framework knows which are looked at, not which are needed."""
+    """Declares the keys and tickets of an operation: the framework knows which are looked at, not which are needed."""
     name = operation["operationId"]
     who = next((who for who, names in _OPEN.items() if name in names), None)
     if who is None:

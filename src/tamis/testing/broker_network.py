@@ -207,7 +207,7 @@ class BrokerNetwork:
             self._commit(name)
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """What each broker has from each neighbour and forwards to it."""
+        """Filters of each broker from each neighbour, and those forwarded to it."""
         found: dict[str, dict[str, Any]] = {}
         for name, broker in self.brokers.items():
             ads, subs = broker.filters.advertisements, broker.filters.subscriptions

@@ -94,7 +94,7 @@ class _Proof:
         self.tally.events += len(events)
 
     def _expected(self, events: list[dict[str, Any]]) -> tuple[list[dict[str, Versions]], list[int]]:
-        """What contents are after each event, by the database and by the oracle; and the events refused."""
+        """Contents after each event, by the database and by the oracle; and the events refused."""
         contents, refused = [], []
         for place, event in enumerate(events):
             taken = self.tables.apply(event)
@@ -140,7 +140,7 @@ class _Proof:
                 self._told(played, id, changed.get(id, ContentChange([], [])), start + len(contents) - 1)
 
     def _told(self, played: _Played, id: str, change: ContentChange, event: int) -> None:
-        """What the server works out itself leads from content to content."""
+        """Checks that the server's own changes lead from content to content."""
         added, removed = ({self._shown(id, row) for row in rows} for rows in (change.added, change.removed))
         before = played.shown[id]
         if removed - before or added & (before - removed) or added & removed:

@@ -209,7 +209,7 @@ def _cars(canvas: Canvas, scene: Scene, top: int, rng: np.random.Generator) -> N
 
 
 def _slots(scene: Scene, width: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Where cars may stand, in random order: close to each other in a congestion, far apart and at most six if not."""
+    """Places of cars, in random order: close to each other in a congestion, far apart and at most six if not."""
     pitch = 72 if scene.congestion else 240
     taken = scene.chased or scene.alarm
     slots = [

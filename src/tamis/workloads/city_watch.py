@@ -85,7 +85,7 @@ _SMALL, _LARGE, _HUGE = (7, 14, 15, 16, 26, 28), (54, 55, 56, 57), (256, 258, 26
 
 
 def _sight(rng: np.random.Generator) -> Sight:
-    """What happens somewhere: one of the five of the paper, one of its conditions perhaps missed, or nothing much."""
+    """Sight at a place: one of the five of the paper, one of its conditions perhaps missed, or nothing much."""
     missed = int(rng.integers(5))
     kind = int(rng.choice(6, p=(0.18, 0.15, 0.08, 0.18, 0.18, 0.23)))
     scene, area = (_chase, _mob, _congestion, _accident, _boats, _quiet)[kind](missed, rng)

@@ -57,7 +57,7 @@ class ExpensiveOperators:
     cost: Floats
 
     def truths(self, events: int, first: int = 0, selectivity: Floats | None = None) -> npt.NDArray[np.int8]:
-        """Which predicates hold in which of the events from number `first` on: a row an event, 1 where it holds.
+        """Truths of predicates in the events from number `first` on: a row an event, 1 where one holds.
 
         The same event has the same random numbers whatever the selectivities, which may be others than the workload's.
         """
@@ -104,7 +104,7 @@ FIGURES: dict[int, Callable[[], list[Parameters]]] = {
 
 
 def _by_kind(selectivity: Floats, kinds: int) -> tuple[Floats, Floats]:
-    """How likely predicates are to hold in events of their own kind and of another, given how likely over all."""
+    """Likelihoods of predicates in events of their own kind and of another, given those over all."""
     if kinds == 1:
         return selectivity, selectivity
     at_home = np.minimum(np.maximum(0.95, selectivity), 0.9 * kinds * selectivity)

@@ -73,7 +73,7 @@ def index_attributes(count: int) -> tuple[str, ...]:
 
 
 def visits_bound(subscriptions: int, attributes: int = ATTRIBUTES, values: int = VALUES) -> float:
-    """What the theorem allows: nodes that a uniform event visits on average in any tree of so many subscriptions."""
+    """Bound of the theorem: nodes that a uniform event visits on average in any tree of so many subscriptions."""
     k1 = attributes + 1
     grown = k1 * subscriptions ** exponent(attributes, values) - 1
     return values * k1 * grown * (log(values) + log(k1)) / ((values * k1 - 1) * log(k1))

@@ -93,7 +93,7 @@ def _keys(rng: np.random.Generator, keys: int, rows: int, table: int, star: bool
 
 
 def _ranges(rng: np.random.Generator, count: int, table: int) -> tuple[Floats, Floats]:
-    """Those of Table 2: on S as on S.C there, on the others as on R.A."""
+    """Ranges of Table 2: on S as on S.C there, on the others as on R.A."""
     modes, spread, width = ((15_000, 85_000), 6_000, (6_000, 5_000)) if table == S else (
         (30_000, 70_000), 10_000, (20_000, 5_000))  # fmt: skip
     centre = rng.choice(np.array(modes, np.float64), count) + spread * rng.standard_normal(count)
@@ -102,7 +102,7 @@ def _ranges(rng: np.random.Generator, count: int, table: int) -> tuple[Floats, F
 
 
 def _values(rng: np.random.Generator, table: int, middles: Floats, keys: Int64s) -> Floats:
-    """Those of Table 2: of S about a middle that its key with R has, of the others low or high."""
+    """Values of Table 2: of S about a middle that its key with R has, of the others low or high."""
     count = len(keys)
     if table == S:
         drawn = middles[keys[:, 0]] + 3_000 * rng.standard_normal(count)

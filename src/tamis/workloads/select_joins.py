@@ -104,7 +104,7 @@ def _ranges(
 
 
 def _counts(total: int) -> Int64s:
-    """How many rows each joining key has, in ascending order."""
+    """Number of rows of each joining key, in ascending order."""
     weights = np.arange(1, LARGEST + 1) ** -EXPONENT
     shares = np.cumsum(weights) / weights.sum()
     places = (np.arange(JOINING_KEYS) + 0.5) / JOINING_KEYS

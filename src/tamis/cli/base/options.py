@@ -134,7 +134,7 @@ ScheduleOption = Annotated[
 
 
 def operators_of(named: list[str] | None) -> list[Operator] | None:
-    """What `tamis.compile` takes; None where none is named."""
+    """Operators as `tamis.compile` takes them; None where none is named."""
     if not named:
         return None
     from tamis.operators.registry import operators_named

@@ -54,7 +54,7 @@ class Results:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], baseline: str) -> Results:
-        """What `to_rows` told."""
+        """Results from the rows of `to_rows`."""
         names = [field.name for field in fields(Measurement)]
         cells = []
         for row in rows:
@@ -114,7 +114,7 @@ def _numbers(told: Measurement, ratio: float | None, wide: bool) -> list[str]:
 
 
 def _work(count: float) -> str:
-    """What an algorithm has none of is left out."""
+    """Work of an algorithm; what it has none of is left out."""
     return figures(count) if count else ""
 
 

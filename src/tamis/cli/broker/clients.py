@@ -55,7 +55,7 @@ AuthorityOption = Annotated[
 
 
 def access_of(token: Path | None, certificate: Path | None, key: Path | None, authority: Path | None) -> Access:
-    """What the options say to show and to ask for; says what to install where gRPC is missing."""
+    """Credentials by the options; says what to install where gRPC is missing."""
     try:
         from tamis.broker.access import Access
     except ModuleNotFoundError as error:

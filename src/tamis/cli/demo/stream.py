@@ -186,7 +186,7 @@ class AuctionStream:
         )
 
     def begin(self) -> None:
-        """What came before was warming up: from here on it counts."""
+        """Begins to count: what came before was warming up."""
         self.measurements = Measurements()
         self._began = time.time()
 

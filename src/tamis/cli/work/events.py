@@ -63,7 +63,7 @@ class EventFiles:
         return None if any(path == STREAM for path, _ in self.files) else sum(_size(path) for path, _ in self.files)
 
     def inferred_schema(self) -> Schema | None:
-        """What the first file's columns say the events are, where it is Parquet; JSON lines say too little."""
+        """Schema of the first file's columns, where it is Parquet; JSON lines say too little."""
         path, form = self.files[0]
         return Schema.infer(path) if form is Format.PARQUET else None
 

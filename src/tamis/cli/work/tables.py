@@ -193,7 +193,7 @@ def letters(source: str, rows: npt.NDArray[np.int64], violations: pa.Table, text
 
 
 def events_in(dead: pa.Table) -> int:
-    """How many events the letters speak of: an event may break several rules."""
+    """Number of events that the letters speak of: an event may break several rules."""
     return len(pc.unique(dead["row"]))
 
 

@@ -61,7 +61,7 @@ UNKNOWN: Final = Unknown()
 
 
 def size(formula: Formula) -> int:
-    """How many conditions a formula has."""
+    """Number of conditions of a formula."""
     match formula:
         case And(items) | Or(items):
             return sum(map(size, items))

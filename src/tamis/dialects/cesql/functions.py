@@ -48,7 +48,7 @@ def type_of(value: Value) -> Type:
 
 
 def from_attribute(value: object) -> Value:
-    """What an attribute's value is to an expression: itself if its type is one of the three, else its text."""
+    """Value of an attribute to an expression: itself if its type is one of the three, else its text."""
     match value:
         case bool() | str():
             return value

@@ -247,6 +247,6 @@ class _Nodes(Transformer_NonRecursive[Token, Any]):
 
 
 def _unquoted(quoted: Token) -> str:
-    """What a string says: a backslash before its own kind of quote is left out, and any other is kept."""
+    """Content of a string: a backslash before its own kind of quote is left out, and any other is kept."""
     quote = quoted[0]
     return _ESCAPE.sub(lambda found: quote if found[1] == quote else found[0], quoted[1:-1])

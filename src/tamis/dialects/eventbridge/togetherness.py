@@ -14,7 +14,7 @@ _ENVELOPE = "detail"
 
 
 def loosened(pattern: Mapping[str, Any] | str, schema: Schema) -> list[str]:
-    """What the pattern's filter cannot keep, a sentence for each array of objects; empty where nothing is lost.
+    """Sentences on what the pattern's filter cannot keep, one for each array of objects; empty where nothing is lost.
 
     event-ruler asks that conditions on members of an array's objects hold for one object. In Tamis each may hold for
     another one. Where neither of two attributes has several values, no array is expected.

@@ -215,7 +215,7 @@ def _like_pattern(parts: tuple[str | Wildcard, ...]) -> str:
 
 
 def _regex(parts: tuple[str | Wildcard, ...]) -> str | None:
-    """The same pattern as a regular expression that is looked for anywhere; None outside ASCII, where cases differ."""
+    """Regular expression that is looked for anywhere, for a pattern; None outside ASCII, where cases differ."""
     if not all(isinstance(part, Wildcard) or part.isascii() for part in parts):
         return None
     inner = list(parts)

@@ -30,7 +30,7 @@ def filter_of(tree: Node[Condition], always: frozenset[str]) -> Tree:
 
 
 def _apart(node: Node[Literal]) -> Node[Literal]:
-    """The same, with the exclusions of each conjunction regrouped."""
+    """Tree with the exclusions of each conjunction regrouped."""
     match node:
         case And(parts):
             return And(regrouped(tuple(_apart(part) for part in _flat(parts, And))))
@@ -55,7 +55,7 @@ def _pushed(node: Node[Condition], wanted: bool) -> Node[Literal]:
 
 
 def _alternatives(node: Node[Literal]) -> float:
-    """How many alternatives the filter comes to, at most."""
+    """Number of alternatives that the filter comes to, at most."""
     match node:
         case And(parts):
             return math.prod(_alternatives(part) for part in parts)

@@ -132,7 +132,7 @@ class Keyed:
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Keyed:
-        """What to_bytes packed."""
+        """Value that to_bytes packed."""
         return cls(*ENTRY.unpack(raw))
 
 

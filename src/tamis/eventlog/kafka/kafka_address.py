@@ -77,7 +77,7 @@ class KafkaAddress:
         return "SSL" if self.tls else "PLAINTEXT"
 
     def client(self) -> dict[str, Any]:
-        """The same for aiokafka's clients."""
+        """Settings for aiokafka's clients."""
         told: dict[str, Any] = {"bootstrap_servers": self.servers, "security_protocol": self.protocol}
         if self.user:
             told["sasl_mechanism"] = self.mechanism
@@ -87,7 +87,7 @@ class KafkaAddress:
         return told
 
     def spark(self) -> dict[str, str]:
-        """The same for Spark's connector, but for the servers."""
+        """Settings for Spark's connector, but for the servers."""
         told = {"kafka.security.protocol": self.protocol}
         if self.user:
             told["kafka.sasl.mechanism"] = self.mechanism

@@ -42,7 +42,7 @@ class SpoolReader:
         self.folder = Path(folder)
 
     def mark(self) -> Mark | None:
-        """How far the spool goes now; None if nobody has opened it for writing yet."""
+        """End of the spool now; None if nobody has opened it for writing yet."""
         return read_mark(self.folder)
 
     def bounds(self) -> tuple[int, int]:
@@ -122,7 +122,7 @@ def _segment_frames(path: Path, start: int, stop: int) -> Iterator[tuple[FrameHe
 
 
 def _beginning(path: Path, file: BinaryIO, segment: SegmentHeader, start: int) -> tuple[int, int]:
-    """Where to begin to look for an event: the place of a frame, and its first event."""
+    """Place to begin to look for an event: a frame, and its first event."""
     hint = position_before(path, start)
     if hint is not None:
         offset, position = hint

@@ -77,7 +77,7 @@ def walk(segment: Path, end: int) -> Iterator[FrameHeader]:
 
 
 def keyed(headers: Iterable[FrameHeader]) -> Iterator[Keyed]:
-    """Those of the frames that were appended under a key."""
+    """Frames that were appended under a key."""
     return (
         Keyed(header.key, header.content, header.first, header.count, header.received)
         for header in headers

@@ -65,7 +65,7 @@ class SegmentHeader:
 
 
 def segment_path(folder: Path, first: int) -> Path:
-    """Where the segment lies whose first event has this number."""
+    """Path of the segment whose first event has this number."""
     return folder / f"{first:020d}{SEGMENT}"
 
 
@@ -79,7 +79,7 @@ def segments(folder: Path) -> list[int]:
 
 
 def segment_of(firsts: list[int], offset: int) -> int:
-    """Which of these segments has the event, or would have it; -1 if it is older than all."""
+    """Index of the segment that has the event, or would have it; -1 if it is older than all."""
     return bisect_right(firsts, offset) - 1
 
 

@@ -126,7 +126,7 @@ def save_keys(segment: Path, keys: list[Keyed]) -> None:
 
 
 def load_keys(segment: Path) -> Iterator[Keyed] | None:
-    """What save_keys wrote; None if it is missing, or not all there because it was never fsynced."""
+    """Keys that save_keys wrote; None if the file is missing, or not all there because it was never fsynced."""
     try:
         raw = segment.with_suffix(KEYS).read_bytes()
     except FileNotFoundError:

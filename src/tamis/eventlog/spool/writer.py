@@ -165,7 +165,7 @@ class SpoolWriter:
 
 
 def _frames(appends: Iterable[_Append]) -> list[Events]:
-    """What to write: an append under a key for itself, others joined into one frame while it is small."""
+    """Frames to write: an append under a key by itself, others joined into one frame while it is small."""
     runs: list[list[Events]] = []
     room = -1  # bytes that the last run may still take; not even an empty append joins one under a key
     for append in appends:

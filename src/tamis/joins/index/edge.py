@@ -110,7 +110,7 @@ class EdgeState:
         return numbers
 
     def version(self, side: int) -> int:
-        """How often the members of a group have changed, by the side of its base."""
+        """Number of changes of a group's members, by the side of its base."""
         return int(self.stabbing[side].arrays.counters[WRITTEN])
 
     def side(self, side: int) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from tamis.joins.index.tables import NO_ROW, Changes
 
 @kernel
 def envelope(points: Any, order: Any, centre: Any, kept: Any) -> int:
-    """Which points no other comes before, seen from the centre: none lies in the box of the two. How many.
+    """Gathers the points before which no other comes, seen from the centre (none in the box of the two). Their number.
 
     `order` has the nearest first, in whatever measure a box's points are nearer in than its corner. The numbers of
     those kept go to `kept`. What is kept is enough to compare with: a point behind one that was not is behind the one
@@ -79,7 +79,7 @@ def envelope_of(points: Floats, centre: Floats) -> Floats:
 
 
 def innermost_boxes(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Those boxes that contain no other of them, each once."""
+    """Boxes that contain no other of them, each once."""
     inner = np.empty(len(low), np.bool_)
     innermost(low, high, inner)
     return low[inner], high[inner]
@@ -284,7 +284,7 @@ class _Step:
         return mask
 
     def selects(self, ranges: Ranges, members: Int64s, row: int) -> Bools:
-        """Who selects a row of the neighbour."""
+        """Subscriptions that select a row of the neighbour."""
         return self.inside(ranges, members, self.other, self.values(self.other, np.array([row]))[0])
 
 

@@ -57,7 +57,7 @@ def _place(o: Any, key: int, value: float, item: int) -> int:
 
 @inlined_kernel
 def _offset(o: Any, block: int, key: int, value: float, item: int) -> int:
-    """How many entries of the block come before (key, value, item)."""
+    """Number of entries of the block that come before (key, value, item)."""
     low, high = 0, o.heads[block].length
     while low < high:
         middle = (low + high) >> 1

@@ -101,7 +101,7 @@ class Messages:
         return len(self.event)
 
     def tuples(self, message: int) -> slice:
-        """Where the tuples of a message stand in `operation`, `table`, `row` and `first_value`."""
+        """Positions of a message's tuples in `operation`, `table`, `row` and `first_value`."""
         return slice(int(self.first_tuple[message]), int(self.first_tuple[message + 1]))
 
     def description(self, message: int) -> Floats:
@@ -128,7 +128,7 @@ class Messages:
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """What kernels take, in their order."""
+        """Arrays for kernels, in their order."""
         return (
             self.form, self.group, self.subscription, self.first_tuple, self.operation, self.table, self.row,
             self.first_value, self.values, self.first_number, self.numbers,
@@ -136,7 +136,7 @@ class Messages:
 
 
 def accepts(messages: Messages, message: int, subscriptions: Ranges, shape: Shape) -> Bools:
-    """Which of the subscriptions a message is for: the filter each is reformulated to. It looks at nothing else.
+    """Subscriptions that a message is for: the filter each is reformulated to. It looks at nothing else.
 
     For messages with an address: the subscription with that number.
     """
@@ -146,7 +146,7 @@ def accepts(messages: Messages, message: int, subscriptions: Ranges, shape: Shap
 
 
 def accepted_by(messages: Messages, subscriptions: Ranges, number: int, shape: Shape) -> Bools:
-    """Which of the messages are for one of the subscriptions: what its client would be handed."""
+    """Messages for one of the subscriptions: what its client would be handed."""
     mask = np.zeros(len(messages), np.bool_)
     accepted_by_one(messages.arrays, *subscriptions.arrays, number, shape.arrays, mask)
     return mask

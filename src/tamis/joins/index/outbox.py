@@ -147,7 +147,7 @@ class Outbox:
         out.counters[NUMBERS] = start + len(numbers)
 
     def filled(self) -> Sending:
-        """What is used of it."""
+        """Part of it that is used."""
         out = self.arrays
         sent, tuples, numbers = (int(out.counters[which]) for which in (SENT, TUPLES, NUMBERS))
         messages, part = out.messages[:sent].view(np.recarray), out.tuples[:tuples].view(np.recarray)

@@ -66,7 +66,7 @@ class Shape:
 
     @cached_property
     def first_column(self) -> Int64s:
-        """Where the columns of each table begin among those of all tables; one more entry for the end."""
+        """Position of each table's first column among those of all tables; one more entry for the end."""
         return np.concatenate([[0], np.cumsum(self.widths)]).astype(np.int64)
 
     @cached_property
@@ -118,7 +118,7 @@ class Ranges:
     def of(
         cls, shape: Shape, low: npt.ArrayLike, high: npt.ArrayLike, filtering: npt.ArrayLike, signature: npt.ArrayLike
     ) -> Ranges:
-        """The same from anything that makes arrays, in the layout that kernels expect."""
+        """Ranges from anything that makes arrays, in the layout that kernels expect."""
         count = len(np.asarray(signature))
         return cls(
             np.ascontiguousarray(low, np.float64).reshape(count, shape.columns),
@@ -136,7 +136,7 @@ class Ranges:
         return Ranges(self.low[numbers], self.high[numbers], self.filtering[numbers], self.signature[numbers])
 
     def members(self, shape: Shape, group: int) -> Bools:
-        """Whose semijoin of that base table has that filter."""
+        """Subscriptions whose semijoin of that base table has that filter."""
         mask: Bools = self.filtering[:, shape.base(group)] == group // 2
         return mask
 

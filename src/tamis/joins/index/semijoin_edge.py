@@ -116,7 +116,7 @@ def _neighbours(o: Any, key: int, value: float) -> tuple[float, float]:
 
 @inlined_kernel
 def _neighbours_without(o: Any, key: int, value: float, row: int) -> tuple[float, float]:
-    """The same as if one row with that value were not there."""
+    """Neighbours as if one row with that value were not there."""
     place, offset = find(o, key, value, row)
     before, at = preceding(o, place, offset)
     after, there = following(o, place, offset)

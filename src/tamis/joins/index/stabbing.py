@@ -41,7 +41,7 @@ class StabbingIndex:
 
     @property
     def clusters(self) -> int:
-        """How many clusters there are (τ)."""
+        """Number of clusters (τ)."""
         return int(self.arrays.counters[CLUSTERS])
 
     def cluster_of(self, number: int) -> float:

@@ -36,7 +36,7 @@ def filtering_of(decomposition: Int64s, signature: Int64s) -> Int64s:
 
 
 def total_cost(shape: Shape, costs: Floats, filtering: Int64s) -> float:
-    """What all semijoins of subscriptions cost together."""
+    """Cost of all semijoins of subscriptions together."""
     total = 0.0
     for group in range(shape.groups):
         total += float(costs[group]) * int((filtering[:, shape.base(group)] == group // 2).sum())

@@ -95,7 +95,7 @@ def selecting(state: JoinState, signature: int, table: int, row: int) -> Int64s:
 
 
 def wanted(state: JoinState, signature: int, results: Int64s, numbers: Int64s) -> tuple[Int64s, Bools]:
-    """Those of the subscriptions that select one of the results, and by subscription and result whether they do."""
+    """Subscriptions that select one of the results, and by subscription and result whether they do."""
     ranges, shape = state.subscriptions, state.shape
     tables = shape.tables_of(signature)
     values = _columns(shape, state, tables, results)

@@ -41,7 +41,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def change(self, changes: Changes) -> Messages:
-        """What is to be sent for these changes, which are made one after the other."""
+        """Messages for these changes, which are made one after the other."""
 
     def follow(self, changes: Changes) -> None:
         """Leaves the tables changed, and sends nothing."""
@@ -70,7 +70,7 @@ SCHEMES: Final[LazyRegistry[type[Scheme]]] = LazyRegistry(
 def collected(
     outboxes: Sequence[Outbox], values: Sequence[Floats], sequence: int, *, one_to_each: bool = False
 ) -> Messages:
-    """What is in the outboxes, change by change, in each change the first outbox first.
+    """Messages in the outboxes, change by change, in each change the first outbox first.
 
     `values` are those of the tables' rows; `sequence` the number of the first change. With `one_to_each` all that goes
     to one address because of one change is one message.
@@ -115,7 +115,7 @@ def _chained(firsts: Sequence[Int64s]) -> Int64s:
 
 
 def _moved(first: Int64s, order: Int64s) -> tuple[Int64s, Int64s]:
-    """Where what belongs to things in another order stands now, and the offsets it will have."""
+    """Positions of what belongs to things in another order, and the offsets it will have."""
     lengths = np.diff(first)[order]
     moved = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return np.repeat(first[:-1][order] - moved[:-1], lengths) + np.arange(moved[-1]), moved

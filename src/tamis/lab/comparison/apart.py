@@ -49,7 +49,7 @@ def tells_of_memory(complaint: str) -> bool:
 
 
 def _data_bytes() -> int:
-    """What counts against the limit already: private memory that can be written to."""
+    """Bytes that count against the limit already: private memory that can be written to."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
@@ -98,7 +98,7 @@ class Apart:
         self._complaints.close()
 
     def next(self) -> tuple[dict[str, Any], bool]:
-        """What it found for the next matcher (`measurement` or `reason`), and whether it can go on."""
+        """Finding for the next matcher (`measurement` or `reason`), and whether it can go on."""
         late = threading.Event()
 
         def give_up() -> None:

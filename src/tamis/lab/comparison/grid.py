@@ -35,7 +35,7 @@ def save_workload(workload: Workload, folder: Path) -> None:
 
 
 def open_workload(folder: Path) -> Workload:
-    """What was saved; the tables are mapped, not read."""
+    """Workload that was saved; the tables are mapped, not read."""
     about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
     expected = _map(folder / _EXPECTED)["matches"].to_numpy() if (folder / _EXPECTED).exists() else None
     return Workload(

@@ -139,7 +139,7 @@ class _Round:
 
 
 def _affordable(index: Index, events: pa.RecordBatch, budget: float, batch_rows: int) -> int:
-    """How many events can be matched in several rounds: found with one event, then with ever more.
+    """Number of events that can be matched in several rounds: found with one event, then with ever more.
 
     The last and largest attempt says how long an event takes; the earlier ones also pay for what a call costs.
     """

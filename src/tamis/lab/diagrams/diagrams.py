@@ -29,7 +29,7 @@ _SHIFT = np.uint64(29)
 
 @bare_kernel
 def slot_of(variable: int, child: int, variables: Any, children: Any, table: Any) -> Any:
-    """Where a node is in the table, or would be."""
+    """Slot of a node in the table, or the one it would have."""
     hashed = np.uint64(variable) * _FACTOR + np.uint64(child) * _OTHER
     slot = np.int64((hashed ^ (hashed >> _SHIFT)) & np.uint64(len(table) - 1))
     while table[slot] != EMPTY:

@@ -77,7 +77,7 @@ class DiagramRows:
                 self._owners[node] = 2 * other + (not alone)
 
     def relate(self, terms: Terms, *, covering: bool = True, covered: bool = True, once: bool = True) -> Related:
-        """Which conjunctions cover one, and which it covers."""
+        """Conjunctions that cover one, and those that it covers."""
         self.assign(terms)
         if self._one_pass:
             return self._evaluate(COVERING * covering + COVERED * covered, len(terms), once)

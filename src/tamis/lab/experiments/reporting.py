@@ -133,7 +133,7 @@ def _filled(text: str) -> str:
 
 
 def _made(rows: Rows) -> str:
-    """Where and when the rows were measured, and how long it took."""
+    """Place and time of the measurement, and how long it took."""
     days = sorted({row[AT][:10] for row in rows})
     machines = " and ".join(sorted({row[MACHINE] for row in rows}))
     took = sum({row[POINT]: row[TOOK] for row in rows}.values())

@@ -33,7 +33,7 @@ def add(predicates: Any, first: int, last: int, hits: Any, work: Any) -> None:
 
 @bare_kernel
 def not_above(predicates: Any, first: int, last: int, code: int, work: Any) -> int:
-    """Where the predicates with a bound not above the code end; those that were looked at and lie above are counted."""
+    """End of the predicates with a bound not above the code; those that were looked at and lie above are counted."""
     while first < last:
         middle = (first + last) >> 1
         if predicates.bounds[middle] <= code:
@@ -46,7 +46,7 @@ def not_above(predicates: Any, first: int, last: int, code: int, work: Any) -> i
 
 @bare_kernel
 def not_below(predicates: Any, first: int, last: int, code: int, work: Any) -> int:
-    """Where the predicates with a bound not below the code begin."""
+    """Beginning of the predicates with a bound not below the code."""
     while first < last:
         middle = (first + last) >> 1
         if predicates.bounds[middle] < code:
@@ -196,7 +196,7 @@ def loose_predicates(conjuncts: Conjuncts, rows: Int32s, chosen: Bools) -> Loose
 
 
 def needs(loose: Loose, count: int) -> npt.NDArray[np.uint8]:
-    """How many predicates each of so many conjunctions has: at most two an interval, so a byte holds it."""
+    """Number of predicates of each of so many conjunctions: at most two an interval, so a byte holds it."""
     return np.bincount(loose.rows, minlength=count).astype(np.uint8)
 
 
@@ -226,7 +226,7 @@ def predicates_of(loose: Loose, targets: Int32s, encoder: Encoder) -> Predicates
 
 
 def code_counts(encoder: Encoder) -> Int64s:
-    """How many codes each column has."""
+    """Number of codes of each column."""
     counts = []
     for column in encoder.columns:
         if column.kind is Kind.VERSUS:

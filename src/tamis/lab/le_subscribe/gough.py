@@ -37,7 +37,7 @@ def last_not_above(starts: Any, first: int, last: int, code: int) -> int:
 
 @kernel
 def position(offsets: Any, columns: Any, c: int, column: int) -> int:
-    """Where conjunction c's first interval from this column on stands, or its end."""
+    """Position of conjunction c's first interval from this column on, or its end."""
     at = offsets[c]
     while at < offsets[c + 1] and columns[at] < column:
         at += 1
@@ -69,7 +69,7 @@ def intern(runs: Any, run_starts: Any, count: int, end: int, table: Any) -> int:
 
 @kernel
 def cut(lows: Any, highs: Any, places: Any) -> Any:
-    """Where the codes of a column must be told apart: each range begins at one cut and ends before another."""
+    """Cuts where the codes of a column must be told apart: each range begins at one and ends before another."""
     cuts = np.empty(2 * len(places) + 1, np.int32)
     cuts[0], count = LOWEST, 1
     for at in places:

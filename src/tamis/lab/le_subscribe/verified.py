@@ -64,7 +64,7 @@ class VerifiedLevel(Level):
         """The parts, in their order."""
 
     def working_memory(self) -> Any:
-        """What one thread's kernel writes to besides the common."""
+        """Memory that one thread's kernel writes to besides the common."""
         return ()
 
     def own_arrays(self) -> Arrays:

@@ -108,5 +108,5 @@ def one(rows: Rows, **wanted: object) -> Row:
 
 
 def budget(seconds: float, scale: float) -> float:
-    """How long a point may match for: less where things are tried out."""
+    """Seconds that a point may match for: less where things are tried out."""
     return max(0.02, seconds * min(1.0, scale))

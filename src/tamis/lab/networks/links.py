@@ -162,7 +162,7 @@ class LinkNetwork:
 
     @property
     def boxes(self) -> int:
-        """How many boxes all filters have together: what the network's tables hold instead of subscriptions."""
+        """Number of boxes of all filters together: what the network's tables hold instead of subscriptions."""
         return int(self._links.leaves.sum())
 
     def spread(self, regions: Regions, region: int) -> Tree:

@@ -40,7 +40,7 @@ def held(first: Any, low: Any, high: Any, region: int, points: Any, mask: Any) -
 
 @bare_kernel
 def count_held(first: Any, low: Any, high: Any, region: int, points: Any, start: int, stop: int) -> int:
-    """How many of the points from `start` up to `stop` lie in a region."""
+    """Number of the points from `start` up to `stop` that lie in a region."""
     count = 0
     for point in range(start, stop):
         if in_region(first, low, high, region, points, point):
@@ -82,14 +82,14 @@ class Regions:
         return cls(first, low, high)
 
     def hold(self, region: int, points: Floats) -> Bools:
-        """Which of the points lie in a region."""
+        """Points that lie in a region."""
         mask = np.zeros(len(points), np.bool_)
         held(self.first, self.low, self.high, region, points, mask)
         return mask
 
     @property
     def arrays(self) -> tuple[Int64s, Floats, Floats]:
-        """What kernels take, in their order."""
+        """Arrays for kernels, in their order."""
         return self.first, self.low, self.high
 
 

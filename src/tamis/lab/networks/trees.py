@@ -67,7 +67,7 @@ class Network(Protocol):
 
     @property
     def arrays(self) -> Any:
-        """What the network's own kernel takes."""
+        """Arrays for the network's own kernel."""
 
     def spread(self, regions: Regions, region: int) -> Tree:
         """The way of a message for a region."""

@@ -83,7 +83,7 @@ def _link(zones: Any, zone: int, other: int) -> int:
 
 @inlined_kernel
 def _distance(zones: Any, zone: int) -> float:
-    """How far the target is from a zone: the sum over dimensions, each as a share of the space."""
+    """Distance of the target from a zone: the sum over dimensions, each as a share of the space."""
     total = 0.0
     for d in range(len(zones.target)):
         value = zones.target[d]

@@ -23,7 +23,7 @@ from tamis.workloads.expensive_operators import ExpensiveOperators, Parameters, 
 
 @kernel
 def as_printed(members: Any, subscribers: Any, truth: Any) -> tuple[int, int]:
-    """How many subscriptions are taken up in an event, and how many predicates are in E at the end.
+    """Number of subscriptions taken up in an event, and of predicates in E at the end.
 
     Line 15 adds a predicate to E whether or not line 10 has evaluated it: all of those that a subscription taken up has
     and that are not in E yet. What it evaluates is the same, so the same subscriptions are taken up.

@@ -23,7 +23,7 @@ COMPARED = 32  # chains that a chain is compared with for one shared predicate, 
 
 @bare_kernel
 def difference(members: Any, rank: Any, cost: Any, selectivity: Any, one: int, other: int) -> tuple[float, int]:
-    """What both chains cost with `one` first, less what they cost with `other` first; and the first link's predicate.
+    """Cost of both chains with `one` first, less that with `other` first; and the first link's predicate.
 
     The paper's sum over the k links: `reached` is P, the chance that a chain is evaluated down to the link, and `above`
     is C', the cost of what is above the link without earlier links. Chains have the same order, so links never cross.

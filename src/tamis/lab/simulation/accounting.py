@@ -222,7 +222,7 @@ class Traffic:
     asks: int
 
     def since(self, before: Traffic) -> Traffic:
-        """What came after an earlier account, over this one's events."""
+        """Difference to an earlier account, over this one's events."""
         changed = {
             field.name: getattr(self, field.name) - getattr(before, field.name)
             for field in fields(self)

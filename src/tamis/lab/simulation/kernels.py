@@ -12,7 +12,7 @@ from tamis.joins.index.messages import Form, Operation
 
 @bare_kernel
 def hops_from(first: Any, neighbour: Any, start: int, hops: Any, queue: Any) -> None:
-    """How many links each node of a graph is away from one of them; -1 where there is no way."""
+    """Number of links from one node of a graph to each; -1 where there is no way."""
     hops[:] = -1
     hops[start] = 0
     queue[0] = start

@@ -154,7 +154,7 @@ def post_of(
 
 
 def with_payload(messages: Messages, bulky: Bools | None) -> Bools:
-    """Which tuples of messages have a payload: those that come, of tables that are bulky (all if None)."""
+    """Tuples of messages that have a payload: those that come, of tables that are bulky (all if None)."""
     coming: Bools = messages.operation == Operation.INSERT
     return coming if bulky is None else coming & bulky[messages.table]
 

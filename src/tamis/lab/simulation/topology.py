@@ -36,7 +36,7 @@ class Topology:
         return np.diff(self.first)
 
     def hops(self, starts: Int64s) -> Int64s:
-        """How many links lie between each of the starts and each node, on a shortest way."""
+        """Number of links between each of the starts and each node, on a shortest way."""
         found = np.empty((len(starts), self.nodes), np.int64)
         queue = np.empty(self.nodes, np.int64)
         for place, start in enumerate(starts.tolist()):

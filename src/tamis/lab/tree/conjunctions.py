@@ -45,7 +45,7 @@ class _Predicates:
 
 
 def conjunctions_of(bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: Checks, general: bool) -> Conjunctions:
-    """What the bound subscriptions ask for; text t of `bound` is subscription `rows[t]`.
+    """Conjunctions of the bound subscriptions; text t of `bound` is subscription `rows[t]`.
 
     `general`: tests are predicates too.
     """

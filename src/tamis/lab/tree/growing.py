@@ -98,7 +98,7 @@ def lead(tree: Any, parent: int, edge: int, key: int, old: int, node: int) -> No
 
 @bare_kernel
 def behind(tree: Any, parent: int, edge: int, key: int) -> Any:
-    """Where an edge leads, or NONE."""
+    """Node that an edge leads to, or NONE."""
     nodes, _, keys, table, _ = tree
     if edge == ON_STAR:
         return nodes[parent, STAR]

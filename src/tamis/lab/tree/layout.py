@@ -101,7 +101,7 @@ def put(keys: Any, table: Any, node: int, key: int, child: int) -> None:
 
 @bare_kernel
 def slot_of(keys: Any, table: Any, node: int, key: int, child: int) -> Any:
-    """Where an edge that is there stands."""
+    """Slot of an edge that is there."""
     mask = len(keys) - 1
     slot = home(node, key, mask)
     while table[slot, 0] != node or keys[slot] != key or table[slot, 1] != child:
@@ -141,7 +141,7 @@ def refill(old_keys: Any, old: Any, keys: Any, table: Any) -> None:
 
 @bare_kernel
 def take_block(outs: Any, state: Any, size_class: int) -> Any:
-    """Where a free block of this class begins; NONE if the pool is full."""
+    """Beginning of a free block of this class; NONE if the pool is full."""
     start = state[CLASSES + size_class]
     if start != NONE:
         state[CLASSES + size_class] = outs[start]

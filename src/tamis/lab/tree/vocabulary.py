@@ -203,7 +203,7 @@ class Vocabulary:
         return self.words.setdefault(attribute, Words())
 
     def source_of(self, column: Column, low: Edge, high: Edge) -> Source:
-        """Where an interval is looked up: by order where strings are compared by it."""
+        """Source in which an interval is looked up: by order where strings are compared by it."""
         by_order = low is not high and (isinstance(low, Ranked) or isinstance(high, Ranked))
         plain = column.kind in (Kind.VERSUS, Kind.PATTERNS)
         text = not plain and self.schema.attributes[column.attribute].domain.kind == "string"

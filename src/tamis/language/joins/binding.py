@@ -60,7 +60,7 @@ class JoinTemplate:
 
 
 def are_joins(texts: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which of the texts are meant as joins: they begin with SELECT, and compare no attribute of that name."""
+    """Mask of the texts meant as joins: they begin with SELECT, and compare no attribute of that name."""
     if len(texts) == 0:
         return np.zeros(0, np.bool_)
     found = pc.and_(pc.match_substring_regex(texts, _JOIN), pc.invert(pc.match_substring_regex(texts, _FILTER)))

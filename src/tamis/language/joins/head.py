@@ -246,7 +246,7 @@ class _Reader:
         return token
 
     def unexpected(self, token: Token | None) -> FilterSyntaxError:
-        """What to say where JOIN or WHERE should be and `token` is."""
+        """Message for a `token` where JOIN or WHERE should be."""
         if token is None:
             return self.error("expected JOIN and a table", token)
         word = token.text.upper()

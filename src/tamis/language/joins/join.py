@@ -41,7 +41,7 @@ class Signature:
     edges: tuple[Edge, ...]
 
     def between(self, left: str, right: str) -> tuple[str, ...]:
-        """What two of the tables join on, in either order; empty if they are not neighbours."""
+        """Attributes that two of the tables join on, in either order; empty if they are not neighbours."""
         return next((edge.attributes for edge in self.edges if {edge.left, edge.right} == {left, right}), ())
 
     def neighbours(self, table: str) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Join:
     columns: tuple[Column, ...] | None = None
 
     def filter(self, table: str) -> Filter:
-        """What the table's rows must pass."""
+        """Condition that the table's rows must pass."""
         return self.filters[self.signature.tables.index(table)]
 
 
@@ -112,7 +112,7 @@ def print_join(join: Join, schema: Schema) -> str:
 
 
 def _names(signature: Signature) -> dict[str, str]:
-    """What the tables are called: a dot in a name would make columns of it ambiguous."""
+    """Names of the tables: a dot in a name would make columns of it ambiguous."""
     if any("." in table for table in signature.tables):
         return {table: f"t{number}" for number, table in enumerate(signature.tables, 1)}
     return {table: table for table in signature.tables}

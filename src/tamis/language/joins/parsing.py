@@ -285,7 +285,7 @@ class _Conditions(Checker):
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    """What ANDs put together, parentheses or not."""
+    """Operands of ANDs, parentheses or not."""
     node = node.unnest()
     if not isinstance(node, exp.And):
         return [node]

@@ -69,7 +69,7 @@ def reaching(array: npt.NDArray[Any], place: int, empty: int) -> npt.NDArray[Any
 
 
 def run_starts(numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Where runs of equal numbers begin."""
+    """Positions at which runs of equal numbers begin."""
     changes = np.flatnonzero(numbers[1:] != numbers[:-1])
     return np.concatenate([_FIRST[: len(numbers)], changes + 1])
 

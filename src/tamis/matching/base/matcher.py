@@ -36,7 +36,7 @@ class Subscriptions:
     bound: Bound
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Subscriptions:
-        """Those that a mask keeps, which has all rows of a block or none; the other rows' errors are left out, too."""
+        """Subscriptions that a mask keeps, which has all rows of a block or none; other rows' errors are left out."""
         place = np.cumsum(rows) - 1
         bound = self.bound
         kept = Bound(
@@ -88,7 +88,7 @@ class Matcher(Protocol):
 
     @property
     def bytes_held(self) -> int:
-        """What matching needs of memory: neither ids nor texts."""
+        """Bytes of memory that matching needs: neither ids nor texts."""
         ...
 
     @property

@@ -113,7 +113,7 @@ class Matches:
 
     @cached_property
     def counts(self) -> Int64s:
-        """How many subscriptions each event matched."""
+        """Number of subscriptions that each event matched."""
         counts = np.zeros(self.events, np.int64)
         for _, part in self._parts:
             counts[part.first : part.first + len(part.offsets) - 1] += np.diff(part.offsets)

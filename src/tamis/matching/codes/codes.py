@@ -70,7 +70,7 @@ class Conjuncts:
 
     @property
     def special(self) -> npt.NDArray[np.int8]:
-        """Which conjunctions need more than their intervals: tests, or a subscription that has others."""
+        """Conjunctions that need more than their intervals: tests, or a subscription that has others."""
         special = np.diff(self.test_offsets) > 0
         special[self.simple :] = True
         return special.astype(np.int8)

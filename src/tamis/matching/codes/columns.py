@@ -95,7 +95,7 @@ def _double_and_rest(values: pa.Array) -> tuple[npt.NDArray[np.float64], Int64s]
 
 
 def _positions(domain: EnumeratedDomain | HierarchicalDomain, values: pa.Array) -> Int64s:
-    """Where the values stand in their domain; after its last one if they do not."""
+    """Positions of the values in their domain; after its last one if they are not in it."""
     found = pc.index_in(values, pa.array(domain.values, values.type))
     return np.asarray(pc.fill_null(found, len(domain.values)).cast(pa.int64()))
 

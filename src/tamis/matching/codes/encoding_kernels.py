@@ -113,7 +113,7 @@ def find_string(slots: int, mask: int, offsets: int, data: int, text: int, size:
 
 @bare_kernel
 def strings_below(offsets: int, count: int, data: int, text: int, size: int) -> int:
-    """How many of the sorted strings are below the one at `text`, byte by byte."""
+    """Number of the sorted strings that are below the one at `text`, byte by byte."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -220,7 +220,7 @@ def encode_integers(job: Any, low: float, scale: float, rows: int, out: Any) -> 
 
 @bare_kernel
 def encode_floats(job: Any, low: float, scale: float, rows: int, out: Any) -> int:
-    """The same for doubles. Returns the row of a NaN, or -1."""
+    """Encodes doubles. Returns the row of a NaN, or -1."""
     row = next_present(job[VALID], job[BIT], 0, rows)
     while row < rows:
         value = read_float(job[VALUES], row)

@@ -103,7 +103,7 @@ class Level(ABC):
 
     @abstractmethod
     def own_arrays(self) -> Arrays:
-        """What `arrange` made."""
+        """Arrays that `arrange` made."""
 
     @abstractmethod
     def run(
@@ -132,7 +132,7 @@ class Level(ABC):
 
     @property
     def bytes_held(self) -> int:
-        """What matching needs: codes, conjunctions and the algorithm's own arrays; neither ids nor texts."""
+        """Bytes that matching needs: codes, conjunctions and the algorithm's own arrays; neither ids nor texts."""
         parts = [self.conjuncts.arrays(), self.own_arrays()]
         parts += [d.arrays() for d in self.encoder.dictionaries.values()]
         parts += [p.arrays() for p in self.encoder.patterns.values()]

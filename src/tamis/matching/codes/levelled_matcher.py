@@ -104,7 +104,7 @@ class LevelledMatcher(Generic[L]):
 
     @property
     def bytes_held(self) -> int:
-        """What matching needs of memory; neither ids nor texts."""
+        """Bytes of memory that matching needs; neither ids nor texts."""
         return sum(level.bytes_held for level in self._levels)
 
     @property

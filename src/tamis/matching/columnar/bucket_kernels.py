@@ -176,7 +176,7 @@ def roomy(pool: Any, need: int) -> Any:
 
 @kernel
 def narrowest(chosen: Any, places: Any, kinds: Any, count: int, entries: Any) -> int:
-    """Which residual of entries with one signature leaves the least when it is searched."""
+    """Residual of entries with one signature that leaves the least when it is searched."""
     members, conjuncts, tops = entries[0], entries[2], entries[5]
     offsets, columns, lows, highs = conjuncts
     best, least = 0, 1e18

@@ -65,7 +65,7 @@ def lanes_left(left: int) -> Any:
 
 @bare_kernel
 def search_first(pool: Any, start: int, count: int, value: int) -> int:
-    """How many of the ascending bounds are below the value."""
+    """Number of the ascending bounds that are below the value."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -78,7 +78,7 @@ def search_first(pool: Any, start: int, count: int, value: int) -> int:
 
 @bare_kernel
 def search_last(pool: Any, start: int, count: int, value: int) -> int:
-    """How many of the ascending bounds are not above the value."""
+    """Number of the ascending bounds that are not above the value."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1

@@ -99,7 +99,7 @@ _STEPS_A_BYTE = 8
 
 @kernel
 def after_code_point(data: Any, at: int, end: int) -> int:
-    """Where the code point that starts here ends."""
+    """End of the code point that starts here."""
     at += 1
     while at < end and data[at] & CONTINUATION_MASK == CONTINUATION:
         at += 1
@@ -149,7 +149,7 @@ def holds(data: Any, start: int, end: int, programs: Any, first: int, last: int)
 
 @kernel
 def find_piece(data: Any, at: int, end: int, programs: Any, first: int, stop: int) -> tuple[int, int]:
-    """Where the leftmost place of a piece in `data[at:end]` ends, or -1; and the steps taken."""
+    """End of the leftmost place of a piece in `data[at:end]`, or -1; and the steps taken."""
     place, steps = at, 0
     while steps <= _NEAR + _STEPS_A_BYTE * (place - at):
         here, token = place, first
@@ -174,7 +174,7 @@ def find_piece(data: Any, at: int, end: int, programs: Any, first: int, stop: in
 
 @kernel
 def find_by_words(data: Any, at: int, end: int, programs: Any, first: int, stop: int) -> tuple[int, int]:
-    """The same by Shift-And (Baeza-Yates and Gonnet 1992): bit i of `live` says that i + 1 bytes and ONEs were taken.
+    """Finds by Shift-And (Baeza-Yates and Gonnet 1992): bit i of `live` says that i + 1 bytes and ONEs were taken.
 
     A ONE is taken by the first byte of a code point and then stays for the others, so that a piece that ends with one
     is found before the code point ends.

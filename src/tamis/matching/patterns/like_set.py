@@ -43,7 +43,7 @@ class Steps:
             self._left_out[:] = mask
 
     def begin(self) -> Metering:
-        """What the kernel is handed; the clock runs from the first time, or since the last account."""
+        """State for the kernel; the clock runs from the first time, or since the last account."""
         if self._gauge is not None and not self._began:
             self._began = time.thread_time()
         return self._spent, self._left_out, self._state

@@ -48,7 +48,7 @@ class Knowledge:
 
     @property
     def evaluated(self) -> Floats:
-        """How often each predicate was evaluated, lately."""
+        """Number of evaluations of each predicate, lately."""
         return self._evaluated
 
     def selectivity(self) -> Floats:
@@ -76,7 +76,7 @@ class Knowledge:
         return np.clip(observed + slope * off, LEAST, MOST)
 
     def _trust(self, expected: Floats) -> float:
-        """How many evaluations an expectation is worth."""
+        """Number of evaluations that an expectation is worth."""
         seen = np.flatnonzero(self._evaluated > 1)
         if not len(seen):
             return TRUST_MOST

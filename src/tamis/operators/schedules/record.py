@@ -32,7 +32,7 @@ class Trail:
         return np.diff(self.offsets)
 
     def costs(self, cost: Floats) -> Floats:
-        """What the evaluations of each event cost."""
+        """Cost of the evaluations of each event."""
         running = np.concatenate([[0.0], np.cumsum(cost[self.predicates])])
         return running[self.offsets[1:]] - running[self.offsets[:-1]]
 

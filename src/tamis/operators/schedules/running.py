@@ -78,7 +78,7 @@ class Run:
         self._trails: list[Trail] = []
 
     def ask(self) -> Asked:
-        """What to evaluate next: of every event under way its next predicate. Asking twice asks for the same."""
+        """Predicates to evaluate next, of every event under way. Asking twice asks for the same."""
         while True:
             idle = np.flatnonzero((self._event_in >= 0) & (self._wants < 0)).astype(np.int32)
             if len(idle):
@@ -103,7 +103,7 @@ class Run:
         self._wants[lanes] = -1
 
     def spent(self, predicate: int | Int32s, evaluations: int | Int64s, cost: float | Floats) -> None:
-        """What so many evaluations of a predicate, or each of several, cost, in the unit of declared costs."""
+        """Cost of so many evaluations of a predicate, or of each of several, in the unit of declared costs."""
         self._timed[predicate] += evaluations
         self._spent[predicate] += cost
 
@@ -127,7 +127,7 @@ class Run:
         return offsets, out
 
     def evidence(self) -> Evidence:
-        """What the run has shown of the predicates, for `Schedule.learn`."""
+        """Evidence of the run on the predicates, for `Schedule.learn`."""
         counts = (self._evaluated, self._held, self._unknown, self._timed)
         return Evidence.tallied(self._events, *counts, self._spent, Trail.joined(self._trails))
 
@@ -187,7 +187,7 @@ class Lanes(ABC):
 
     @abstractmethod
     def told(self, lane: int) -> tuple[Int32s, Int8s]:
-        """What was told of the lane's event so far, in order."""
+        """Truths told of the lane's event so far, in order."""
 
     def finish(
         self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s
@@ -204,5 +204,5 @@ class Lanes(ABC):
 
 
 def lanes_for(bytes_each: int, events: int) -> int:
-    """How many lanes to have for so many events."""
+    """Number of lanes for so many events."""
     return max(1, min(events, MEMORY // max(1, bytes_each)))

@@ -36,12 +36,12 @@ class Schedule(ABC):
 
     @property
     def cost(self) -> Floats:
-        """What an evaluation of each predicate costs, as declared."""
+        """Cost of an evaluation of each predicate, as declared."""
         return self._cost
 
     @property
     def selectivity(self) -> Floats:
-        """How likely each predicate is to hold, as declared."""
+        """Selectivity of each predicate, as declared."""
         return self._selectivity
 
     def add_predicate(self, cost: float, selectivity: float) -> int:
@@ -104,7 +104,7 @@ class Schedule(ABC):
 
     @abstractmethod
     def in_order(self, live: Live) -> Live:
-        """The same, each event's subscriptions in the order in which lanes want them."""
+        """Matches with each event's subscriptions in the order in which lanes want them."""
 
     @abstractmethod
     def lanes(self, most: int, whole: bool) -> Lanes:

@@ -130,7 +130,7 @@ class Ledger:
             self._followers.add(index)
 
     def take(self, lessons: Lessons) -> None:
-        """What workers learned since they last told."""
+        """Takes what workers learned since they last told."""
         with self._lock:
             left = faded(lessons.events)
             self._seen = united({name: seen.faded(left) for name, seen in self._seen.items()}, lessons.seen)
@@ -157,7 +157,7 @@ class Ledger:
             self._unwritable = True
 
     def statistics(self, operators: Iterable[Operator], schema: Schema) -> OperatorTable:
-        """How the operators fared in the workers; `predicates` are those that were evaluated."""
+        """Statistics of the operators in the workers; `predicates` are those that were evaluated."""
         with self._lock:
             return OperatorTable(
                 [

@@ -113,7 +113,7 @@ class Cell:
         return entry, Told(changes, pa.concat_tables([late, self._dead(applied.refused, events, order)]))
 
     def whole(self) -> Entry:
-        """What stands for all steps so far."""
+        """State that stands for all steps so far."""
         rows, latest = kept_tables(self.server)
         self.logged = 0
         told: dict[str, object] = {"latest": latest}

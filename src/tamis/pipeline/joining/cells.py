@@ -97,7 +97,7 @@ class Cells:
         return json.dumps([self.parts, [[one.attribute, one.tables] for one in self.placements]])
 
     def labels(self) -> list[int]:
-        """What Spark groups by: the label of each cell."""
+        """Label of each cell, which Spark groups by."""
         return _labels(len(self))
 
     def numbers(self) -> dict[int, int]:
@@ -192,7 +192,7 @@ def _labels(count: int) -> list[int]:
 
 
 def _spark_hash(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
-    """What Spark partitions integers by: Murmur3 (x86, 32 bits) with the seed 42."""
+    """Hash by which Spark partitions integers: Murmur3 (x86, 32 bits) with the seed 42."""
     with np.errstate(over="ignore"):
         k = values * np.uint32(0xCC9E2D51)
         k = (k << np.uint32(15)) | (k >> np.uint32(17))

@@ -35,7 +35,7 @@ _ALL = pa.schema([*_CHANGES, *(field for field in DEAD if field.name not in CHAN
 
 
 def row_changes(server: JoinServer, applied: Applied, order: Int64s, without: Mapping[str, object]) -> pa.Table:
-    """What a batch changed, but for some subscriptions. `order` has the numbers of the batch's events."""
+    """Changes of a batch, but for some subscriptions. `order` has the numbers of the batch's events."""
     tables = []
     for told in server.results(applied).tables:
         kept = told

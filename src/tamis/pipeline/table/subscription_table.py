@@ -76,7 +76,7 @@ class SubscriptionTable:
 
     @property
     def operators(self) -> OperatorTable:
-        """How the operators fared in all workers that this process has started."""
+        """Statistics of the operators in all workers that this process has started."""
         with self._locked() as newest:
             return self._current(newest).operators
 
@@ -158,7 +158,7 @@ class SubscriptionTable:
                 self._fold(newest, self._current(newest))
 
     def snapshot(self, version: int | None = None) -> Snapshot:
-        """What a worker needs to open a version: the newest, unless said otherwise."""
+        """Snapshot from which a worker opens a version: the newest, unless said otherwise."""
         return Snapshot(self.schema, (self._versions.part(self.version if version is None else version),), self.crew)
 
     def note(self, stream: str, batch: int) -> int:

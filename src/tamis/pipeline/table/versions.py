@@ -80,7 +80,7 @@ class Versions:
         return self.base(1)
 
     def newest(self) -> Newest:
-        """What `current.json` says."""
+        """Newest version, by `current.json`."""
         try:
             current = json.loads((self.folder / CURRENT).read_text(encoding="utf-8"))
             written = current.pop("format")

@@ -41,7 +41,7 @@ if __name__ == "__main__":
 
 @tamis.operator(reads=("name",), time_limit=None)  # without a limit, no thread is started: workers are forked from here
 def _length(name: str, size: int = tamis.Var) -> list[int] | bool:
-    """What a rehearsal's filters call."""
+    """Operator that a rehearsal's filters call."""
     return [len(name)] if size is tamis.Var else len(name) == size
 
 

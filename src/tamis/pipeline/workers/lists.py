@@ -61,7 +61,7 @@ def spread(lists: pa.ListArray, rows: Int64s, count: int) -> pa.ListArray:
 
 
 def lengths(lists: pa.ListArray) -> Int64s:
-    """How long each list is."""
+    """Length of each list."""
     return np.diff(_offsets(lists))
 
 

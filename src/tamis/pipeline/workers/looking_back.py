@@ -162,7 +162,7 @@ class Tally:
             self._merge()
 
     def __len__(self) -> int:
-        """How many distinct cells there are."""
+        """Number of distinct cells."""
         self._merge()
         return len(self._cells[0])
 

@@ -24,7 +24,7 @@ _LAST = 0x10FFFF
 
 
 def settled(extent: Extent, attribute: Attribute) -> Extent:
-    """The same values in the one form for this set of values."""
+    """Values in the one form for this set of values."""
     if attribute.domain.kind == "float":
         return _united((_before_double(start), _before_double(end)) for start, end in extent)
     if attribute.domain.kind == "string":

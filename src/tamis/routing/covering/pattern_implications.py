@@ -35,7 +35,7 @@ def _parts(pattern: str) -> list[str | Wildcard]:
 
 
 def _lowered(parts: Parts) -> list[str | Wildcard]:
-    """What is known of the lower case of a string with these parts: other letters than ASCII's may become several."""
+    """Parts of the lower case of a string with these parts: other letters than ASCII's may become several."""
     lowered: list[str | Wildcard] = []
     for part in parts:
         if isinstance(part, str) and part.isascii():

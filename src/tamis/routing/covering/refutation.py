@@ -149,7 +149,7 @@ def _counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event 
 
 
 def _of_type(name: str, schema: Schema) -> list[Literal]:
-    """That an event is of this type and no other: it has what the type wants, and nothing that it does not know."""
+    """Condition of an event of this type and no other: it has what the type wants, and nothing unknown to it."""
     view = schema.view([name])
     others = tuple(sorted(other for other in schema.event_types if other != name))
     asked: list[Literal] = [equals(EVENT_TYPE, name)]

@@ -62,7 +62,7 @@ class Compared:
 
 
 def compared(literals: Iterable[Literal], pair: Pair, schema: Schema) -> Compared:
-    """What comparisons of one pair say together.
+    """Comparisons of one pair, taken together.
 
     >>> one = {"attributes": {"p": "float", "q": "float"}, "event_types": {"e": {"p": "optional", "q": "optional"}}}
     >>> both = compared([Versus("q", "<=", "p"), Not(Versus("p", "=", "q"))], ("p", "q"), Schema.from_dict(one))

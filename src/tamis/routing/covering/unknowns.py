@@ -134,7 +134,7 @@ def _cells(unknowns: Sequence[Unknown]) -> list[Range]:
 
 
 def _of_kind(numbers: set[int | float], kind: str) -> list[Value]:
-    """Those that are an integer, or a double."""
+    """Values that are an integer, or a double."""
     if kind == "integer":
         return [int(n) for n in sorted(numbers) if n == n and abs(n) < 2**64 and n == int(n)]
     return [float(n) for n in sorted(numbers) if float(n) == n]

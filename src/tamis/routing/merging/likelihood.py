@@ -47,7 +47,7 @@ class Shares:
         return found
 
     def absent(self, name: str) -> float:
-        """How many events do not have the attribute."""
+        """Share of the events that do not have the attribute."""
         weights = self._known.get(name)
         return 1.0 if weights is None else max(1.0 - weights.presence, _UNSEEN)
 
@@ -146,7 +146,7 @@ class Likelihood:
         return min(1.0, share)
 
     def _common(self, box: Box, boxes: Sequence[Box], left: list[int]) -> float:
-        """How much of a box lies in the union of others: in the first one, and, of what lies outside, in the rest."""
+        """Share of a box that lies in the union of others: in the first one, and, of what lies outside, in the rest."""
         left[0] -= 1
         if not boxes:
             return 0.0

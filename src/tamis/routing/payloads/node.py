@@ -233,7 +233,7 @@ class PayloadNode:
 
     @property
     def waiting(self) -> int:
-        """How many parcels wait for payloads, or behind one that does."""
+        """Number of parcels that wait for payloads, or behind one that does."""
         return sum(len(queue) for queue in self._queues.values())
 
     def _held(self, carried: Carried, wanted: bool) -> Carried:
@@ -309,7 +309,7 @@ class PayloadNode:
         lost.missing = {}
 
     def _flushed(self, ways: Iterable[_Way]) -> list[Action]:
-        """What need not wait any longer, in the order of each way."""
+        """Parcels that need not wait any longer, in the order of each way."""
         actions: list[Action] = []
         for way in ways:
             queue = self._queues.get(way)

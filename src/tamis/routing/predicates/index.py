@@ -99,7 +99,7 @@ class PredicateIndex:
 
     @property
     def flat(self) -> tuple[Any, ...]:
-        """What the kernels want of the predicates."""
+        """Arrays of the predicates for kernels."""
         return self.lows, self.highs, self.flags, self.starts, self.counts, self.range_lows, self.range_highs
 
     def enter(self, conjunct: Sequence[Literal]) -> Terms | None:
@@ -130,7 +130,7 @@ class PredicateIndex:
         return gone
 
     def uses(self, number: int) -> int:
-        """How many conjunctions have a predicate."""
+        """Number of conjunctions that have a predicate."""
         return self._uses[number]
 
     def column(self, number: int) -> int:

@@ -104,7 +104,7 @@ class Rows:
         self.counts[bucket] = last
 
     def relate(self, terms: Terms, *, covering: bool = True, covered: bool = True, once: bool = True) -> Related:
-        """Which rows cover a conjunction and which it covers."""
+        """Rows that cover a conjunction, and those that it covers."""
         width = len(terms)
         if width > len(self._aligned):
             self._aligned = np.zeros(2 * width, np.int32)

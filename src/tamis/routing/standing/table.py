@@ -272,7 +272,7 @@ class CoveringTable:
         return None, list(found)
 
     def _alternatives_related(self, new: _Class) -> tuple[_Class | None, list[_Class]]:
-        """The same for a disjunction: what covers it covers its first alternative, and all others."""
+        """Relations of a disjunction: what covers it covers its first alternative, and all others."""
         covers: dict[_Class, None] = {}
         behind: dict[int, int] = {}
         for k, terms in enumerate(new.key):

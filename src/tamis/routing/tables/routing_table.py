@@ -52,7 +52,7 @@ class RoutingTable:
         return str(self._digests.get(hop, Digest()))
 
     def forwarded(self, target: str) -> Mapping[str, RoutedFilter]:
-        """What the target is to know, by text."""
+        """Filters that the target is to know, by text."""
         return self._targets[target].reduction.forwarded
 
     def forwarded_digest(self, target: str) -> str:
@@ -127,7 +127,7 @@ class RoutingTable:
             target.reduction.learn(statistics)
 
     def _offer(self, target: str, hop: str, gained: list[str], lost: list[str]) -> RowChange:
-        """What a target does not itself hold, and nobody but this hop holds, comes or goes with it."""
+        """Offers or withdraws what a target does not itself hold, and nobody but this hop holds."""
         theirs = self._rows.get(target, {})
         new = [self._filters[t] for t in gained if self._hops_with[t] - (t in theirs) == 1]
         old = [self._filters[t] for t in lost if self._hops_with[t] - (t in theirs) == 0]

@@ -27,7 +27,7 @@ class Algorithms:
 
     @classmethod
     def of(cls, settings: Settings) -> Algorithms:
-        """Those of the settings; `ConfigurationError` if there are none of these names, or they do not serve."""
+        """Algorithms of the settings; `ConfigurationError` if there are none of these names, or they do not serve."""
         try:
             choice = Choice.of(settings.matcher, settings.matcher_options)
             require_schedule(settings.schedule)
@@ -60,7 +60,7 @@ class Algorithms:
         )
 
     def noted(self) -> dict[str, Any]:
-        """What a note on disk says of them, in the form in which it is read again."""
+        """Note on disk, in the form in which it is read again."""
         told = {"matcher": self.choice.matcher, "options": self.choice.options, "schedule": self.schedule}
         noted: dict[str, Any] = json.loads(json.dumps(told))
         return noted

@@ -113,7 +113,7 @@ class LimitSettings:
 
     @property
     def filter(self) -> Limits:
-        """The same for the language."""
+        """Limits of a filter, for the language."""
         return Limits(
             text=self.filter_text,
             depth=self.filter_depth,
@@ -247,7 +247,7 @@ class Settings:
 
     @property
     def validity(self) -> timedelta | None:
-        """How long a subscription is valid that does not say; None: until it is cancelled."""
+        """Validity of a subscription that does not say; None: until it is cancelled."""
         asked = self.max_validity if self.default_validity == "forever" else self.default_validity
         return asked if isinstance(asked, timedelta) else None
 

@@ -45,7 +45,7 @@ def published_text(body: str) -> str:
 
 
 def published_event(body: str) -> Any:
-    """The same as Python values; ValueError if the body is no JSON."""
+    """Event as Python values; ValueError if the body is no JSON."""
     if _MARK not in body:
         return orjson.loads(body)
     event = json.loads(body)
@@ -99,7 +99,7 @@ def _holds_objects(value: list[Any]) -> bool:
 
 
 def _joined(kept: Any, rest: Any) -> Any:
-    """What was parted, together again."""
+    """Parted event, put together again."""
     if isinstance(kept, dict) and isinstance(rest, dict):
         both = {name: _joined(value, rest[name]) if name in rest else value for name, value in kept.items()}
         return both | {name: value for name, value in rest.items() if name not in kept}

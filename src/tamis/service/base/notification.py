@@ -92,5 +92,5 @@ class Notification:
 
 
 def notification_id(event_id: str, subscription: str) -> str:
-    """The same for the same event and subscription (its public id), however often and wherever it is made."""
+    """Id of a notification, a function of event and subscription (its public id), wherever it is made."""
     return "ntf_" + blake2b(f"{event_id}\0{subscription}".encode(), digest_size=16).hexdigest()

@@ -37,7 +37,7 @@ class Offering:
 
     @property
     def operators(self) -> list[Operator] | None:
-        """What `compile` takes; None where nothing is offered, so that plain indexes stay plain."""
+        """Operators as `compile` takes them; None where nothing is offered, so that plain indexes stay plain."""
         return list(self._registry.values()) or None
 
     @property
@@ -46,7 +46,7 @@ class Offering:
         return {name: operator.version for name, operator in self._registry.items()}
 
     def missing(self, text: str) -> set[str]:
-        """What a filter calls that is not offered. Looks at the text alone, so also at one that cannot be read."""
+        """Operators that a filter calls and that are not offered. Reads the text alone, also one that is no filter."""
         called = {found[1] for found in _CALL.finditer(text) if found[1] is not None}
         return {name for name in called if name.upper() not in _KEYWORDS and name not in self._registry}
 

@@ -64,7 +64,7 @@ async def check_url(url: str, *, allow_private: bool = False) -> Endpoint:
 
 
 def endpoint_of(url: str, *, allow_private: bool = False) -> Endpoint:
-    """The same, for whoever is about to call it."""
+    """Endpoint of an address, for whoever is about to call it."""
     if len(url) > _LONGEST_URL:
         raise AddressRefused(f"the URL has more than {_LONGEST_URL} characters")
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:

@@ -158,7 +158,7 @@ class Delivery:
 
     @property
     def here(self) -> Cursor:
-        """Where a reader stands who has seen everything up to now."""
+        """Position of a reader who has seen everything up to now."""
         return Cursor(self._fanout.done)
 
     @asynccontextmanager
@@ -175,7 +175,7 @@ class Delivery:
     async def poll(
         self, number: int, cursor: str | None, limit: int, wait: float, admitted: Admitted = ANYBODY
     ) -> Polled:
-        """What a subscription has after a cursor, or else what comes within `wait` seconds.
+        """Notifications of a subscription after a cursor, or else those that come within `wait` seconds.
 
         This is the one way to read a subscription that has expired; one that is paused or cancelled has nothing.
         """
@@ -188,7 +188,7 @@ class Delivery:
         return Polled(found, Cursor(found[-1].position) if found else start, page.standing, more)
 
     async def look_back(self, number: int, cursor: str | None, limit: int) -> Polled:
-        """What a subscription had before a cursor, or up to now, the newest first: `cursor` then goes further back."""
+        """Notifications before a cursor, or up to now, the newest first: `cursor` then goes further back."""
         start = Cursor(LAST) if cursor in (None, _LATEST) else self._place(number, cursor)
         page = await self._in_thread(partial(self._reading.back, number, start.position, limit))
         found = list(page.notifications)
@@ -309,7 +309,7 @@ class Delivery:
         return Cursor.parse(text)
 
     def _place(self, number: int, text: str | None) -> Cursor:
-        """Where a reader of one subscription stands; its cursor may be from a reader of many."""
+        """Position of a reader of one subscription; its cursor may be from a reader of many."""
         if text is None:
             return BEGINNING
         cursor = self._cursor(text) or self.here

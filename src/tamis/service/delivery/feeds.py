@@ -117,7 +117,7 @@ class LiveFeed:
             await self._arrived.wait()
 
     async def take_now(self, limit: int = PAGE) -> list[Notification]:
-        """What is there now; nothing if the reader has everything, or the subscription is paused."""
+        """Notifications that are there now; none if the reader has everything, or the subscription is paused."""
         while True:
             self._arrived.clear()
             if self._stopped:

@@ -238,7 +238,7 @@ class Outlets:
 
     @property
     def health(self) -> dict[str, int]:
-        """How many there are, and how many of them are not well."""
+        """Number of outlets, and of those that are not well."""
         states = [outlet.state for outlet in self._outlets.values()]
         return {
             "outlets": len(states),

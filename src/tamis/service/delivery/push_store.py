@@ -64,7 +64,7 @@ class Cursors:
             raise
 
     def forget(self) -> None:
-        """What is not saved is not ours to say any more: somebody else has gone on from what was."""
+        """Forgets what is not saved: somebody else has gone on from what was."""
         self._waiting = {}
 
     def _put_back(self, states: dict[int, DeliveryState]) -> None:
@@ -89,7 +89,7 @@ class Changes:
         self._revision = self._store.subscriptions.revision
 
     def find_all(self) -> None:
-        """Those that are pushed to are found once more, from the first on."""
+        """Finds the subscriptions that are pushed to once more, from the first on."""
         self._seen = 0
 
     def pushed(self) -> list[Subscription]:

@@ -107,7 +107,7 @@ class Breakers:
 
     @property
     def open_count(self) -> int:
-        """How many endpoints are being left alone."""
+        """Number of endpoints that are being left alone."""
         return sum(breaker.opens_again is not None for breaker in self._breakers.values())
 
     def shown(self) -> list[dict[str, Any]]:
@@ -217,7 +217,7 @@ class Sending:
         return self._in_time(notification, Outcome("failed", wait, error.reason))
 
     def _in_time(self, notification: Notification, outcome: Outcome) -> Outcome:
-        """The same, unless the notification would be too old by then: it would be swept away, and nobody would know."""
+        """Delay, unless the notification would be too old by then: it would be swept away, and nobody would know."""
         age = self._clock.now() + timedelta(seconds=outcome.wait) - notification.time
         if age <= self._longest_age:
             return outcome

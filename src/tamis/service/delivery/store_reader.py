@@ -122,11 +122,11 @@ class Reading:
         return self._store.notifications.head()
 
     def page(self, number: int, after: int, upto: int, limit: int) -> Page:
-        """What a subscription has after one position, up to another, while it is active."""
+        """Notifications of a subscription after one position, up to another, while it is active."""
         return self._page(number, after, upto, limit, _LIVE)
 
     def poll(self, number: int, after: int, limit: int) -> Page:
-        """What a subscription has after a position, also if it has expired; no more bytes at once than a few bodies."""
+        """Notifications after a position, also of an expired subscription; no more bytes at once than a few bodies."""
         found: list[Notification] = []
         size = 0
         while True:
@@ -138,7 +138,7 @@ class Reading:
             after = found[-1].position
 
     def back(self, number: int, before: int, limit: int) -> Page:
-        """What a subscription had before a position, the newest first; for people, also if it has expired."""
+        """Notifications before a position, the newest first; for people, also if the subscription has expired."""
         subscription = self._store.subscriptions.by_number([number]).get(number)
         now = standing(subscription, self._clock.now())
         if subscription is None or now not in _POLLED:
@@ -174,7 +174,7 @@ class Reading:
         return Page(rendered, len(rows) < limit or len(within) < len(rows), now)
 
     def wide_page(self, owner: str | None, cursor: Cursor, upto: int, limit: int) -> WidePage:
-        """What all subscriptions of an owner (None: everybody) have after a cursor; inactive ones are passed over."""
+        """Notifications of an owner (None: everybody) after a cursor; inactive subscriptions are passed over."""
         pairs = self._pairs(owner, cursor, upto, limit)
         if not pairs:
             return WidePage((), max(cursor, Cursor(upto)), True)
@@ -194,7 +194,7 @@ class Reading:
         ]
 
     def gather(self, after: int, upto: int, limit: int, live: Callable[[int], bool], by_owner: bool) -> Gathered:
-        """What is new for the live subscriptions, up to `upto` or as far as about `limit` pairs go."""
+        """Notifications for the live subscriptions, up to `upto` or as far as about `limit` pairs go."""
         pairs = self._store.notifications.since(after, upto, limit)
         reached = pairs[-1].position if pairs else upto
         notifications, inactive = self._render([pair for pair in pairs if live(pair.subscription)])
@@ -231,7 +231,7 @@ class Reading:
             self._owners.pop(number, None)
 
     def _owners_of(self, numbers: set[int]) -> set[str]:
-        """Whose they are, asked for once until they change."""
+        """Owners of subscriptions, asked for once until they change."""
         unknown = [number for number in numbers if number not in self._owners]
         if unknown:
             if len(self._owners) > _MOST_OWNERS:

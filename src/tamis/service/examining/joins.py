@@ -81,7 +81,7 @@ def join_form(service: Shows, text: str) -> JoinForm:
 
 
 def condition_on(service: Reads, text: str, table: str) -> str:
-    """What a join asks of the rows of one of its tables, as a filter."""
+    """Condition of a join on the rows of one of its tables, as a filter."""
     schema = service.schema
     return _condition(parse_join(text, schema, service.limits.filter), table, schema)
 
@@ -110,7 +110,7 @@ class JoinedNow:
         self.rows = [_in_json(row) for row in self._client.content()]
 
     def would_change(self, event: dict[str, Any]) -> WouldChange:
-        """What an event that fits the schema would do. It is not refused, whatever the table holds."""
+        """Changes by an event that fits the schema. It is not refused, whatever the table holds."""
         (values,) = event_values(self._schema.to_arrow([event]), self._schema)
         table = next((name for name in values.get(EVENT_TYPE, []) if name in self._client.signature.tables), None)
         change = ContentChange([], [])

@@ -133,7 +133,7 @@ class Examiners:
 
 
 async def unless_gone(request: Request, asking: asyncio.Task[bytes]) -> bytes:
-    """What is asked for, given up when the client hangs up: nobody is kept waiting for what nobody waits for."""
+    """Answer to a question, given up when the client hangs up: nobody is kept waiting for what nobody waits for."""
     leaving = asyncio.create_task(_left(request))
     try:
         await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -78,7 +78,7 @@ def _load_kernels(bench: Bench) -> None:
 
 
 def newest_first(index: tamis.Index, events: pa.RecordBatch, *, calls: bool) -> Iterator[tuple[int, Matches]]:
-    """What of the events matches: the row of the first of some, and the matches among them.
+    """Matches among the events: the row of the first of some, and the matches among them.
 
     All at once; or, where operators are called, from the last ones on, as many as there is time for.
     """

@@ -158,7 +158,7 @@ class Acceptance:
             return False
 
     async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None, content: pa.Array) -> Receipt:
-        """What the log says; a `Problem` if it has said nothing when it should have.
+        """Answer of the log; a `Problem` if it has said nothing when it should have.
 
         An append cannot be taken back then. It goes on, and keeps its turn: who publishes the same events again under
         the same key is told what has become of them, and no other service begins them anew.

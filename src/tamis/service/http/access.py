@@ -49,7 +49,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """What is counted together: everything under one key, or from one address without any."""
+        """Name under which a caller is counted: one key, or one address without any."""
         return f"key {self.key.id}" if self.key is not None else f"address {self.address}"
 
     @property
@@ -59,7 +59,7 @@ class Caller:
 
     @property
     def owner(self) -> str:
-        """What subscriptions made by this caller are kept under; empty without a key."""
+        """Owner of subscriptions made by this caller; empty without a key."""
         return self.key.id if self.key is not None else ""
 
     @property

@@ -64,7 +64,7 @@ class Running:
         await asyncio.gather(service.supervisor.stop(), service.delivery.stop(), service.examiners.close())
 
     async def close(self) -> None:
-        """The same, and gives the log and the store back."""
+        """Stops, and gives the log and the store back."""
         await self.finish()
         await self._service.log.close()
         await run_in_threadpool(self._service.store.close)

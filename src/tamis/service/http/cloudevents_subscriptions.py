@@ -129,7 +129,7 @@ class SubscriptionRequest(BaseModel):
         return CloudEventsFilters.parse([*_implied(self.source, self.types), *self.filters])
 
     def kept(self) -> dict[str, Any]:
-        """What the store has no place of its own for."""
+        """Settings that the store has no place of its own for."""
         return {"source": self.source, "types": self.types}
 
 

@@ -20,14 +20,14 @@ _MOST_MEMBERS: Final = 1_000  # gzip streams one after the other: each costs muc
 
 
 def encodings(scope: Scope) -> list[str]:
-    """What was done to a body, by its `Content-Encoding`; empty where it is as it was."""
+    """Encodings of a body, by its `Content-Encoding`; empty where it is as it was."""
     named = b",".join(value for name, value in scope["headers"] if name == b"content-encoding")
     found = [each.strip().lower() for each in named.decode("latin-1").split(",")]
     return [each for each in found if each not in ("", "identity")]
 
 
 def inflation_of(scope: Scope) -> Inflation | None:
-    """What inflates a request's body; None: it needs nothing. A `Problem` if its encoding is not known."""
+    """Inflation of a request's body; None: it needs nothing. A `Problem` if its encoding is not known."""
     named = encodings(scope)
     if not named:
         return None

@@ -61,6 +61,6 @@ def is_random(ticket: str) -> bool:
 
 
 def _asked(what: Subscription | NewSubscription) -> tuple[Any, ...]:
-    """What makes two requests the same; a secret is made anew for each."""
+    """Key of a request, equal for equal ones; a secret is made anew for each."""
     delivery = {name: value for name, value in what.delivery.items() if name != "secret"}
     return what.owner, what.label, what.kind, what.text, what.dialect, delivery

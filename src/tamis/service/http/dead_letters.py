@@ -31,7 +31,7 @@ async def list_dead_letters(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     order: Annotated[Literal["oldest", "newest"], Query(description="Which come first")] = "oldest",
 ) -> DeadLetterPage:
-    """Those of the key's subscriptions and publishes, or everybody's for an administrator."""
+    """Dead letters of the key's subscriptions and publishes, or everybody's for an administrator."""
     newest = order == "newest"
     find = partial(service.store.dead_letters.list, _whose(caller), kind, after, limit, newest_first=newest)
     letters = await run_in_threadpool(find)
@@ -85,7 +85,7 @@ async def _own(id: int, caller: Caller, service: Service) -> DeadLetter:
 
 
 def _whose(caller: Caller) -> str | None:
-    """Whose letters these are: the key's, or everybody's (None). Those without a key cannot be told apart."""
+    """Owner of the letters: the key's, or everybody's (None). Those without a key cannot be told apart."""
     if caller.key is None:
         raise Problem(401, "key", "dead letters need an API key", headers={"WWW-Authenticate": "Bearer"})
     return None if caller.administers else caller.owner

@@ -95,7 +95,7 @@ async def stored_delivery(form: PullForm | WebhookForm | KafkaForm, settings: Se
 
 
 def shown_delivery(delivery: dict[str, Any], *, secret: bool = False) -> ShownDelivery:
-    """What may be seen of a stored delivery."""
+    """Visible part of a stored delivery."""
     names = ShownDelivery.model_fields.keys() - (set() if secret else {"secret"})
     seen = {name: value for name, value in delivery.items() if name in names}
     if headers := seen.get("headers"):

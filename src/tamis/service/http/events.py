@@ -163,7 +163,7 @@ class RecentEvents(BaseModel):
 async def recent_events(
     caller: Administrator, service: Serving, count: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> RecentEvents:
-    """What was published last, whether it matched or not."""
+    """Newest published events, whether they matched or not."""
     rows = (await service.recent_events(count)).select(["id", "time", "body"]).to_pylist()
     items = [RecentEvent(id=row["id"], time=row["time"], event=published_event(row["body"])) for row in reversed(rows)]
     return RecentEvents(items=items)

@@ -149,5 +149,5 @@ async def explain_filter(form: ExplainForm, caller: Subscriber, service: Serving
     responses=_REFUSALS,
 )
 async def try_filter(form: FilterForm, caller: Subscriber, service: Serving, request: Request) -> Response:
-    """Which of the newest 1,000 events would have matched; of a join, what its content would be now."""
+    """Matches among the newest 1,000 events; of a join, what its content would be now."""
     return await asked(request, service, caller, "try", recent=True, filter=form.filter)

@@ -101,7 +101,7 @@ def list_keys(caller: Administrator, service: Serving) -> KeyList:
     responses=responses(401, 403, 404, 422, 503),
 )
 async def revoke_key(id: Id, caller: Administrator, service: Serving) -> RevokedKey:
-    """It opens nothing from now on. Its subscriptions are paused, and nothing more is sent for them.
+    """Revokes a key. It opens nothing from now on, its subscriptions are paused, and nothing more is sent for them.
 
     An administrator finds them by `owner`, and can resume or cancel each, or give it to another key.
     """

@@ -139,7 +139,7 @@ class Metrics:
         self.pipeline_restarts = Totals("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
 
     def operator(self, name: str, fared: Fared) -> None:
-        """How one operator fares."""
+        """Counts of one operator."""
         self.operator_suspended.labels(name).set(fared.suspended)
         for gauge, known in ((self.operator_cost, fared.cost), (self.operator_selectivity, fared.selectivity)):
             if known is not None:
@@ -215,17 +215,17 @@ class Meter:
         self._awaited.clear()
 
     def unmatched(self, ends: Mapping[int, int]) -> int | None:
-        """How many events accepted here are after these numbers; None if none was accepted here."""
+        """Number of events accepted here after these numbers; None if none was accepted here."""
         if not self._newest:
             return None
         return sum(max(0, newest - ends.get(partition, 0)) for partition, newest in self._newest.items())
 
     def total(self, what: Counted) -> int:
-        """How many since the start."""
+        """Number since the start."""
         return self._totals.get(what, 0)
 
     def rate(self, what: Counted) -> float:
-        """How many a second, over the last ten whole seconds."""
+        """Number a second, over the last ten whole seconds."""
         now = self._clock()
         last = int(now) - 1
         found = sum(counts.get(what, 0) for second, counts in self._seconds if last - _WINDOW < second <= last)

@@ -111,7 +111,7 @@ async def poll_notifications(
         ),
     ] = "oldest",
 ) -> Response:
-    """Those after the cursor, oldest first. A subscription that has expired can be read until they are swept away."""
+    """Notifications after the cursor, oldest first; those of an expired subscription until they are swept away."""
     found = reader.subscription
     if found.state == "cancelled":
         raise _ended("cancelled")
@@ -186,7 +186,7 @@ async def stream_all(
 async def socket_notifications(
     socket: WebSocket, reader: Reading, caller: Asking, service: Serving, cursor: AfterCursor = None
 ) -> None:
-    """The same over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
+    """Notifications over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
     found = reader.subscription
     _require_listenable(found)
     place, delivery = _checked(cursor), service.delivery
@@ -243,7 +243,7 @@ def _checked(cursor: str | None) -> str | None:
 
 
 def _whose(caller: Caller, mine: bool) -> str | None:
-    """Whose subscriptions are followed: the key's, or everybody's (None) for an administrator."""
+    """Owner of the subscriptions followed: the key, or everybody (None) for an administrator."""
     if caller.key is None:
         detail = "following all subscriptions needs an API key; one made without a key is followed by its ticket"
         raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})

@@ -103,7 +103,7 @@ class OperatorList(BaseModel):
     responses=responses(401, 403, 422, 503),
 )
 def list_operators(caller: Subscriber, service: Serving) -> OperatorList:
-    """What filters may call here, what it costs, and how it fares. What was counted is known where matching runs."""
+    """Operators that filters may call, their costs and health. Counts are known where matching runs."""
     resolved = service.offering.resolved(service.schema)
     return OperatorList(items=[_shown(service, resolved[name], caller.administers) for name in sorted(resolved)])
 

@@ -26,7 +26,7 @@ class Probe(Generic[T]):
         self._asked: asyncio.Future[T] | None = None
 
     async def answer(self) -> T:
-        """What the part says, or raises; a TimeoutError if it says nothing for some seconds."""
+        """Answer of the part, or its error; a TimeoutError if it says nothing for some seconds."""
         loop = asyncio.get_running_loop()
         if self._asked is None or self._asked.done() or self._asked.get_loop() is not loop:
             self._asked = self._begun(loop)

@@ -55,7 +55,7 @@ _SUBSCRIBER: Final = 64  # bits of an IPv6 address that a provider gives one sub
 
 @lru_cache(4_096)
 def origin(address: str) -> str:
-    """What an address is counted under: IPv4 by itself, IPv6 with all of its /64, of which one host may have any.
+    """Address under which a caller is counted: IPv4 by itself, IPv6 with all of its /64, all of one host.
 
     An IPv6 address that stands for one of IPv4 is that one.
     """

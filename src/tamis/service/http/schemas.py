@@ -79,7 +79,7 @@ class ExtensionForm(BaseModel):
 
 @router.get("", operation_id="get_schema", summary="The schema in force", responses=responses(401, 403, 422, 503))
 def get_schema(caller: Reader, service: Serving) -> SchemaForm:
-    """What events and filters are checked against."""
+    """Schema that events and filters are checked against."""
     return _shown(service)
 
 

@@ -93,7 +93,7 @@ class Service:
             return await to_thread.run_sync(work, limiter=CapacityLimiter(1))
 
     def learned(self) -> dict[str, tuple[float | None, float | None]]:
-        """What matching has learned of operators' costs and selectivities, by name."""
+        """Learned costs and selectivities of operators, by name."""
         return {name: (one.cost, one.selectivity) for name, one in self.supervisor.status().operators.items()}
 
     async def recent_events(self, count: int) -> pa.Table:

@@ -253,7 +253,7 @@ def subscription_activity(
     seconds: Annotated[int, Query(ge=60, le=_LONGEST_ACTIVITY, description="How far back")] = 86_400,
     bucket: Annotated[int | None, Query(ge=1, le=_LONGEST_ACTIVITY, description="Seconds a bucket")] = None,
 ) -> Activity:
-    """How many events matched, by bucket; buckets without a match are left out."""
+    """Number of matching events by bucket; buckets without a match are left out."""
     width = max(bucket or seconds // 96, -(-seconds // _MOST_BUCKETS), 1)
     since = datetime.now(UTC) - timedelta(seconds=seconds)
     notifications = service.store.notifications

@@ -76,7 +76,7 @@ def row_text(row: dict[str, Any]) -> str:
 
 
 def _plain(value: object) -> object:
-    """What JSON has no form of: the same as a value that the schema reads back."""
+    """Value that JSON has no form of, as one that the schema reads back."""
     match value:
         case datetime():
             return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
@@ -147,7 +147,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def unpacked_bytes(body: bytes) -> int:
-    """How many bytes the buffers of a stream say they have once they are decompressed.
+    """Bytes that the buffers of a stream say they have once they are decompressed.
 
     No more is ever written than a buffer says: it is decompressed into as much memory.
     """
@@ -194,7 +194,7 @@ class _Table:
         self._fields = at - _number("<i", data, at)
 
     def place(self, field: int) -> int:
-        """Where a field is; 0 if it was left out."""
+        """Position of a field; 0 if it was left out."""
         entry = 4 + 2 * field
         if entry >= _number("<H", self._data, self._fields):
             return 0
@@ -202,7 +202,7 @@ class _Table:
         return self._at + offset if offset else 0
 
     def vector(self, field: int) -> int:
-        """Where the vector, or table, that a field points to begins."""
+        """Beginning of the vector, or table, that a field points to."""
         place = self.place(field)
         if not place:
             raise ValueError("a message lacks its buffers")

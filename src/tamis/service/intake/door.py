@@ -138,7 +138,7 @@ def _is_carried(name: str, event: Mapping[str, object]) -> bool:
 
 
 def _together(schema: Schema, texts: pa.Array, ignore_unknown: bool, event_bytes: int, verdicts: _Verdicts) -> None:
-    """The same by passes over all texts at once; only what looks odd is looked at by itself."""
+    """Judges all texts at once by passes over them; only what looks odd is looked at by itself."""
     reasons = verdicts.reasons
     reasons |= dict.fromkeys(_where(pc.greater(pc.binary_length(texts), event_bytes)), _too_large(event_bytes))
     brackets = pc.add(pc.count_substring(texts, "{"), pc.count_substring(texts, "["))

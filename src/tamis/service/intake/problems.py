@@ -75,7 +75,7 @@ class Problem(HTTPException):
         self.errors = list(errors)
 
     def form(self) -> ProblemForm:
-        """What is sent."""
+        """Body that is sent."""
         return ProblemForm(
             type=f"urn:tamis:problem:{self.kind}",
             title=HTTPStatus(self.status).phrase,

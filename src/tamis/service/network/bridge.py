@@ -161,7 +161,7 @@ class Bridge:
             await asyncio.to_thread(thread.join, _PATIENCE)
 
     def status(self) -> dict[str, Any]:
-        """How the broker does; its clients are not in it."""
+        """Status of the broker; its clients are not in it."""
         try:
             told = self._broker.status()
         except BrokerStoreError as error:
@@ -226,7 +226,7 @@ class Bridge:
             self._ended.wait(_PAUSE)
 
     def _tell(self) -> None:
-        """What subscriptions ask for, told to the broker as it changes."""
+        """Tells the broker what subscriptions ask for, as it changes."""
         client = self._attached
         if self._told is None:
             self._told = dict(client.attached().subscriptions)
@@ -246,7 +246,7 @@ class Bridge:
             self._ended.wait(_PAUSE)
 
     def _publish(self) -> None:
-        """What is new on the log."""
+        """Publishes new events of the log."""
         client = self._attached
         done = client.attached().published - 1
         first, end = self._log.bounds()
@@ -262,7 +262,7 @@ class Bridge:
             self._ended.wait(_PAUSE)
 
     def _take(self) -> None:
-        """What comes, onto the log."""
+        """Appends arriving events to the log."""
         for delivered in self._attached.deliveries(timeout=1.0):
             ids, events = incoming(delivered)
             self._followed.refresh()

@@ -69,7 +69,7 @@ class Advertisements:
         return None if row is None else Advertisement(*row)
 
     def in_force(self, ids: Collection[str]) -> set[str]:
-        """Those of some advertisements that are there and have not expired."""
+        """Advertisements among some that are there and have not expired."""
         table, found = ADVERTISEMENTS.c, set[str]()
         with self._database.read() as connection:
             for some in pieces(list(ids)):

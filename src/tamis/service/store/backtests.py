@@ -61,7 +61,7 @@ class Backtests:
         return id
 
     def under_way(self, ids: Collection[str]) -> set[str]:
-        """Those of some backtests that have not ended."""
+        """Backtests among some that have not ended."""
         found = select(BACKTESTS.c.id).where(BACKTESTS.c.id.in_(ids), BACKTESTS.c.state.in_(_UNDER_WAY))
         with self._database.read() as connection:
             return set(connection.execute(found).scalars())
@@ -89,7 +89,7 @@ class Backtests:
         self._change(id, {"state": state, "result": kept, "error": made_storable(error)})
 
     def requeue(self) -> int:
-        """What was running when its process died waits again, unless it has died with it too often; how many wait."""
+        """Requeues what ran when its process died, unless it has died with it too often; returns how many wait."""
         table = BACKTESTS.c
         lost = update(BACKTESTS).where(table.state == "running")
         died = {"state": "failed", "error": "the process that ran it ended each time", "changed": now()}

@@ -39,7 +39,7 @@ def put(connection: Connection, name: Counter, new: int) -> None:
 
 
 def counted(connection: Connection, owner: str | None, state: State | None) -> int:
-    """How many subscriptions an owner has in a state; None: of everybody, in every state."""
+    """Number of an owner's subscriptions in a state; None: of everybody, in every state."""
     total = select(func.coalesce(func.sum(COUNTS.c["count"]), 0))
     if owner is not None:
         total = total.where(COUNTS.c.owner == owner)

@@ -85,7 +85,7 @@ class DeadLetters:
         return None if row is None else _letter(row)
 
     def remove(self, ids: Sequence[int]) -> int:
-        """How many there were to remove."""
+        """Removes letters; returns how many there were."""
         removed = 0
         with self._database.write() as connection:
             for some in pieces([within(id) for id in ids]):

@@ -42,7 +42,7 @@ def pause_all(connection: Connection, owner: str, now: datetime) -> int:
 
 
 def announce(database: Database, now: datetime) -> int:
-    """Those whose end is near are told so by a notification of their own, and marked, in one transaction.
+    """Tells subscriptions whose end is near by a notification, and marks them, in one transaction.
 
     However many services look, and whenever one is killed: each is told once for each time that it was made or renewed.
     """

@@ -19,7 +19,7 @@ _OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 
 def result_id(result: Result) -> str:
-    """The same for the same rows of the tables, whatever is in them: a result that changes keeps its id."""
+    """Id of a result, a function of the rows' keys: a result that changes keeps it."""
     return "res_" + blake2b(orjson.dumps(result), digest_size=12).hexdigest()
 
 
@@ -29,7 +29,7 @@ def row_text(shown: Shown) -> str:
 
 
 def changed_text(changes: Sequence[tuple[str, str, str]], *, begins: bool = False) -> str:
-    """What a notification tells, as JSON: each change (added or removed), with the result's id and row.
+    """Changes of a notification as JSON: each (added or removed), with the result's id and row.
 
     `begins`: what the subscriber held before, if anything, counts no more.
     """
@@ -38,7 +38,7 @@ def changed_text(changes: Sequence[tuple[str, str, str]], *, begins: bool = Fals
 
 
 def key_text(identity: Identity) -> str:
-    """What tells rows of a table apart, as JSON."""
+    """Key of a table's row, as JSON."""
     return orjson.dumps(identity).decode()
 
 

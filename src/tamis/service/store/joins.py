@@ -142,7 +142,7 @@ class Joins:
             return {number: Joined(*about) for number, *about in connection.execute(select(JOINED))}
 
     def sizes(self) -> dict[int, tuple[int, int]]:
-        """How many results each content has, and how many characters."""
+        """Number of results and of characters of each content."""
         one = CONTENTS.c.subscription
         wanted = select(one, func.count(), func.sum(func.length(CONTENTS.c.row))).group_by(one)
         with self._database.read() as connection:
@@ -159,7 +159,7 @@ class Joins:
         return StoredTable(rows, 0 if about is None else about.arrived, None if about is None else about.latest)
 
     def row_counts(self) -> dict[str, int]:
-        """How many rows each table has that has any."""
+        """Number of rows of each table that has any."""
         wanted = select(TABLE_ROWS.c.table, func.count()).group_by(TABLE_ROWS.c.table)
         with self._database.read() as connection:
             return {name: int(count) for name, count in connection.execute(wanted)}

@@ -92,7 +92,7 @@ class Keys:
             return pause_all(connection, id, moment)
 
     def revoked(self, ids: Collection[str]) -> set[str]:
-        """Those of the keys that are revoked."""
+        """Keys among these that are revoked."""
         found: set[str] = set()
         with self._database.read() as connection:
             for some in pieces(sorted(filter(is_storable, ids))):

@@ -216,7 +216,7 @@ class Notifications:
             return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position.desc()).limit(limit))]
 
     def of_owner_after(self, owner: str, cursor: int, limit: int = 1_000) -> list[Notified]:
-        """Those of all an owner's subscriptions, by position and subscription.
+        """Notifications of all an owner's subscriptions, by position and subscription.
 
         The notifications of one event stay together, since a cursor cannot point between them: that may make a few
         less than the limit, or, where one event alone has more, more.
@@ -251,7 +251,7 @@ class Notifications:
         return [Pair(*row) for row in whole]
 
     def events(self, positions: Sequence[int]) -> dict[int, StoredEvent]:
-        """Those that are still kept."""
+        """Events among these that are still kept."""
         found: dict[int, StoredEvent] = {}
         with self._database.read() as connection:
             for some in pieces(positions):
@@ -260,7 +260,7 @@ class Notifications:
         return found
 
     def counts(self, subscription: int, since: datetime, bucket: timedelta) -> list[tuple[datetime, int]]:
-        """How many there were in each span of time that had any; spans start at whole multiples of `bucket`."""
+        """Number of matches in each span of time that had any; spans start at whole multiples of `bucket`."""
         width = bucket // timedelta(microseconds=1)
         start = (type_coerce(EVENTS.c.time, BigInteger) // width * width).label("start")
         wanted = (
@@ -275,7 +275,7 @@ class Notifications:
             return [(moment(int(row[0])), int(row[1])) for row in connection.execute(wanted)]
 
     def total(self, subscription: int) -> int:
-        """How many matches are kept."""
+        """Number of matches that are kept."""
         wanted = select(func.count()).select_from(NOTIFICATIONS).where(_PAIRS.subscription == subscription)
         others = select(func.count()).select_from(_notices(subscription).subquery())
         with self._database.read() as connection:
@@ -296,7 +296,7 @@ class Notifications:
 
 
 def _notices(subscription: int) -> Select[Any]:
-    """Where a subscription has a message that is no match: a few, found by an index of their own."""
+    """Positions at which a subscription has a message that is no match: a few, found by an index of their own."""
     return select(_PAIRS.position).where(_PAIRS.subscription == subscription, _PAIRS.notice.is_not(None))
 
 
@@ -315,7 +315,7 @@ def _whole(rows: Sequence[Any], limit: int) -> Sequence[Any]:
 
 
 def _sweep_some(connection: Connection, before: datetime) -> tuple[int, bool]:
-    """How many pairs went, and whether there may be more to go."""
+    """Sweeps some; returns how many pairs went, and whether there may be more to go."""
     oldest = select(_PAIRS.position, _PAIRS.subscription).order_by(_PAIRS.position, _PAIRS.subscription)
     last = connection.execute(oldest.offset(_SWEPT - 1).limit(1)).one_or_none()
     reached: ColumnElement[bool] = true() if last is None else EVENTS.c.position <= last.position

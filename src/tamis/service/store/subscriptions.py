@@ -132,7 +132,7 @@ class Subscriptions(Importing):
         return None if row is None else _subscription(row)
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, Subscription]:
-        """Those that there are."""
+        """Subscriptions of these numbers that there are."""
         found: dict[int, Subscription] = {}
         with self._database.read() as connection:
             for some in pieces(numbers):
@@ -141,7 +141,7 @@ class Subscriptions(Importing):
         return found
 
     def active(self, numbers: Collection[int]) -> set[int]:
-        """Those of some subscriptions that have not ended."""
+        """Subscriptions among some that have not ended."""
         found: set[int] = set()
         with self._database.read() as connection:
             for some in pieces(list(numbers)):
@@ -186,7 +186,7 @@ class Subscriptions(Importing):
         return self._all(wanted)
 
     def pushed(self, after: int = 0, limit: int = 1_000) -> builtins.list[Subscription]:
-        """Those that are delivered by webhook or to Kafka and have not ended, by number."""
+        """Subscriptions delivered by webhook or to Kafka that have not ended, by number."""
         wanted = _page(after, limit).where(_COLUMNS.mode.in_(_PUSHED), _COLUMNS.state.in_(LASTING))
         return self._all(wanted)
 
@@ -203,7 +203,7 @@ class Subscriptions(Importing):
             return counters.counted(connection, owner, state)
 
     def count_expiring(self, owner: str | None, now: datetime) -> int:
-        """How many an owner has, or everybody for None, whose end has been announced, and has not come."""
+        """Number of an owner's subscriptions, or everybody's for None, whose end is announced and has not come."""
         counting = select(func.count()).select_from(SUBSCRIPTIONS).where(*_expiring(now))
         if owner is not None:
             counting = counting.where(_COLUMNS.owner == owner)
@@ -328,7 +328,7 @@ class Subscriptions(Importing):
         return self._changes(after, limit, and_(_COLUMNS.state == "active", _COLUMNS.kind != "join"))
 
     def join_changes(self, after: int, limit: int = 10_000) -> builtins.list[ChangeRow]:
-        """The same of joins, and of nothing else."""
+        """Changes of joins, and of nothing else."""
         return self._changes(after, limit, _COLUMNS.state == "active", _COLUMNS.kind == "join")
 
     def _changes(

@@ -84,7 +84,7 @@ class Checkpoint:
         flush(self._offsets)
 
     def end(self, batch: int) -> str:
-        """Where a batch ends, in Spark's own words."""
+        """End of a batch, in Spark's own words."""
         return _last_line(self._offsets / str(batch)).decode()
 
     def range(self, batch: int) -> Range:

@@ -79,7 +79,7 @@ class FollowingTable:
         return self._applied
 
     def fared(self) -> dict[str, Fared]:
-        """How the operators fare in the workers of this process, by name."""
+        """Health of the operators in the workers of this process, by name."""
         with self._entered:
             told = self._table.operators
             return {one.name: Fared.of(one).after(self._counted.get(one.name, Tally())) for one in told}
@@ -90,7 +90,7 @@ class FollowingTable:
             return self._table.snapshot()
 
     def for_batch(self, stream: str, batch: int) -> Snapshot:
-        """What a micro-batch is to match against: nothing that was acknowledged before this call is missing.
+        """Snapshot for a micro-batch: nothing that was acknowledged before this call is missing.
 
         A batch that is run again gets the version it had first, unless a new table was built since.
         """
@@ -205,7 +205,7 @@ class FollowingTable:
         self._version = self._followed.version
 
     def _learned(self) -> dict[str, Seen]:
-        """What was learned of operators with the newest table before."""
+        """Lessons on operators with the newest table before."""
         files = sorted(self._folder.glob(f"*/{LEARNED}"), key=lambda path: path.stat().st_mtime_ns)
         return read_learned(files[-1]) if files else {}
 
@@ -213,7 +213,7 @@ class FollowingTable:
         return {"revision": revision, **self._built_for()}
 
     def _built_for(self) -> dict[str, Any]:
-        """What a table depends on besides the store.
+        """Dependencies of a table besides the store.
 
         What was refused for want of an operator may be taken with another offering, and the other way round.
         """

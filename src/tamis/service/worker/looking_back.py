@@ -89,7 +89,7 @@ def look_back(records: DataFrame, schema: Schema, asked: Asked, operators: Opera
 
 
 def chosen_records(records: DataFrame, asked: Asked) -> DataFrame:
-    """Those of the log that were received in the time asked about."""
+    """Records of the log that were received in the time asked about."""
     chosen = records.where(records["time"] < asked.until)
     return chosen if asked.since is None else chosen.where(records["time"] >= asked.since)
 

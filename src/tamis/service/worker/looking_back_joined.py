@@ -25,7 +25,7 @@ _ID: Final = "it"
 
 
 def look_back_joined(records: DataFrame, schema: Schema, asked: Asked) -> dict[str, Any]:
-    """How many results came and went over time, and some of those that are there in the end.
+    """Number of results that came and went over time, and some of those that are there in the end.
 
     The form is that of a filter's backtest; `rows` is how many results there are in the end, and `samples` are results.
     """

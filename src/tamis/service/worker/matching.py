@@ -151,7 +151,7 @@ class Matching:
         return None if log is None else Reached(log, checkpoint.stream, checkpoint.end(number))
 
     def _lag(self, end: int) -> int:
-        """How many events of the log are still to be matched; -1 if its partitions are numbered apart."""
+        """Number of events of the log still to be matched; -1 if its partitions are numbered apart."""
         newest = self._log.recent(1) if isinstance(self._log, SpoolLog) else RECORDS.empty_table()
         return newest["offset"][0].as_py() + 1 - end if newest.num_rows else -1
 

@@ -138,12 +138,12 @@ class Fared:
 
     @classmethod
     def of(cls, statistics: OperatorStatistics) -> Fared:
-        """What an index or a table says."""
+        """Health as an index or a table tells it."""
         held = statistics.selectivity if statistics.observed else None
         return cls(statistics.tally, statistics.cost, held, statistics.predicates, statistics.suspended)
 
     def after(self, earlier: Tally) -> Fared:
-        """The same, with what was counted before."""
+        """Counts with what was counted before added."""
         return replace(self, tally=earlier + self.tally)
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,12 +152,12 @@ class Fared:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Fared:
-        """What `to_dict` gave; TypeError if it is something else."""
+        """Value of a `to_dict`; TypeError if it is something else."""
         return cls(**{**form, "tally": Tally(**form["tally"])}) if "tally" in form else cls(**form)
 
 
 def noticed(now: Mapping[str, Fared], before: Mapping[str, Fared]) -> dict[str, Fared]:
-    """How operators fare, given how they fared a while ago: those that were left alone meanwhile are suspended.
+    """Operators that were suspended since a while ago, by their health then and now.
 
     Each worker suspends an operator by itself, and all that the others hear of it is how often it was left alone.
     """

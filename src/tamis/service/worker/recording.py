@@ -84,7 +84,7 @@ class Recorder:
         return Recorded(self._head, pairs.num_rows, count)
 
     def _joined(self, stream: str, batch: int, matched: pa.Table, changing: Int64s) -> AbstractContextManager[Step]:
-        """What those of the events that change tables do to joins; nothing if they have done it already."""
+        """Effects on joins of those events that change tables; nothing if they have been made already."""
         joining = self._joining
         if joining is None or not len(changing) or self._store.notifications.has(stream, batch):
             return nullcontext(Step())

@@ -42,7 +42,7 @@ class Residuals:
     def hold(
         self, bodies: pa.Array, rows: Int64s, subscriptions: Int64s, fairness: Fairness | None = None
     ) -> npt.NDArray[np.bool_] | None:
-        """Which pairs of an event, by its row, and a subscription are matches; None if all are.
+        """Mask of the pairs of an event, by its row, and a subscription that are matches; None if all are.
 
         What a look at a large event takes is charged, and whoever is suspended meanwhile is not looked at any more.
         """

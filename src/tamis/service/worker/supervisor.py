@@ -70,7 +70,7 @@ class Child:
         return tuple(self._last_words)
 
     async def messages(self) -> AsyncIterator[Message]:
-        """What it says, until it ends."""
+        """Messages of the process, until it ends."""
         assert self._process.stdout is not None
         async for line in _lines(self._process.stdout):
             message = read(line)

@@ -47,7 +47,7 @@ class Expenses:
             self._charges.append((now, charged))
 
     def overspent(self, now: float) -> list[Overspent]:
-        """Those that are too much, the most expensive first by owner."""
+        """Subscriptions that are too expensive, the most expensive first by owner."""
         while self._charges and self._charges[0][0] <= now - self._window:
             self._charges.popleft()
         totals: dict[int, float] = defaultdict(float)

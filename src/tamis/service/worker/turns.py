@@ -107,7 +107,7 @@ class _Turns:
         return False
 
     def _ready(self) -> Standby:
-        """What matching needs, started if it is not there."""
+        """Starts what matching needs if it is not there."""
         if self._standby is None:
             # What is imported takes seconds, and is of no use where Spark is not to be started.
             from tamis.service.worker.process import Standby

@@ -178,7 +178,7 @@ def ratios(rows: Rows, one: str, other: str, x: str, y: str = "evaluations") -> 
 
 
 def order(rows: Rows, x: str) -> Iterator[Check]:
-    """Who is better than whom, in the paper."""
+    """Checks of the paper's order of schedules."""
     for better, worse in ((SUB_ORDER, SEQUENTIAL), (SUB_ORDER, STOPPING), (SEQUENTIAL, NAIVE)):
         found = ratios(rows, better, worse, x)
         yield Check(
@@ -190,7 +190,7 @@ def order(rows: Rows, x: str) -> Iterator[Check]:
 
 
 def adaptive(rows: Rows, x: str) -> Iterator[Check]:
-    """What adaptive is held to, and how far it is from what no schedule can do without."""
+    """Checks of the adaptive schedule, and its distance from what no schedule can do without."""
     below = dict(ratios(rows, BOUND, SEQUENTIAL, x, _bounded(rows)))
     for name in (SEQUENTIAL, STOPPING):
         found = ratios(rows, ADAPTIVE, name, x)

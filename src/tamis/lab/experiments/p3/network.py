@@ -105,7 +105,7 @@ def order(rows: Rows, schemes: Sequence[str], number: str, x: str, factor: float
 def against(
     rows: Rows, scheme: str, others: Sequence[str], number: str, x: str, said: str, least: float
 ) -> list[Check]:
-    """How many times more others have of something, the least of all places."""
+    """Least ratio, over all places, of what others have of something."""
     places = sorted({row[x] for row in rows})
     checks = []
     for other in others:
@@ -125,7 +125,7 @@ def against(
 
 
 def growth(rows: Rows, scheme: str, number: str, x: str) -> float:
-    """How many times more of something a scheme has at the last place than at the first."""
+    """Ratio of what a scheme has at the last place to what it has at the first."""
     places = sorted({row[x] for row in rows})
     start, stop = (one(rows, scheme=scheme, **{x: at})[number] for at in (places[0], places[-1]))
     return float(stop / max(1.0, start))

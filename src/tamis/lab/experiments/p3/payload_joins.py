@@ -44,7 +44,7 @@ def grid(scale: float) -> list[Point]:
 
 
 def run(point: Point) -> Rows:
-    """How often subscriptions are handed readings and photos; how often they match, and come to match."""
+    """Counts of the readings and photos that subscriptions are handed, and of their matches."""
     count, step, events = int(point["subscriptions"]), int(point["step"]), int(point["events"])
     rng = np.random.default_rng(1)
     width = rng.uniform(5, 40, count)
@@ -76,7 +76,7 @@ def run(point: Point) -> Rows:
 
 
 def sizes(rows: Rows) -> Rows:
-    """What subscriptions are handed for an event, a row for each way."""
+    """Bytes that subscriptions are handed for an event, a row for each way."""
     return [
         {"step": row["step"], "way": way, "kilobytes": size / row["events"] / 1000}
         for row in rows

@@ -149,7 +149,7 @@ def _insert(table: CoveringTable, some: list[tuple[str, Filter]]) -> None:
 
 
 def _assigning(rows: DiagramRows, table: CoveringTable, some: list[tuple[str, Filter]]) -> float:
-    """What step 1 takes of an insertion, in microseconds, with an index that knows the predicates."""
+    """Microseconds of step 1 of an insertion, with an index that knows the predicates."""
     terms = [table.index.enter(filter.conjuncts[0]) for _, filter in some]
     known = [each for each in terms if each is not None]
     taken = seconds(lambda: _assign(rows, known))

@@ -70,7 +70,7 @@ def _wanted(size: int, events: int) -> dict[str, Bools]:
 
 @lru_cache(maxsize=1)
 def _through(size: int, events: int) -> dict[float, dict[str, Bools]]:
-    """What each threshold lets through; points run one after the other, and share it."""
+    """Publications that each threshold lets through; points run one after the other, and share it."""
     table = sets.inserted(SETS["A"], size, sets.policy(IMPERFECT))
     chosen = sets.workload(SETS["A"], size)
     return {
@@ -80,7 +80,7 @@ def _through(size: int, events: int) -> dict[float, dict[str, Bools]]:
 
 
 def _matched(subscriptions: pa.Table, events: int) -> dict[str, Bools]:
-    """Which publications somebody gets, by how many attributes they have."""
+    """Publications that somebody gets, by how many attributes they have."""
     found, index = {}, None
     for published in STYLES:
         chosen = padres_sets(1, events, values=SETS["A"], published=int(published[0]))

@@ -56,7 +56,7 @@ class PeopleDetector:
 
 
 def groups(boxes: Int64s) -> list[int]:
-    """How many stand together, group by group, the largest first: each is near another, by a window's height or so."""
+    """Sizes of groups, the largest first: each person is near another, by a window's height or so."""
     if len(boxes) == 0:
         return []
     middles = boxes[:, :2] + boxes[:, 2:] / 2

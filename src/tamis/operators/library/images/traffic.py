@@ -69,7 +69,7 @@ def _sides(cars: Sequence[Vehicle]) -> tuple[Floats, Floats]:
 
 
 def _apart(cars: Sequence[Vehicle]) -> tuple[Floats, Floats]:
-    """How far each other's middle is from a car's, along its way and aside of it."""
+    """Distances of each other's middle from a car's, along its way and aside of it."""
     middles = np.array([(car.x, car.y) for car in cars])
     way = np.radians([car.degrees for car in cars])
     x, y = (middles[None] - middles[:, None]).transpose(2, 0, 1)

@@ -122,7 +122,7 @@ class VehicleDetector:
 
 
 def counted(vehicles: Sequence[Vehicle], sort: str) -> int:
-    """How many are of a kind, or of any kind of a sort."""
+    """Number of vehicles of a kind, or of any kind of a sort."""
     return sum(vehicle.kind in KINDS[sort] for vehicle in vehicles)
 
 

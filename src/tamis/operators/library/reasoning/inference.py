@@ -57,7 +57,7 @@ class Knowledge:
         return self._names.name(self._known(name))
 
     def related(self, thing: str, relation: str) -> tuple[Any, ...]:
-        """What a thing is related to: names and literals, sorted."""
+        """Things and literals that a thing is related to, sorted."""
         node = self._names.node(thing)
         return self._relations.get(self._known(relation), {}).get(node, ()) if node is not None else ()
 

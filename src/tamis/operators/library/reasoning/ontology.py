@@ -60,7 +60,7 @@ def read_ontology(path: str | Path, rules: Sequence[str] = ()) -> Ontology:
 
 @lru_cache(maxsize=4)
 def graph_of(ontology: Ontology) -> Graph:
-    """What the text states. Not to be changed: it is shared."""
+    """Statements of the text. Not to be changed: the graph is shared."""
     graph = Graph()
     try:
         graph.parse(data=ontology.text, format=ontology.notation)
@@ -76,7 +76,7 @@ def rules_of(ontology: Ontology) -> list[Any]:
 
 
 def vocabulary_of(ontology: Ontology) -> Graph:
-    """What the text states and what the rules may add, with a nameless node for whatever a rule finds."""
+    """Statements of the text and what the rules may add, with a nameless node for whatever a rule finds."""
     vocabulary = Graph()
     vocabulary += graph_of(ontology)
     for rule in rules_of(ontology):
@@ -129,14 +129,14 @@ class Names:
 
 
 def stated_classes(graph: Graph) -> set[URIRef]:
-    """What is a class, or is used as one."""
+    """Classes, and what is used as one."""
     declared = {node for kind in (OWL.Class, RDFS.Class) for node in graph.subjects(RDF.type, kind)}
     above = {node for use in (RDF.type, RDFS.domain, RDFS.range) for node in graph.objects(None, use)}
     return {node for node in declared | above | _ends(graph, _OF_CLASSES) if isinstance(node, URIRef)}
 
 
 def stated_properties(graph: Graph) -> set[URIRef]:
-    """What is a property, or is used as one."""
+    """Properties, and what is used as one."""
     kinds = (OWL.ObjectProperty, OWL.DatatypeProperty, RDF.Property, OWL.TransitiveProperty, OWL.SymmetricProperty)
     declared = {node for kind in kinds for node in graph.subjects(RDF.type, kind)}
     used = set(graph.predicates()) | _ends(graph, _OF_PROPERTIES)

@@ -122,7 +122,7 @@ class Gazetteer:
         return self._areas
 
     def within(self, name: str, longitudes: Floats, latitudes: Floats) -> npt.NDArray[np.bool_]:
-        """Which points lie in an area or on its edge. A point or a line is no area, and is refused."""
+        """Points that lie in an area or on its edge. A point or a line is no area, and is refused."""
         geometry = self._known(name)
         if geometry.geom_type not in _AREAS:
             raise OperatorError(f"{name} is a {geometry.geom_type.lower()}, and nothing lies in it; ask how far it is")
@@ -230,5 +230,5 @@ def _geometry(name: str, text: str) -> Any:
 
 
 def _scale(middle: Any) -> float:
-    """How long a degree east is beside a degree north."""
+    """Length of a degree east beside a degree north."""
     return max(float(np.cos(np.radians(middle.y))), 1e-6)

@@ -87,7 +87,7 @@ NUMBERS = 8
 
 @inlined_kernel
 def price_for(state: Any, here: int, predicate: int) -> Any:
-    """What it is worth to decide a subscription by this predicate."""
+    """Worth of deciding a subscription by this predicate."""
     return state.price[CELL * here + (state.best[CELL * here + BEST] == predicate)]
 
 

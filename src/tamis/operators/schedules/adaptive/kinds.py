@@ -19,7 +19,7 @@ from tamis.operators.schedules.record import Trail
 def assign(
     offsets: Any, predicates: Any, truths: Any, weights: Any, logs: Any, shares: Any, normal: bool = True
 ) -> None:
-    """How likely each event is of each kind, as a share, or else as the logarithm of its likelihood."""
+    """Likelihood of each event by kind, as a share, or else as its logarithm."""
     kinds = len(weights)
     for e in range(len(offsets) - 1):
         for k in range(kinds):

@@ -173,7 +173,7 @@ class Adaptive(Schedule):
         return AdaptiveLanes(self.graph, self.expectation(), beginning, count)
 
     def expectation(self) -> Expectation:
-        """What to expect of an event."""
+        """Expectations of an event."""
         if self._expectation is None:
             length = float(self.graph.members.rows.length.sum()) / max(1, self.graph.count)
             believed = (self.knowledge.selectivity(), self.knowledge.cost())

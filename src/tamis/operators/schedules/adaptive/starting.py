@@ -146,7 +146,7 @@ def finish_each(
     counts: Any,
     overwritten: bool,
 ) -> None:
-    """What matches in each lane, which is clean afterwards, unless its next event overwrites the whole of it."""
+    """Gathers the matches of each lane, and leaves it clean, unless its next event overwrites the whole of it."""
     written = 0
     for i in range(len(lanes)):
         before = written

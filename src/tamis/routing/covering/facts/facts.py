@@ -51,22 +51,22 @@ class Facts:
 
     @property
     def flat(self) -> tuple[Any, ...]:
-        """What the kernels want of the facts."""
+        """Arrays of the facts for kernels."""
         return self.offsets, self.attributes, self.kinds, self.numbers
 
     @property
     def sets(self) -> tuple[Any, ...]:
-        """What the kernels want of the sets."""
+        """Arrays of the sets for kernels."""
         return self.set_offsets, self.lows, self.highs
 
     @property
     def patterns(self) -> tuple[Any, ...]:
-        """What the kernels want of the patterns: constants hit, patterns implied, and constants by place."""
+        """Arrays of the patterns for kernels: constants hit, patterns implied, and constants by place."""
         return self.hits.flat, self.implied.flat, self.places.firsts, self.places.codes
 
     @property
     def allows_all(self) -> npt.NDArray[np.bool_]:
-        """Which facts say of an attribute no more than that it is present."""
+        """Facts that say of an attribute no more than that it is present."""
         every = self.kinds == EVERY
         whole = every.copy()
         whole[every] = self.sizes[self.numbers[every]] == self.places.counts[self.attributes[every]]
@@ -74,7 +74,7 @@ class Facts:
 
     @property
     def sizes(self) -> Int64s:
-        """How many places each set has."""
+        """Number of places of each set."""
         return _summed(self.highs.astype(np.int64) - self.lows + 1, self.set_offsets)
 
 

@@ -47,7 +47,7 @@ class Runs:
 
     @property
     def flat(self) -> tuple[Int64s, Int64s, Int32s]:
-        """What the kernels want of it."""
+        """Arrays of it for kernels."""
         return self.bases, self.offsets, self.numbers
 
 

@@ -39,7 +39,7 @@ class Places:
 
     @property
     def counts(self) -> Int64s:
-        """How many places each attribute has."""
+        """Number of places of each attribute."""
         return np.diff(self.firsts)
 
     @classmethod
@@ -61,7 +61,7 @@ def _starts(arrays: list[Int32s]) -> Int64s:
 
 
 def _possible(dictionary: Dictionary, name: str, schema: Schema) -> Bools:
-    """Which codes some value has: the constants at odd codes, and the gaps between them."""
+    """Codes that some value has: the constants at odd codes, and the gaps between them."""
     count = len(dictionary)
     possible = np.ones(2 * count + 1, np.bool_)
     kind = schema.attributes[name].domain.kind
@@ -206,7 +206,7 @@ def of_list(below: Any, start: int, listed: Any, begin: int, end: int, sets: Any
 
 @bare_kernel
 def intersect(sets: Any, a: int, na: int, b: int, nb: int, out: int) -> int:
-    """What is in both."""
+    """Intersection of both."""
     i = j = n = 0
     while i < na and j < nb:
         low, high = max(sets[0][a + i], sets[0][b + j]), min(sets[1][a + i], sets[1][b + j])
@@ -222,7 +222,7 @@ def intersect(sets: Any, a: int, na: int, b: int, nb: int, out: int) -> int:
 
 @bare_kernel
 def subtract(sets: Any, a: int, na: int, b: int, nb: int, out: int) -> int:
-    """What is in the first and not in the second."""
+    """Difference: what is in the first and not in the second."""
     j = n = 0
     for i in range(na):
         low, high = sets[0][a + i], sets[1][a + i]

@@ -179,7 +179,7 @@ def _about(ground: Ground) -> tuple[list[int], list[Kind]]:
 
 
 def _encoder(ground: Ground, schema: Schema) -> Encoder:
-    """What the planner asks of an encoder: how many columns there are, and how many codes each may have."""
+    """Encoder as the planner asks it: how many columns there are, and how many codes each may have."""
     columns = [Column(kind, str(attribute)) for attribute, kind in zip(*_about(ground), strict=True)]
     most = int(ground.patterns[1][2].max(initial=-1)) + 1
     # Of dictionaries and patterns only the length is asked for.

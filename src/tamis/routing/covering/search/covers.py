@@ -169,7 +169,7 @@ class _Search:
                 self.cover[other] = owner
 
     def _roots(self) -> Int32s:
-        """What covers is replaced by what covers it, to the end."""
+        """Replaces what covers by what covers it, to the end."""
         cover = self.cover.copy()
         while True:
             covered = np.flatnonzero(cover >= 0)

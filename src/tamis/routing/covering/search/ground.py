@@ -76,7 +76,7 @@ class Ground:
 
     @property
     def places(self) -> Int64s:
-        """How many places each attribute has."""
+        """Number of places of each attribute."""
         return np.diff(self.arrays["places.firsts"])
 
     @property
@@ -104,7 +104,7 @@ class Ground:
 
     @property
     def demands(self) -> Int64s:
-        """What each class asks for (generality.py): the least of its conjunctions."""
+        """Generality of each class: the least of its conjunctions."""
         return self.arrays["demands"]
 
     @property

@@ -60,7 +60,7 @@ def listed_fact(d: int, facts: Any, sets: Any) -> int:
 def conditions(
     chosen: Any, facts: Any, sets: Any, counts: Any, layout: Any, rows: Any, offsets: Any, out: Any, write: bool
 ) -> Any:
-    """What each chosen conjunction asks of the corners of those it covers; returns how many rows and intervals.
+    """Conditions of each chosen conjunction on the corners of those it covers; returns how many rows and intervals.
 
     A conjunction is one row, or one for each of the values that it lists. `layout`: for each attribute the columns of
     its least and greatest value at worst, of absence, of members and patterns. `rows[r]`: the conjunction of row r.
@@ -280,7 +280,7 @@ def drop_implied(offsets: Any, members: Any, kept: Any, facts: Any, sets: Any, p
 
 @bare_kernel
 def covered_by_any(classes: Any, facts: Any, sets: Any, patterns: Any, others: Any, out: Any) -> None:
-    """Which classes another one covers, by comparing all pairs: what the search is held to."""
+    """Classes that another one covers, by comparing all pairs: the search is held to it."""
     for b in range(len(classes[0]) - 1):
         for a in range(len(classes[0]) - 1):
             if a != b and covered_by(a, b, -1, classes, facts, sets, patterns, others) == YES:

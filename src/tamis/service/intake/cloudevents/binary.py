@@ -152,7 +152,7 @@ def read_binary(headers: Mapping[str, str], body: bytes, event_types: Collection
 
 
 def decoded(value: str, header: str) -> str:
-    """What a header's value says: quotes are taken off, then percent-encoding, once."""
+    """Value of a header: quotes are taken off, then percent-encoding, once."""
     value = value.strip(" \t")
     if _PRINTABLE.fullmatch(value) is None:
         raise CloudEventError("a header has printable ASCII only; percent-encode the rest (%C3%A9 is é)", header)
