@@ -44,7 +44,7 @@ test-all: $(STAMP) java chromium  ## run the tests, the slow ones too
 
 test-bounds: $(STAMP)  ## run the kernels' tests with every index checked (kernels of its own, in build/bounds)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/bounds $(BIN)/python -m pytest -m "not slow" \
-		tests/matching tests/joins tests/routing $(APART)
+		tests/matching tests/joins tests/routing tests/lab $(APART)
 
 build/uv/bin/uv:
 	@python=$$(sh scripts/ensure_python.sh) && "$$python" -m venv build/uv
