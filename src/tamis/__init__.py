@@ -86,8 +86,8 @@ _HOMES = {
     ),
     "matching.explanation": ("Explanation", "Verdict"),
     "matching.matchers": ("MATCHERS",),
-    "matching.matches": ("Matches",),
-    "matching.statistics": ("Statistics",),
+    "matching.base.matches": ("Matches",),
+    "matching.base.statistics": ("Statistics",),
     "operators": ("Operator", "Var", "operator"),
     "schema": ("Schema",),
 }

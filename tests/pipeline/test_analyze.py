@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ import pytest
 import tamis
 from tamis import pipeline
 from tamis.errors import PipelineError
-from tamis.pipeline import analyze as covering
 from tests.pipeline.auction_day import SCHEMA, compiled, expected, frame, some_lots, texts
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ def told(analysis: tamis.Analysis, *columns: str) -> list[dict[str, object]]:
 
 
 def test_workers_find_the_same_covers(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(covering, "_FEW", 10)
-    monkeypatch.setattr(covering, "_A_TASK", 50)
+    module = sys.modules[pipeline.analyze.__module__]  # whose name is that of the function
+    monkeypatch.setattr(module, "_FEW", 10)
+    monkeypatch.setattr(module, "_A_TASK", 50)
     many = texts(1_200)
     subscriptions = spark.createDataFrame(pa.table({"id": list(many), "filter": list(many.values())}))
     there = pipeline.analyze(subscriptions, SCHEMA)

@@ -272,3 +272,12 @@ def test_connectives_and_negation_over_string_attributes_stay_exact() -> None:
     filters: list[dict[str, Any]] = [{"sql": text} for text in texts]
     filters.append({"not": {"any": [{"exact": {"subject": "a"}}, {"prefix": {"source": "b"}}]}})
     assert all(CloudEventsFilters.parse([filter]).to_tamis(SCHEMA)[1] for filter in filters)
+
+
+@pytest.mark.parametrize("operands", [9, 10, 40, 400])
+def test_a_long_run_of_xor_does_not_grow_with_every_operand(operands: int) -> None:
+    run = " XOR ".join(f"type = 'a{number}'" for number in range(operands))
+    filters = CloudEventsFilters.parse([{"sql": run}])
+    text, exact = filters.to_tamis(SCHEMA)
+    assert (exact, len(text) < 10_000) == (False, True)
+    assert filters.holds({**EVENT, "type": "a7"})

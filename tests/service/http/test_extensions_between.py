@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tamis
@@ -105,6 +105,8 @@ def matched(server: Server, texts: dict[str, str]) -> dict[str, list[str]]:
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(events(), min_size=1, max_size=12), extensions())
+@example([{"event_type": ["b"], PASSED_OVER: {}}], {"attributes": {"colour": "integer"}})
+@example([{"event_type": ["b"], PASSED_OVER: {"zip": [None]}}], {"attributes": {"colour": "integer"}})
 def test_an_extension_between_publish_and_match_neither_loses_nor_changes_a_match(
     tmp_path_factory: pytest.TempPathFactory, published: list[dict[str, Any]], extension: dict[str, Any]
 ) -> None:

@@ -329,7 +329,7 @@ def test_a_process_that_is_told_another_matcher_builds_the_table_anew(house: Auc
         followed = Followed(house, algorithms)
         assert followed.index_for(0).matcher.name == "tree"
         assert followed.matched_against(0) == house.subscribed
-        noted = json.loads((followed.tables[0] / "applied.json").read_bytes())
+        noted = json.loads((followed.tables[0] / "current.json").read_bytes())["note"]
         assert noted["algorithms"] == algorithms.noted()
         again = Followed(house, algorithms)
         assert again.tables == followed.tables
@@ -338,9 +338,9 @@ def test_a_process_that_is_told_another_matcher_builds_the_table_anew(house: Auc
 def test_a_table_that_was_noted_before_matchers_could_be_chosen_is_gone_on_with(house: AuctionHouse) -> None:
     house.subscribe("price < 10")
     (folder,) = Followed(house).tables
-    noted = json.loads((folder / "applied.json").read_bytes())
-    del noted["algorithms"]
-    (folder / "applied.json").write_text(json.dumps(noted))
+    current = json.loads((folder / "current.json").read_bytes())
+    del current["note"]["algorithms"]
+    (folder / "current.json").write_text(json.dumps(current))
     made = folder.stat().st_ino
     followed = Followed(house)
     assert [path.stat().st_ino for path in followed.tables] == [made]
@@ -359,5 +359,5 @@ def test_the_matching_process_has_the_matcher_of_the_settings_it_is_started_with
     (part,) = ready.table.newest().parts
     index = tamis.Index.open(part.base)
     assert (index.matcher.name, index.matcher.given_options["factor"]) == ("tree", ("period",))
-    noted = json.loads((Path(part.base).parents[1] / "applied.json").read_bytes())
+    noted = json.loads((Path(part.base).parents[1] / "current.json").read_bytes())["note"]
     assert noted["algorithms"]["schedule"] == "sub-order"

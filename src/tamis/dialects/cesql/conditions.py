@@ -226,6 +226,9 @@ class _Conditions:
         if connective == "OR":
             # Looser: that nothing may go wrong on the left is left out.
             return replace(_UNKNOWN, true=all_of([any_of([left.true, right.true]), UNKNOWN]))
+        if connective == "XOR" and size(joined.true) > 2 * _LARGEST:
+            # AND adds to its left side, but XOR doubles it, and a run may be long.
+            return _UNKNOWN
         return replace(_UNKNOWN, true=joined.true)
 
     def _join(self, left: Outcome, connective: LogicOperator, right: Outcome) -> Outcome:

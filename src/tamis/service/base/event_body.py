@@ -14,7 +14,8 @@ from typing import Any, Final
 import orjson
 
 PASSED_OVER: Final = "tamis.passed_over"
-_MARK: Final = json.dumps(PASSED_OVER) + ":"
+MARK: Final = json.dumps(PASSED_OVER) + ":"
+"""Text of every body in which something is put aside; an event that comes with it is parted, whatever it holds."""
 _ABSENT: Final = object()
 
 
@@ -32,7 +33,7 @@ def parted_body(event: Mapping[str, Any], known: Collection[str], solitary: Coll
 
 def published_text(body: str) -> str:
     """The event as it was published, of a body of the log."""
-    if _MARK not in body:
+    if MARK not in body:
         return body
     try:
         event = published_event(body)
@@ -46,7 +47,7 @@ def published_text(body: str) -> str:
 
 def published_event(body: str) -> Any:
     """Event as Python values; ValueError if the body is no JSON."""
-    if _MARK not in body:
+    if MARK not in body:
         return orjson.loads(body)
     event = json.loads(body)
     if isinstance(event, dict) and isinstance(rest := event.get(PASSED_OVER), dict):

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.json_lines import parse_json
 from tamis.schema.reading import check_view, read_event
-from tamis.service.base.event_body import parted_body
+from tamis.service.base.event_body import MARK, parted_body
 from tamis.strict_json import DEEPEST, StrictJsonError, depth_of, read_json
 
 NO_FAULTS: Final[Mapping[int, str]] = MappingProxyType({})
@@ -124,7 +124,7 @@ def _fault(
     check_view(schema, reading, ignore_unknown)
     if reading.violations:
         return reading.violations[0].message
-    if unknown:
+    if unknown or MARK in text:
         verdicts.parted[row] = parted_body(event, schema.attributes, schema.solitary)
         verdicts.ignored.update(name for name in unknown if name not in carried)
     return None
@@ -149,7 +149,8 @@ def _together(schema: Schema, texts: pa.Array, ignore_unknown: bool, event_bytes
             reasons[row] = reason
     rows = _others(len(texts), reasons)
     violations = schema.check_json(texts.take(rows) if reasons else texts).violations
-    suspect = rows.take(pc.unique(violations["event"]))
+    marked = [row for row in _where(pc.match_substring(texts, MARK)) if row not in reasons]
+    suspect = pa.array(sorted({*marked, *rows.take(pc.unique(violations["event"])).to_pylist()}), rows.type)
     listed = zip(suspect.to_pylist(), texts.take(suspect).to_pylist(), strict=True)
     _one_by_one(schema, listed, ignore_unknown, event_bytes, verdicts)
 
