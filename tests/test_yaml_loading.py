@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tamis.cli.convert import read_rules
+from tamis.cli.rules import read_rules
 from tamis.dialects import sigma
 from tamis.dialects.conversion import ConversionError
 from tamis.errors import SchemaError, TamisError

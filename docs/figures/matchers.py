@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from tamis.cli.bench.plot import plot
-from tamis.cli.bench.results import Results, page_table
+from tamis.cli.bench.results import Results
+from tamis.cli.bench.tables import page_table
 from tamis.lab.measuring.numbers import duration, figures, markdown, short
 
 ROOT = Path(__file__).resolve().parents[2]

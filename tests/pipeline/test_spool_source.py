@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from tamis import pipeline
 from tamis.eventlog.spool import SpoolError, SpoolWriter
-from tamis.pipeline.sources import LARGE, SMALL, Settings, SpoolStream
+from tamis.pipeline.spool_source import LARGE, SMALL, Settings, SpoolStream
 from tests.eventlog.spool.appended import append, filled, numbered
 
 if TYPE_CHECKING:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
 from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.base.paths import require_writable
 from tamis.cli.base.terminal import err, progress_bar, remark
-from tamis.cli.work.events import read_lines
-from tamis.dialects import ConversionError, sigma
-from tamis.yaml_loading import load
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tamis.cli.rules import Rule
     from tamis.cli.work.subscriptions import Refusal
     from tamis.dialects.conversion import Needs
     from tamis.schema import Schema
-
 
 _LOOSE_SHOWN = 10
 
@@ -39,7 +34,7 @@ class Dialect(StrEnum):
 
 @dataclass(slots=True)
 class Options:
-    """Options of a dialect beside the rules."""
+    """What a dialect can be told beside the rules."""
 
     null_is_absent: bool = False
     keywords: str | None = None
@@ -146,6 +141,7 @@ def convert(
       1  converted, but some were refused
       2  not done
     """
+    from tamis.cli.rules import read_rules
     from tamis.cli.work.subscriptions import report
     from tamis.cli.work.tables import require_tables, write_table
     from tamis.dialects import proposed_schema
@@ -189,7 +185,7 @@ def _write_schema(shape: Schema, base: Schema | None, needs: Needs, path: Path) 
 
 
 def _needed(found: list[Rule], source: str, options: Options) -> Needs:
-    """Attributes that the rules that can be read ask for."""
+    """What the rules that can be read ask for."""
     from tamis.dialects import eventbridge, jms, sigma
 
     forms = [rule.form for rule in found if rule.error is None]
@@ -260,113 +256,3 @@ def _table(converted: Iterable[tuple[str, str]]) -> pa.Table:
             "filter": pa.array([text for _, text in rows], pa.string()),
         }
     )
-
-
-# Rules of other systems from files and folders.
-#
-# What is no rule is set aside with its reason; it never stops the others.
-
-_SUFFIXES = {
-    "eventbridge": (".json", ".jsonl", ".ndjson", ".yaml", ".yml"),
-    "jms": (".txt", ".json", ".jsonl", ".ndjson", ".yaml", ".yml"),
-    "sigma": (".yaml", ".yml"),
-}
-_RULE_KEYS = ("rule", "pattern", "EventPattern", "selector")
-_ID_KEYS = ("id", "Name", "name")
-_LINES_AT_ONCE = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule as it was found, under its id; where there is none, `error` says why."""
-
-    id: str
-    form: Any
-    error: ConversionError | None = None
-
-
-def read_rules(paths: Iterable[Path], dialect: str) -> list[Rule]:
-    """All rules of the files, and of the files in folders. Of several with one id, all but the first have an error."""
-    seen: set[str] = set()
-    rules = []
-    for rule in _found(paths, dialect):
-        if rule.id in seen and rule.error is None:
-            error = ConversionError("there is a rule with this id before it", "", "give it another id")
-            rules.append(Rule(rule.id, None, error))
-        else:
-            rules.append(rule)
-        seen.add(rule.id)
-    return rules
-
-
-def _found(paths: Iterable[Path], dialect: str) -> Iterator[Rule]:
-    for path in paths:
-        files = [path]
-        if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES[dialect])
-        for file in files:
-            try:
-                yield from _sigma(file) if dialect == "sigma" else _file(file)
-            except UnicodeDecodeError:
-                yield Rule(file.stem, None, ConversionError("the file is not UTF-8", str(file)))
-
-
-def _sigma(path: Path) -> Iterator[Rule]:
-    """Each document under the id that it has, else under the file's name."""
-    try:
-        for number, form in enumerate(sigma.documents(path.read_text(encoding="utf-8")), 1):
-            own = form.get("id") if isinstance(form, dict) else None
-            yield Rule(str(own or (path.stem if number == 1 else f"{path.stem}-{number}")), form)
-    except ConversionError as error:
-        yield Rule(path.stem, None, error)
-
-
-def _file(path: Path) -> Iterator[Rule]:
-    suffix = path.suffix.lower()
-    if suffix not in (".json", ".yaml", ".yml"):
-        yield from _lines(path, suffix in (".jsonl", ".ndjson"))
-        return
-    text = path.read_text(encoding="utf-8")
-    try:
-        document = json.loads(text) if suffix == ".json" else load(text)
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(str(error).split()) or "nested too deeply"
-        yield Rule(path.stem, None, ConversionError(f"the file cannot be read: {reason}", str(path)))
-        return
-    yield from _document(document, path.stem)
-
-
-def _lines(path: Path, as_json: bool) -> Iterator[Rule]:
-    """A line a rule, under the id that it has, else under the file's name and the line's number."""
-    for block in read_lines(path, _LINES_AT_ONCE):
-        for line, number in zip(block.lines, block.numbers.tolist(), strict=True):
-            name = f"{path.stem}-{number}"
-            if not as_json:
-                yield Rule(name, line.decode("utf-8").strip())
-                continue
-            try:
-                document = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield Rule(name, None, ConversionError(f"the line is no JSON: {error}", f"line {number}"))
-            else:
-                yield from _document(document, name)
-
-
-def _document(document: Any, name: str) -> Iterator[Rule]:
-    """A list of rules, a rule with its id, a mapping from id to a rule's text, or one rule."""
-    if isinstance(document, dict) and isinstance(document.get("Rules"), list):
-        document = document["Rules"]
-    if isinstance(document, list):
-        for number, item in enumerate(document, 1):
-            yield from _document(item, f"{name}-{number}")
-        return
-    if isinstance(document, dict) and document:
-        key = next((key for key in _RULE_KEYS if isinstance(document.get(key), str | dict)), None)
-        if key is not None and any(id in document for id in _ID_KEYS):
-            id = next(document[id] for id in _ID_KEYS if id in document)
-            yield Rule(str(id), document[key])
-            return
-        if all(isinstance(text, str) for text in document.values()):
-            yield from (Rule(str(id), text) for id, text in document.items())
-            return
-    yield Rule(name, document)

@@ -12,10 +12,11 @@ from tamis.pipeline.compile import compile
 from tamis.pipeline.indexes import Subscribed
 from tamis.pipeline.join import content, join
 from tamis.pipeline.join_stream import join_stream
+from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
 from tamis.pipeline.match import match, numbering, with_event_key
 from tamis.pipeline.session import session
 from tamis.pipeline.shards import Cut, Shards, shard
-from tamis.pipeline.sources import KAFKA_KEY, read_json_lines, read_kafka, read_parquet, read_spool, to_kafka
+from tamis.pipeline.sources import read_json_lines, read_parquet, read_spool
 from tamis.pipeline.statistics import selectivities, statistics
 from tamis.pipeline.stream import stream, to_files
 from tamis.pipeline.table.subscription_table import Change, SubscriptionTable

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.cli.base.failures import CommandError
-from tamis.cli.bench.results import count, memory
+from tamis.cli.bench.numbers import count, memory
 from tamis.lab.measuring.numbers import short
 
 

@@ -15,7 +15,7 @@ from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.base.options import SchemaOption
 from tamis.cli.base.paths import require_writable
 from tamis.cli.base.terminal import out, progress_bar, remark
-from tamis.cli.bench import results as numbers
+from tamis.cli.bench import numbers
 
 if TYPE_CHECKING:
     from tamis.cli.bench.results import Results
@@ -131,7 +131,8 @@ def bench(
     """  # fmt: skip
     from tamis.cli.bench.plot import plot, require_plot
     from tamis.cli.bench.problems import matchers_named
-    from tamis.cli.bench.results import Results, page_table, table
+    from tamis.cli.bench.results import Results
+    from tamis.cli.bench.tables import page_table, table
     from tamis.lab.comparison import Terms
 
     for path in (json_to, plot_to, markdown_to):

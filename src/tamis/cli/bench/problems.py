@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from tamis.cli.base.failures import CommandError
-from tamis.cli.bench import results as numbers
+from tamis.cli.bench import numbers
 from tamis.cli.work.events import EventFiles
 from tamis.cli.work.indexes import is_index, schema_for
 from tamis.cli.work.subscriptions import read_subscriptions
