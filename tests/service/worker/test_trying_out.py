@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tamis.eventlog import open_log
-from tamis.pipeline.workers.daemon import rehearse
+from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.schema import Schema
 from tamis.service.base.serving_schema import serving_schema
 from tamis.service.worker.following import FollowingTable

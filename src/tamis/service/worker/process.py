@@ -14,7 +14,7 @@ from typing import Final
 
 from tamis.errors import PipelineError, TamisError
 from tamis.eventlog import NotAppended, open_log
-from tamis.pipeline.workers.daemon import rehearse
+from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.service.base.algorithms import Algorithms
 from tamis.service.base.configuration import Settings
 from tamis.service.base.offering import Offering
