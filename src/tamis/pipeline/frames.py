@@ -151,6 +151,7 @@ def sieved(
     check: bool = False,
     json: str | None = None,
     ignore_unknown: bool = False,
+    judged: bool = False,
     dead: DeadCount | None = None,
     attributes: bool = True,
     bindings: Form | None = None,
@@ -179,7 +180,7 @@ def sieved(
     kept = kept_columns(events, keep, [field.name for field in added])
     columns = [name for name in events.columns if name in kept or name in read]
     reader = Reader(
-        source.schema, tuple(map(columns.index, read)), tuple(read), check, json is not None, ignore_unknown
+        source.schema, tuple(map(columns.index, read)), tuple(read), check, json is not None, ignore_unknown, judged
     )
     report = None if source.crew is None else Report.of(events.sparkSession.sparkContext)
     places = tuple(map(columns.index, kept))

@@ -117,6 +117,7 @@ def sift(
     json: str,
     keep: Sequence[str],
     ignore_unknown: bool = False,
+    judged: bool = False,
     name: str | None = None,
 ) -> StreamingQuery:
     """Starts a query over a stream of events, resumed from `checkpoint` if there is one: made for short batches.
@@ -142,6 +143,7 @@ def sift(
             check=True,
             json=json,
             ignore_unknown=ignore_unknown,
+            judged=judged,
             attributes=False,
             bindings=None if snapshot.crew is None else "json",
         )

@@ -30,7 +30,7 @@ Kind: TypeAlias = tuple[str, ...]
 """The event types of some rows, all together."""
 
 
-def breaks_view(schema: Schema, columns: Mapping[str, pa.Array], count: int) -> Bools:
+def breaks_view(schema: Schema, columns: Mapping[str, pa.Array], count: int, judged: bool = False) -> Bools:
     """The rows whose attributes are not what their event types ask for."""
     codes, kinds = _kinds(schema, columns.get(EVENT_TYPE), count)
     broken = codes == _UNTYPED
@@ -41,7 +41,8 @@ def breaks_view(schema: Schema, columns: Mapping[str, pa.Array], count: int) -> 
     views = [schema.view(kind) for kind in kinds]
     deleting = None
     if schema.tables:
-        broken |= _breaks_table(schema, columns.get(OPERATION), codes, kinds)
+        if not judged:
+            broken |= _breaks_table(schema, columns.get(OPERATION), codes, kinds)
         deleting = _deleting(schema, columns.get(OPERATION), codes, kinds)
     alone = len(views) == 1
     for name in {name for view in views for name in view}.union(columns) - {EVENT_TYPE}:
@@ -202,9 +203,11 @@ def check(schema: Schema, events: pa.Table | pa.RecordBatch, ignore_unknown: boo
     return sift(schema, aligned, read)
 
 
-def sift(schema: Schema, aligned: Aligned, read: Callable[[Int64s], Iterable[Reading]]) -> Checked:
+def sift(
+    schema: Schema, aligned: Aligned, read: Callable[[Int64s], Iterable[Reading]], judged: bool = False
+) -> Checked:
     """Take the rows that are plainly valid, and have `read` decide the rest one by one."""
-    suspect = breaks_view(schema, aligned.columns, aligned.count)
+    suspect = breaks_view(schema, aligned.columns, aligned.count, judged)
     if aligned.doubtful is not None:
         suspect |= aligned.doubtful
     if not suspect.any():

@@ -254,16 +254,18 @@ def _kind(node: Any) -> pa.DataType:
 _SAMPLED = 32
 
 
-def check_json(schema: Schema, lines: pa.Array | pa.ChunkedArray, ignore_unknown: bool) -> Checked:
+def check_json(
+    schema: Schema, lines: pa.Array | pa.ChunkedArray, ignore_unknown: bool, judged: bool = False
+) -> Checked:
     """Check JSON texts against the schema."""
     texts = _texts(lines)
     aligned = _align_texts(schema, texts, ignore_unknown)
 
     def read(rows: Int64s) -> Iterable[Reading]:
         for row in rows.tolist():
-            yield _read_text(schema, texts[row], row, ignore_unknown)
+            yield _read_text(schema, texts[row], row, ignore_unknown, judged)
 
-    return sift(schema, aligned, read)
+    return sift(schema, aligned, read, judged)
 
 
 def parse_json(text: str) -> object:
@@ -271,7 +273,7 @@ def parse_json(text: str) -> object:
     return read_json(text, deepest=None, exact=True)
 
 
-def _read_text(schema: Schema, text: pa.Scalar, row: int, ignore_unknown: bool) -> Reading:
+def _read_text(schema: Schema, text: pa.Scalar, row: int, ignore_unknown: bool, judged: bool) -> Reading:
     reading = Reading(row)
     if not text.is_valid:
         reading.refuse("", "form", None, "there is no text")
@@ -288,7 +290,7 @@ def _read_text(schema: Schema, text: pa.Scalar, row: int, ignore_unknown: bool) 
         return reading
     reading = read_event(schema, event, row)
     if not reading.malformed:
-        check_view(schema, reading, ignore_unknown)
+        check_view(schema, reading, ignore_unknown, judged)
     return reading
 
 

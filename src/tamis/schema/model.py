@@ -155,9 +155,14 @@ class Schema:
         """
         return checking.check(self, events, ignore_unknown)
 
-    def check_json(self, lines: pa.Array | pa.ChunkedArray, *, ignore_unknown: bool = False) -> Checked:
-        """Checks JSON texts, one event each. A text that is no JSON object breaks rule `form`."""
-        return json_lines.check_json(self, lines, ignore_unknown)
+    def check_json(
+        self, lines: pa.Array | pa.ChunkedArray, *, ignore_unknown: bool = False, judged: bool = False
+    ) -> Checked:
+        """Checks JSON texts, one event each. A text that is no JSON object breaks rule `form`.
+
+        Events that were `judged` under an earlier version of the schema stay events where a table cannot take them.
+        """
+        return json_lines.check_json(self, lines, ignore_unknown, judged)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.fingerprint == other.fingerprint

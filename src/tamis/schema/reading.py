@@ -170,8 +170,11 @@ def read_pairs(schema: Schema, pairs: Iterable[tuple[str, object]], row: int) ->
     return reading
 
 
-def check_view(schema: Schema, reading: Reading, ignore_unknown: bool = False) -> None:
-    """Add what the event breaks of R1–R3, seen through the view of its types."""
+def check_view(schema: Schema, reading: Reading, ignore_unknown: bool = False, judged: bool = False) -> None:
+    """Add what the event breaks of R1–R3, seen through the view of its types.
+
+    An event that was `judged` before, perhaps before its types were tables, may be one that no table can take.
+    """
     if not ignore_unknown:
         for name in reading.given:
             if name not in schema.attributes:
@@ -191,7 +194,7 @@ def check_view(schema: Schema, reading: Reading, ignore_unknown: bool = False) -
     needed: Collection[str] = view
     if schema.tables:
         operation = reading.values.get(OPERATION)
-        if reason := breaks_table(names, operation, schema.tables):
+        if not judged and (reason := breaks_table(names, operation, schema.tables)):
             reading.refuse(OPERATION, "table", reading.given.get(OPERATION), reason)
         elif deletes(names, operation, schema.tables):
             needed = {name for table in names if table in schema.tables for name in schema.tables[table].key}

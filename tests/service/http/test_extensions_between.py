@@ -56,7 +56,8 @@ things = values | st.fixed_dictionaries({}, optional={"zip": values, "note": val
 def events(draw: st.DrawFn) -> dict[str, Any]:
     """A valid event, with names beside its own that the schema does not have, in any of the forms of JSON."""
     if draw(st.booleans()):
-        event: dict[str, Any] = {"event_type": "a", "x": draw(st.integers(0, 5))}
+        kinds = draw(st.sampled_from(["a", ["a"], ["a", "b"]]))
+        event: dict[str, Any] = {"event_type": kinds, "x": draw(st.integers(0, 5))}
         skus = draw(
             st.lists(st.fixed_dictionaries({}, optional={"sku": st.integers(0, 2), "note": values}), max_size=3)
         )
@@ -86,6 +87,7 @@ def extensions(draw: st.DrawFn) -> dict[str, Any]:
         "attributes": {name: draw(kinds) for name in names},
         "optional": {kind: {name: draw(marks) for name in names if draw(st.booleans())} for kind in ("a", "b")},
         "event_types": {"c": {name: "mandatory" for name in names if draw(st.booleans())}},
+        "tables": draw(st.sampled_from([{}, {"a": {"key": ["x"]}}, {"b": {}}, {"a": {"key": ["x"]}, "b": {}}])),
     }
 
 
@@ -93,7 +95,7 @@ def matched(server: Server, texts: dict[str, str]) -> dict[str, list[str]]:
     """What workers find on the log, under the schema as it is now: the filters that match, by the event's id."""
     schema, records = server.service.schema, server.service.log.recent(1_000)
     bodies = pa.RecordBatch.from_arrays([records["body"].combine_chunks()], ["body"])
-    read = Reader(schema, (0,), ("body",), check=True, json=True, ignore_unknown=True).read(bodies)
+    read = Reader(schema, (0,), ("body",), check=True, json=True, ignore_unknown=True, judged=True).read(bodies)
     assert not len(read.dead), read.violations
     found: dict[str, list[str]] = {id: [] for id in records["id"].to_pylist()}
     index = tamis.compile(texts, schema, matcher="naive")
@@ -105,6 +107,7 @@ def matched(server: Server, texts: dict[str, str]) -> dict[str, list[str]]:
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(events(), min_size=1, max_size=12), extensions())
+@example([{"event_type": ["a", "b"], "x": 3}], {"attributes": {"colour": "integer"}, "tables": {"a": {}, "b": {}}})
 @example([{"event_type": ["b"], PASSED_OVER: {}}], {"attributes": {"colour": "integer"}})
 @example([{"event_type": ["b"], PASSED_OVER: {"zip": [None]}}], {"attributes": {"colour": "integer"}})
 def test_an_extension_between_publish_and_match_neither_loses_nor_changes_a_match(

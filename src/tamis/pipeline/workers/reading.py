@@ -44,10 +44,12 @@ class Reader:
     check: bool
     json: bool = False
     ignore_unknown: bool = False
+    judged: bool = False
 
     def read(self, batch: pa.RecordBatch) -> Read:
         if self.json:
-            checked = self.schema.check_json(batch.column(self.places[0]), ignore_unknown=self.ignore_unknown)
+            texts = batch.column(self.places[0])
+            checked = self.schema.check_json(texts, ignore_unknown=self.ignore_unknown, judged=self.judged)
         else:
             events = pa.RecordBatch.from_arrays([batch.column(place) for place in self.places], list(self.names))
             if not self.check:

@@ -89,6 +89,7 @@ class Matching:
             keep=_COLUMNS,
             # The door has judged; what it passed over, and what others write to a shared log, is no reason here.
             ignore_unknown=True,
+            judged=True,
             name="matching",
         )
 
