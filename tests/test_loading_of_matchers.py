@@ -12,6 +12,7 @@ from tamis.operators.schedules import SCHEDULES
 
 UNASKED = (
     "tamis.lab",
+    "tamis.joins.naive",
     "tamis.matching.naive",
     "tamis.operators.naive",
     "tamis.operators.schedules.adaptive",
