@@ -50,7 +50,7 @@ def gathered(frame: DataFrame, checkpoint: Path, **trigger: bool) -> list[pa.Tab
     [(1, 1), (SMALL, 1), (2 * SMALL - 1, 1), (2 * SMALL, 2), (3 * SMALL, 3), (LARGE, 4), (10 * LARGE, 10)],
 )
 def test_few_events_are_one_task_and_many_are_cut_evenly(events: int, tasks: int) -> None:
-    parts = [part.value for part in Settings("", 1, 4, None).cut(7, 7 + events)]
+    parts = Settings("", 1, 4, None).cut(7, 7 + events)
     assert len(parts) == tasks
     assert [edge for part in parts for edge in part][1:-1:2] == [edge for part in parts for edge in part][2::2]
     assert (parts[0][0], parts[-1][1]) == (7, 7 + events)

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import itertools
 import json
+import os
 import resource
 import sys
 import time
@@ -267,7 +268,7 @@ async def m3_all_places(target: Target) -> Outcome:
         await asyncio.sleep(0.25)
     await asyncio.gather(*readers)
     await target.cancel(made)
-    refused = target.answers["429 limit"] and target.answers["403 limit"]
+    refused = target.answers["429 limit"] and target.answers["403 limit"] and held["429"]
     return bool(refused), f"readers {dict(held)}, {target.said()}"
 
 
@@ -315,6 +316,8 @@ def main() -> None:
     given = asked.parse_args()
     if not given.address.startswith("http://127.0.0."):
         raise SystemExit("attacks are for services of this machine")
+    # Attackers have machines of their own: what they compute must not be taken from the service.
+    os.nice(10)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     held, how = asyncio.run(_run(given.name, Target(given.address, input(), given.seconds)))

@@ -51,17 +51,21 @@ def read_spool(
     Workers read the folder themselves: it must be at the same path everywhere. Few events are one task, many as many
     as Spark does at a time.
     """
-    from tamis.pipeline.spool_source import SpoolSource
+    from tamis.pipeline.spool_source import COLUMNS, Settings, SpoolBatch, SpoolSource
 
+    folder, tasks = str(Path(path).resolve()), session.sparkContext.defaultParallelism
+    if not stream:
+        batch = SpoolBatch.of(Settings(folder, most_events, tasks, start))
+        numbers = session.range(0, len(batch.ranges), numPartitions=max(len(batch.ranges), 1))
+        return numbers.mapInArrow(batch.read, COLUMNS)
     session.dataSource.register(SpoolSource)
     options = {
-        "path": str(Path(path).resolve()),
+        "path": folder,
         "mostEvents": str(most_events),
-        "tasks": str(session.sparkContext.defaultParallelism),
+        "tasks": str(tasks),
         **({} if start is None else {"start": str(start)}),
     }
-    reader = session.readStream if stream else session.read
-    return reader.format(SpoolSource.name()).options(**options).load()
+    return session.readStream.format(SpoolSource.name()).options(**options).load()
 
 
 def read_log(session: SparkSession, log: EventLog, *, stream: bool = True, start: int | str | None = None) -> DataFrame:

@@ -1,14 +1,14 @@
-"""The spool as a data source of Spark. Planned on the driver's side, read in the workers, where the files are."""
+"""The spool as a stream of Spark, and ranges of one as a batch. Planned on the driver's side, read in the workers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from tamis.eventlog.spool.reader import SpoolReader
@@ -20,18 +20,18 @@ SMALL: Final = 10_000
 LARGE: Final = 200_000
 
 
+COLUMNS: Final = "offset long, partition int, id string, time timestamp, body string"
+
+
 class SpoolSource(DataSource):
-    """`path`: the folder; `mostEvents`: of a micro-batch; `tasks`: at a time; `start`: the first event."""
+    """The stream; `path`: the folder; `mostEvents`: of a micro-batch; `tasks`: at a time; `start`: the first event."""
 
     @classmethod
     def name(cls) -> str:
         return "tamis_spool"
 
     def schema(self) -> str:
-        return "offset long, partition int, id string, time timestamp, body string"
-
-    def reader(self, schema: Any) -> SpoolBatch:
-        return SpoolBatch(Settings.of(self.options))
+        return COLUMNS
 
     def streamReader(self, schema: Any) -> SpoolStream:  # noqa: N802 - Spark's name
         return SpoolStream(Settings.of(self.options))
@@ -53,25 +53,34 @@ class Settings:
             options["path"], int(options["mostEvents"]), int(options["tasks"]), None if start is None else int(start)
         )
 
-    def cut(self, start: int, end: int) -> list[InputPartition]:
+    def cut(self, start: int, end: int) -> list[tuple[int, int]]:
         """The range, cut into even parts: one if it is small, as many as run at a time if not, more if it is huge."""
         parts = max(1, min(self.tasks, (end - start) // SMALL), -(-(end - start) // LARGE))
         edges = [start + (end - start) * part // parts for part in range(parts + 1)]
-        return [InputPartition(edge) for edge in pairwise(edges) if edge[0] < edge[1]]
+        return [edge for edge in pairwise(edges) if edge[0] < edge[1]]
 
 
-class SpoolBatch(DataSourceReader):
-    """What is there when the query is planned."""
+@dataclass(frozen=True, slots=True)
+class SpoolBatch:
+    """Ranges of a spool, one a task; `read` runs in the workers that match, which need no process to plan them.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    Spark plans a Python source in a process of its own for each query, which loads half of Tamis first.
+    """
 
-    def partitions(self) -> list[InputPartition]:
-        first, end = SpoolReader(self._settings.path).bounds()
-        return self._settings.cut(min(max(first, self._settings.start or 0), end), end)
+    path: str
+    ranges: Sequence[tuple[int, int]]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return SpoolReader(self._settings.path).read(*partition.value)
+    @classmethod
+    def of(cls, settings: Settings) -> SpoolBatch:
+        """What is there now."""
+        first, end = SpoolReader(settings.path).bounds()
+        return cls(settings.path, settings.cut(min(max(first, settings.start or 0), end), end))
+
+    def read(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Events of the ranges that a task is given by number."""
+        for batch in numbers:
+            for number in batch[0].to_pylist():
+                yield from SpoolReader(self.path).read(*self.ranges[number])
 
 
 class SpoolStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -115,7 +124,7 @@ class SpoolStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         if start["event"] == end["event"]:
             return []
-        return self._settings.cut(int(start["event"]), int(end["event"]))
+        return [InputPartition(edge) for edge in self._settings.cut(int(start["event"]), int(end["event"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return SpoolReader(self._settings.path).read(*partition.value)

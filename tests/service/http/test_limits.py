@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from starlette.testclient import WebSocketDenialResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from tamis.service.base.configuration import LimitSettings, Settings
@@ -252,3 +253,27 @@ def test_an_event_nested_without_end_is_refused_in_an_explanation(start: Callabl
         event = b'{"event_type": "antiques", "price": 3, "a": ' + b'{"a":' * depth + b"1" + b"}" * (depth + 1)
         deep = b'{"filter": "price < 1", "event": ' + event + b"}"
         assert server.client.post("/v1/filters/explain", content=deep, headers=headers).status_code == status
+
+
+def test_too_many_new_readers_are_told_when_to_come_back_before_anything_is_looked_up(
+    start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = start(Settings(limits=LimitSettings(listeners_per_second=0.01, listener_burst=2)))
+    made = server.subscribe()
+    path, ticket = f"/v1/subscriptions/{made['id']}/stream", {"Tamis-Ticket": made["ticket"]}
+    nobody = "/v1/subscriptions/sub_AAAAAAAAAAAAAAAAAAAAAA/stream"
+    assert [server.client.get(nobody, headers=ticket).status_code for _ in range(2)] == [404, 404]
+
+    def look_up(*_: object) -> None:
+        raise AssertionError("a refused reader costs a look at the store")
+
+    monkeypatch.setattr(server.service.store.subscriptions, "get", look_up)
+    refused = server.client.get(path, headers=ticket)
+    assert refused.status_code == 429
+    assert "readers" in refused.json()["detail"]
+    assert 1 <= int(refused.headers["Retry-After"]) <= 100
+    monkeypatch.undo()
+    polled = server.client.get(f"/v1/subscriptions/{made['id']}/notifications", headers=ticket)
+    assert polled.status_code == 200, "whoever polls opens nothing"
+    with pytest.raises(WebSocketDenialResponse), server.client.websocket_connect(f"{path[:-6]}socket", headers=ticket):
+        raise AssertionError("sockets have the same rate")

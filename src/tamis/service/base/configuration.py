@@ -83,6 +83,10 @@ class LimitSettings:
     """Subscriptions that one key may have at a time; those without a key share one such allowance."""
     listeners: Positive = 10_000
     """Readers by server-sent events or WebSocket at a time."""
+    listeners_per_second: Seconds = 25.0
+    """Streams and sockets that may be opened a second, per key, or per address for those without a key."""
+    listener_burst: Positive = 100
+    """Streams and sockets that may be opened at once before their rate counts."""
     examiners: Positive = 3
     """Processes at a time that explain filters, test subscriptions and try filters on recent events."""
     examine_seconds: Seconds = 5.0

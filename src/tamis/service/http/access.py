@@ -22,7 +22,7 @@ from starlette.types import Scope
 from tamis.service.http.key_ring import LONGEST_SECRET
 from tamis.service.http.request_guards import origin
 from tamis.service.http.service import Service, Serving, current_service
-from tamis.service.intake.allowances import Claimant
+from tamis.service.intake.allowances import Claimant, RateLimit
 from tamis.service.intake.problems import Problem, not_found
 from tamis.service.store import Key, Role, Subscription
 
@@ -111,14 +111,33 @@ async def current_caller(connection: HTTPConnection, secret: PresentedKey, servi
     key = await service.key_ring.find(secret) if secret is not None else None
     # Guesses at keys count against the address, so that guessing is slow too.
     caller = Caller(key, address)
-    wait = service.rates.take(caller.name)
-    if wait:
-        headers = {"Retry-After": str(math.ceil(wait))}
-        raise Problem(429, "rate", f"too many requests; wait {wait:.1f} seconds", headers=headers)
+    _require_token(service.rates, caller, "requests")
     if secret is not None and key is None:
         raise Problem(401, "key", "this key is unknown or revoked", headers={"WWW-Authenticate": "Bearer"})
     connection.scope[_CALLER] = caller
     return caller
+
+
+Asking = Annotated[Caller, Depends(current_caller)]
+
+
+async def current_reader(caller: Asking, service: Serving) -> Caller:
+    """The caller, who begins to read a stream or socket; 429 if they begin too many a second.
+
+    To begin costs the server as much as several requests, and memory besides: a rate of its own, looked at before the
+    subscription is looked up.
+    """
+    _require_token(service.openings, caller, "new readers")
+    return caller
+
+
+Opening = Annotated[Caller, Depends(current_reader)]
+
+
+def _require_token(rate: RateLimit, caller: Caller, what: str) -> None:
+    if wait := rate.take(caller.name):
+        headers = {"Retry-After": str(math.ceil(wait))}
+        raise Problem(429, "rate", f"too many {what}; wait {wait:.1f} seconds", headers=headers)
 
 
 def caller_of(scope: Scope) -> str:
@@ -130,9 +149,6 @@ def caller_of(scope: Scope) -> str:
 def _address(scope: Scope) -> str:
     client = scope.get("client")
     return origin(client[0]) if client else ""
-
-
-Asking = Annotated[Caller, Depends(current_caller)]
 
 
 async def publisher(caller: Asking, service: Serving) -> Caller:

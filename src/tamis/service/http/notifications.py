@@ -16,7 +16,7 @@ from tamis.service.base.notification import Cursor, CursorError, Notification
 from tamis.service.delivery.delivery import Admitted, Delivery, Polled, TooManyListeners
 from tamis.service.delivery.feeds import Feed
 from tamis.service.http import dead_letters as dead_letter_routes
-from tamis.service.http.access import Asking, Caller, SubscriptionId, Ticket, look_up
+from tamis.service.http.access import Asking, Caller, Opening, SubscriptionId, Ticket, look_up
 from tamis.service.http.live_streams import MEDIA_TYPE, EventStream, refuse_socket, serve_socket
 from tamis.service.http.notification_forms import NotificationPage
 from tamis.service.http.service import Service, Serving
@@ -143,8 +143,8 @@ def _answer(polled: Polled) -> Response:
     responses={**_STREAM, **responses(401, 404, 410, 422, 503)},
 )
 async def stream_notifications(
+    caller: Opening,
     reader: Reading,
-    caller: Asking,
     service: Serving,
     cursor: AfterCursor = None,
     last_event_id: LastEventId = None,
@@ -165,7 +165,7 @@ async def stream_notifications(
     responses={**_STREAM, **responses(401, 422, 503)},
 )
 async def stream_all(
-    caller: Asking,
+    caller: Opening,
     service: Serving,
     cursor: AfterCursor = None,
     last_event_id: LastEventId = None,
@@ -184,7 +184,7 @@ async def stream_all(
 
 @router.websocket("/subscriptions/{id}/socket")
 async def socket_notifications(
-    socket: WebSocket, reader: Reading, caller: Asking, service: Serving, cursor: AfterCursor = None
+    socket: WebSocket, caller: Opening, reader: Reading, service: Serving, cursor: AfterCursor = None
 ) -> None:
     """Notifications over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
     found = reader.subscription
@@ -204,7 +204,7 @@ async def socket_notifications(
 @router.websocket("/socket")
 async def socket_all(
     socket: WebSocket,
-    caller: Asking,
+    caller: Opening,
     service: Serving,
     cursor: AfterCursor = None,
     mine: bool = False,

@@ -71,6 +71,7 @@ class Service:
         self.metrics = Metrics()
         self.meter = Meter()
         self.rates = RateLimit(settings.limits.requests_per_second, settings.limits.request_burst)
+        self.openings = RateLimit(settings.limits.listeners_per_second, settings.limits.listener_burst)
         self.allowances = Allowances(store, settings.limits)
         self.examiners = Examiners(settings)
         self.readers = Places(settings.limits.listeners)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -197,6 +198,9 @@ class Running:
         )
         try:
             standby.warmed()
+            # What is loaded by now stays; the collector, which holds batches up while it looks, need not see it.
+            gc.collect()
+            gc.freeze()
             self._backtests = BacktestRunner(standby.spark, standby.log, self._store, offering=standby.offering)
             self._say(Turn("running", head=self._store.notifications.head()))
         except BaseException:
