@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
-from tamis.eventlog import open_log
+from tamis.eventlog import NotAppended, open_log
 from tamis.service.app import create_app
 from tamis.service.base.configuration import LimitSettings, Settings
 from tamis.service.delivery import Delivery
@@ -440,6 +440,38 @@ def test_a_log_that_says_nothing_is_an_answer_of_503_and_the_append_goes_on(
     assert server.publish(CHEAP, **key).json()["repeated"] is True
     assert len(recorded(server)) == 1
     assert server.client.get("/ready").status_code == 200
+
+
+def test_a_log_that_hangs_is_not_waited_for_longer_for_many_events(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, released = list[float](), threading.Event()
+
+    async def never(*_: Any, **__: Any) -> Any:
+        begun.append(time.monotonic())
+        await asyncio.to_thread(released.wait)
+        raise NotAppended("the log is closed")
+
+    monkeypatch.setattr(server.service.log, "append", never)
+    try:
+        answer = server.publish([CHEAP] * 20_000)
+        assert time.monotonic() - begun[0] < 4.5
+        assert answer.status_code == 503
+    finally:
+        released.set()
+
+
+def test_a_log_is_waited_for_longer_where_it_is_given_more(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    append = server.service.log.append
+
+    async def slow(*given: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.3)
+        return await append(*given, **more)
+
+    monkeypatch.setattr(server.service.log, "append", slow)
+    monkeypatch.setattr(acceptance, "_PATIENCE", 0.05)
+    assert server.publish(CHEAP).status_code == 503
+    assert server.publish([CHEAP] * 10_000).status_code == 202
 
 
 def test_whoever_waits_for_a_turn_in_vain_is_told_so_and_appends_nothing(

@@ -38,6 +38,10 @@ _SMALL_BODY: Final = 4 << 10
 _CHECKS: Final = 4
 _PATIENCE: Final = 3.0  # seconds in which the log takes a publish, and so much more for each event
 _EVENT_PATIENCE: Final = 0.000_25
+# However many there are, the log has no longer than this, nor a publish in all, but the log a second of it always.
+_LONGEST_PATIENCE: Final = 4.0
+_PATIENCE_IN_ALL: Final = 4.4
+_LEAST_PATIENCE: Final = 1.0
 _SOON: Final = {"Retry-After": "1"}
 _ITS_TURN: Final = "events are being published under this idempotency key, and are not yet on the log; try again"
 _NO_WORD: Final = (
@@ -92,7 +96,7 @@ class Acceptance:
 
         A `Problem` if the body cannot be read, or none of its events is accepted.
         """
-        service = self._service
+        service, until = self._service, time.monotonic() + _PATIENCE_IN_ALL
         # Keys are of their owner: what another published under the same one is another thing.
         scoped = None if key is None else f"{caller.owner}\0{key}"
         incoming, judged = await self._read(headers, body)
@@ -110,7 +114,7 @@ class Acceptance:
         if ids is None:
             # By what the log knows a repeat by, so that one has the same ids however its body is written.
             ids = event_ids(os.urandom(_ID_BYTES * len(texts))) if scoped is None else repeatable_ids(scoped, texts)
-        receipt = await self._append(ids, judged.bodies.cast(pa.string()), scoped, texts)
+        receipt = await self._append(ids, judged.bodies.cast(pa.string()), scoped, texts, until)
         if judged.reasons and not receipt.repeated:
             await to_thread.run_sync(self._keep_refused, incoming, judged, caller)
         if receipt.repeated:
@@ -157,7 +161,9 @@ class Acceptance:
         except StoreError:
             return False
 
-    async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None, content: pa.Array) -> Receipt:
+    async def _append(
+        self, ids: pa.Array, bodies: pa.Array, key: str | None, content: pa.Array, until: float
+    ) -> Receipt:
         """Answer of the log; a `Problem` if it has said nothing when it should have.
 
         An append cannot be taken back then. It goes on, and keeps its turn: who publishes the same events again under
@@ -167,8 +173,9 @@ class Acceptance:
         appending = asyncio.create_task(self._in_turn(attempt))
         self._appending.add(appending)
         appending.add_done_callback(self._ended)
-        patience = _PATIENCE + _EVENT_PATIENCE * len(ids)
-        done, _ = await asyncio.wait({appending}, timeout=patience)
+        patience = min(_PATIENCE + _EVENT_PATIENCE * len(ids), _LONGEST_PATIENCE)
+        left = max(until - time.monotonic(), _LEAST_PATIENCE)
+        done, _ = await asyncio.wait({appending}, timeout=min(patience, left))
         if done:
             return appending.result()
         attempt.is_given_up = True
