@@ -24,9 +24,11 @@ from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures
 from tamis.matching.base.matcher import Matcher
 from tamis.matching.base.matches import Matches
 from tamis.matching.base.statistics import Statistics
+from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation
 from tamis.matching.index_part import FilterPart, IndexPart
 from tamis.matching.matchers import MATCHERS, Choice
+from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_subscriptions
 from tamis.operators import Operator
 from tamis.operators.calling_part import calling_part, open_calling_part
@@ -116,6 +118,14 @@ class Index:
         batch = self.schema.to_arrow(events)
         found = self._filters.match(batch)
         return found.and_also(*self._calling.match(batch)) if self._calling else found
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        """The subscriptions that hold the patterns of a set, of whichever part it is; None if it is not this index's.
+
+        Asked by the meter of a match that is under way (`metering.Meter`), in its thread.
+        """
+        holders = self.matcher.holders_of(patterns)
+        return self._calling.holders_of(patterns) if holders is None and self._calling is not None else holders
 
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> JoinChanges:
         """Makes the changes of tables that events ask for, and says how the content of joins changed."""

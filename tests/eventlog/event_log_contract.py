@@ -104,6 +104,21 @@ class EventLogContract:
             await log.append(ids(0), bodies(0), key="k", content=bodies(8))
         await log.close()
 
+    async def test_no_events_under_a_key_ask_what_is_under_it(self, open_again: Open) -> None:
+        log = open_again()
+        nothing = ids(), bodies()
+        assert await log.append(*nothing, key="k", content=bodies(7)) == Receipt(0, 0)
+        asked, given = await asyncio.gather(
+            log.append(*nothing, key="k", content=bodies(7)), log.append(ids(0), bodies(0), key="k", content=bodies(7))
+        )
+        assert (asked.count == 1) == asked.repeated
+        assert given == Receipt(0, 1)
+        assert await log.append(*nothing, key="k", content=bodies(7)) == Receipt(0, 1, repeated=True)
+        with pytest.raises(IdempotencyConflict):
+            await log.append(*nothing, key="k", content=bodies(8))
+        assert (await asyncio.to_thread(log.recent, 10))["id"].to_pylist() == ids(0).to_pylist()
+        await log.close()
+
     async def test_ids_and_bodies_must_go_together(self, open_again: Open) -> None:
         log = open_again()
         with pytest.raises(ValueError, match="1 ids for 2 bodies"):

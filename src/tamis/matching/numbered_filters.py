@@ -13,10 +13,11 @@ from tamis.language import Bound
 from tamis.matching.base.matcher import Subscriptions
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar.level import ColumnarMatcher
+from tamis.matching.patterns import PatternSet
 from tamis.schema import Schema
 
 Pairs: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Events, ascending, and beside each a number."""
+"""Events, ascending, or patterns, and beside each a number."""
 
 
 class NumberedFilters:
@@ -57,3 +58,12 @@ class NumberedFilters:
         found = self._matcher.match(batch)
         numbers = found.ids(found.numbers).cast(pa.int64()).to_numpy(zero_copy_only=False)
         return np.repeat(np.arange(found.events, dtype=np.int64), found.counts), numbers
+
+    def holders_of(self, patterns: PatternSet) -> Pairs | None:
+        """Patterns of a set, and beside each the number of a filter that holds it; None if the set is not theirs."""
+        found = None if self._matcher is None else self._matcher.holders_of(patterns)
+        if found is None:
+            return None
+        places, beside = np.unique(found.subscriptions, return_inverse=True)
+        numbers = np.array([int(found.subscribers.id_of(place)) for place in places.tolist()], np.int64)
+        return found.patterns, numbers[beside]

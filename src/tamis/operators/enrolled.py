@@ -11,6 +11,8 @@ from tamis.arrays import Int64s
 from tamis.language import Bound, Limits
 from tamis.matching.base.flat_arrays import NumberSet, reaching
 from tamis.matching.base.statistics import Statistics
+from tamis.matching.codes.holders import Holders
+from tamis.matching.patterns import PatternSet
 from tamis.operators.cases import Cases
 from tamis.operators.guards import GuardedRows, Guards
 from tamis.operators.nodes import Nodes
@@ -76,6 +78,13 @@ class Roster:
     def text(self, id: str) -> str:
         return self._texts[self._numbers[id]]
 
+    def find(self, id: str) -> int | None:
+        """The number of a subscription that is there."""
+        return self._numbers.get(id)
+
+    def id_of(self, number: int) -> str:
+        return self._ids[number]
+
 
 Matched = tuple[Int64s, Int64s, Int64s]
 """Events, ascending, and beside each a subscription's number and the case of it that holds."""
@@ -126,6 +135,14 @@ class Enrolled:
             self.certain.discard(case)
         self.cases.remove(gone)
         return gone
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        """The subscriptions that hold the patterns of a set in the guard of a case; None if the set is of no guard."""
+        found = self.guards.holders_of(patterns)
+        if found is None:
+            return None
+        pairs = np.unique(np.stack([found[0], self._owner_of[found[1]]]), axis=1)
+        return Holders(pairs[0], pairs[1], self.roster)
 
     @property
     def listed(self) -> bool:

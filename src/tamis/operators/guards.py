@@ -11,6 +11,7 @@ from tamis.language import Block, Bound, Limits, print_filter
 from tamis.language.cutting import Column
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.numbered_filters import NumberedFilters, Pairs
+from tamis.matching.patterns import PatternSet
 from tamis.operators.shapes import Shape
 from tamis.schema import Schema
 
@@ -57,3 +58,7 @@ class Guards:
     def candidates(self, batch: pa.RecordBatch) -> Pairs:
         """The cases whose guard each event passes."""
         return self._filters.held(batch)
+
+    def holders_of(self, patterns: PatternSet) -> Pairs | None:
+        """Patterns of a set, and beside each a case whose guard holds it; None if the set is of no guard."""
+        return self._filters.holders_of(patterns)

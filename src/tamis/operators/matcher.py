@@ -14,7 +14,9 @@ import pyarrow as pa
 from tamis.language import Bound, Limits, bind
 from tamis.matching.base.matches import Answer, Binding, Part
 from tamis.matching.base.statistics import Statistics
+from tamis.matching.codes.holders import Holders
 from tamis.matching.event_values import event_values
+from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.caller import Caller
 from tamis.operators.cases import Entry
@@ -194,6 +196,10 @@ class OperatorMatcher(CallingPart):
             held.append(evaluation.run(live))
             self._learn(nodes, evaluation)
         return evaluation, enrolled.unique(*(np.concatenate(some) for some in zip(*held, strict=True)))
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        # Asked within a match, beside which nothing changes.
+        return self._enrolled.holders_of(patterns)
 
     def _learn(self, nodes: Nodes, evaluation: Evaluation) -> None:
         with self._gate:

@@ -15,9 +15,11 @@ from tamis.language.calls import Arithmetic, Call, Constraint, Expression, Field
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.base.matches import Answer as Matched
 from tamis.matching.base.matches import Binding, Part
+from tamis.matching.codes.holders import Holders
 from tamis.matching.event_values import Values, event_values
 from tamis.matching.explanation import Explanation
 from tamis.matching.naive import holds
+from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
 from tamis.operators.answers import Answer, read_batch, read_scalar
 from tamis.operators.asking import columns_of, failure_of, is_async, patience, result_of
@@ -215,6 +217,10 @@ class NaiveOperators(CallingPart):
         offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
         part = Part(0, offsets, np.array([number for some in numbers for number in some], np.int32))
         return Matched(pa.array([id for id, _ in filters], pa.string()), [part]), lambda: bindings
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        """There are no sets of patterns here."""
+        return None
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
         """As any matcher would, with this subscription alone."""

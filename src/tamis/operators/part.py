@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from tamis.language import Signatures
 from tamis.matching.base.matches import Answer, Binding
+from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation
+from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.definition import Operator
 from tamis.operators.health import Health, OperatorTable
@@ -72,6 +74,13 @@ class CallingPart(ABC):
     @abstractmethod
     def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]:
         """Matches of the events of a canonical batch, and their bindings, made when asked for."""
+
+    @abstractmethod
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        """The subscriptions that hold the patterns of a set beside their calls; None if the set is not this part's.
+
+        Asked by the meter of a match that is under way (`metering.Meter`), in its thread.
+        """
 
     @abstractmethod
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:

@@ -160,7 +160,9 @@ class Schema:
     ) -> Checked:
         """Checks JSON texts, one event each. A text that is no JSON object breaks rule `form`.
 
-        Events that were `judged` under an earlier version of the schema stay events where a table cannot take them.
+        Events that were `judged` under an earlier version of the schema stay events where a table cannot take them; and
+        those with the member `tamis.passed_over`, judged perhaps where there was no schema, also where they lack a type
+        or mandatory attributes.
         """
         return json_lines.check_json(self, lines, ignore_unknown, judged)
 

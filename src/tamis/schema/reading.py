@@ -170,10 +170,13 @@ def read_pairs(schema: Schema, pairs: Iterable[tuple[str, object]], row: int) ->
     return reading
 
 
-def check_view(schema: Schema, reading: Reading, ignore_unknown: bool = False, judged: bool = False) -> None:
+def check_view(
+    schema: Schema, reading: Reading, ignore_unknown: bool = False, judged: bool = False, waived: bool = False
+) -> None:
     """Add what the event breaks of R1–R3, seen through the view of its types.
 
-    An event that was `judged` before, perhaps before its types were tables, may be one that no table can take.
+    An event that was `judged` before, perhaps before its types were tables, may be one that no table can take. Where
+    they are `waived` for it, because there was no schema then, a type and mandatory attributes may be missing.
     """
     if not ignore_unknown:
         for name in reading.given:
@@ -183,7 +186,7 @@ def check_view(schema: Schema, reading: Reading, ignore_unknown: bool = False, j
     if names is None and EVENT_TYPE not in reading.given and schema.default_event_type is not None:
         names = [schema.default_event_type]
     if names is None:
-        if EVENT_TYPE not in reading.given:
+        if EVENT_TYPE not in reading.given and not waived:
             known = listing(list(schema.event_types))
             reading.refuse(EVENT_TYPE, "R1", None, f"the event names no type: event_type is one or more of {known}")
         return
@@ -198,6 +201,8 @@ def check_view(schema: Schema, reading: Reading, ignore_unknown: bool = False, j
             reading.refuse(OPERATION, "table", reading.given.get(OPERATION), reason)
         elif deletes(names, operation, schema.tables):
             needed = {name for table in names if table in schema.tables for name in schema.tables[table].key}
+    if waived:
+        needed = ()
     for name, annotation in view.items():
         if annotation.mandatory and name not in reading.given and name in needed:
             reading.refuse(name, "R2", None, f"mandatory attribute {shown(name)} is missing")

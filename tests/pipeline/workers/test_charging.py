@@ -194,6 +194,56 @@ def test_a_tree_knows_who_holds_a_pattern_wherever_it_stands_in_it(options: dict
     assert sorted(before.taken()) == ["negated", "second"]
 
 
+@tamis.operator(time_limit=None)
+def dear(price: int) -> bool:
+    """A price that is a lot."""
+    return price > 1
+
+
+def calling(filters: Mapping[str, str], matcher: str = "columnar") -> tamis.Index:
+    index = tamis.compile(filters, SCHEMA, matcher=matcher, operators=[dear])
+    assert not index.errors
+    return index
+
+
+@every_metered
+@pytest.mark.parametrize("slow", [SLOW_LIKE, SLOW_RLIKE], ids=["LIKE", "RLIKE"])
+def test_whoever_calls_an_operator_beside_a_slow_pattern_is_charged_and_left_out_like_others(
+    slow: str, matcher: str, desk: Path
+) -> None:
+    both = {"plain": f"price = 3 AND {slow}", "calls": f"price = 3 AND {slow} AND dear()"}
+    index = calling({**INNOCENT, **both, "cheap": "title LIKE '%ab%' AND dear()"}, matcher)
+    event = {"event_type": "sale", "title": LONG, "price": 3}
+    assert sorted(charged(index, desk, event)[0]) == sorted(both)
+    write_left_out(desk, both)
+    before = Desk(desk)
+    before.taken()
+    charging = Counted(index, str(desk))
+    with metered(charging):
+        matched = index.match([event | {"title": LONG + "!"}]).to_lists()
+    charging.tell()
+    assert charging.told == 0
+    assert before.taken() == {}
+    assert sorted(matched[0]) == ["cheap", "infix", "inner", "not"]
+
+
+def test_holders_of_a_pattern_beside_calls_pay_in_equal_parts_however_many_cases_they_have(desk: Path) -> None:
+    index = calling(
+        {
+            "one": f"{SLOW_LIKE} AND dear()",
+            "cases": f"{SLOW_LIKE} AND (dear() OR price = 7 AND NOT dear() OR tags = 'x' AND dear())",
+            "gone": f"{SLOW_LIKE} AND NOT dear()",
+        }
+    )
+    index.remove("gone")
+    index.add({"late": f"NOT ({SLOW_LIKE}) AND dear()"})
+    taken, matched = charged(index, desk, {"event_type": "sale", "title": LONG, "price": 3})
+    assert sorted(taken) == ["cases", "late", "one"]
+    # The late one is in a level of its own.
+    assert taken["one"] == pytest.approx(taken["cases"])
+    assert matched == [["late"]]
+
+
 def test_a_matcher_that_cannot_tell_who_holds_a_pattern_says_so(desk: Path) -> None:
     with pytest.raises(PipelineError, match="the matcher 'naive' does not tell whose slow patterns take how long"):
         Charging(tamis.compile(INNOCENT, SCHEMA, matcher="naive"), str(desk))

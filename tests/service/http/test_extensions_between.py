@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 import pyarrow as pa
@@ -15,16 +16,25 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import SchemaError
+from tamis.eventlog import open_log
 from tamis.pipeline.workers.reading import Reader
 from tamis.schema import Schema
 from tamis.schema.reading import read_event
 from tamis.service.app import create_app
 from tamis.service.base.configuration import Settings
-from tamis.service.base.event_body import PASSED_OVER
+from tamis.service.base.event_body import PASSED_OVER, published_event
 from tamis.service.base.serving_schema import serving_schema
+from tamis.service.delivery import Delivery
 from tamis.service.delivery.opened_event import OpenedEvent
+from tamis.service.http.schemas import settle_schema
+from tamis.service.http.service import Service
+from tamis.service.store import Store
+from tamis.service.store.followed_schema import FollowedSchema
 from tamis.testing import reference_matches
 from tests.service.http.server import PlayedPipeline, Server, make_service
+
+if TYPE_CHECKING:
+    from tamis.service.worker import Supervisor
 
 IGNORE = Settings(unknown_attributes="ignore")
 HOUSE: dict[str, Any] = {
@@ -91,14 +101,14 @@ def extensions(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def matched(server: Server, texts: dict[str, str]) -> dict[str, list[str]]:
+def matched(server: Server, texts: dict[str, str], matcher: str = "naive") -> dict[str, list[str]]:
     """What workers find on the log, under the schema as it is now: the filters that match, by the event's id."""
     schema, records = server.service.schema, server.service.log.recent(1_000)
     bodies = pa.RecordBatch.from_arrays([records["body"].combine_chunks()], ["body"])
     read = Reader(schema, (0,), ("body",), check=True, json=True, ignore_unknown=True, judged=True).read(bodies)
     assert not len(read.dead), read.violations
     found: dict[str, list[str]] = {id: [] for id in records["id"].to_pylist()}
-    index = tamis.compile(texts, schema, matcher="naive")
+    index = tamis.compile(texts, schema, matcher=matcher)
     assert not index.errors
     for one in index.match(read.events).to_arrow().to_pylist():
         found[records["id"][int(read.rows[one["event"]])].as_py()].append(one["subscription"])
@@ -141,6 +151,67 @@ def test_an_extension_between_publish_and_match_neither_loses_nor_changes_a_matc
             assert all(not one.values(name, service.schema) for name in extension["attributes"])
         recent = client.get("/v1/events/recent", headers=boss).json()["items"]
         assert [one["event"] for one in reversed(recent)] == taken
+
+
+FIRST_FORMS: dict[str, dict[str, Any]] = {
+    "two types": HOUSE,
+    "one type": {
+        "attributes": {"x": "integer", "s": "string"},
+        "event_types": {"a": {"x": "mandatory", "s": "optional"}},
+    },
+    "a table": {
+        "attributes": {"x": "integer", "s": "string"},
+        "event_types": {"a": {"x": "mandatory", "s": "optional"}},
+        "tables": {"a": {"key": ["x"]}},
+    },
+}
+FORMLESS: list[dict[str, Any]] = [
+    {},
+    {"x": 5, "s": "red", "deep": {"er": [1, "x", {"z": 2}]}},
+    {"x": "no integer"},
+    {"event_type": "event"},
+    {"event_type": ["event"], "x": 4},
+    {"event_type": {"of": "its own"}},
+    {"ce": {"id": "1", "source": "/site", "type": "red"}},
+    {"ce": {"id": "2", "source": "/site", "type": "blue", "tenant": "t"}, "data": "text"},
+    {PASSED_OVER: {}},
+    {PASSED_OVER: {"x": 3}, "x": 2},
+]
+
+
+@pytest.mark.parametrize("form", FIRST_FORMS.values(), ids=FIRST_FORMS)
+@pytest.mark.parametrize("times", [1, 20], ids=["few", "many"])
+def test_the_first_schema_loses_and_changes_no_match_of_events_that_were_taken_in_without_one(
+    tmp_path: Path, form: dict[str, Any], times: int
+) -> None:
+    """A server that had no schema is started again with a schema file, while events wait to be matched."""
+    before, published = serving_schema(None), FORMLESS * times
+    settings = Settings(state=tmp_path / "server")
+    settings.state.mkdir()
+    store = Store.open(settings.store)
+    followed, pipeline = FollowedSchema(store), PlayedPipeline()
+    log = open_log(settings.log, write=True)
+    service = Service(settings, store, log, Delivery(store, settings, followed), cast("Supervisor", pipeline), followed)
+    with TestClient(create_app(service)) as client:
+        server = Server(service, pipeline, client)
+        assert server.publish(published).json()["accepted"] == len(published)
+        file = tmp_path / "schema.yaml"
+        file.write_text(Schema.from_dict(form).to_yaml(), encoding="utf-8")
+        assert settle_schema(store, file).version == 1
+        assert followed.refresh()
+        texts = {"all": "TRUE", "red": "ce.type = 'red'", "site": "ce.source = '/site'", "no": "NOT (ce.id = '1')"}
+        new = {"x": "x IS NOT NULL", "s": "s IS NOT NULL"}
+        found = list(matched(server, texts | new, "columnar").values())
+        plain = [_plain(before, event | {"event_type": "event"}) for event in published]
+        assert [sorted(ids) for ids in found] == reference_matches(texts, before, plain)
+        stored = log.recent(1_000)["body"].to_pylist()
+        assert [published_event(body) for body in stored] == published, "subscribers see what was published"
+        # What others write to a shared log is held to the schema.
+        foreign = pa.RecordBatch.from_arrays(
+            [pa.array(["{}", '{"ce":{"id":"1"}}', '{"event_type":"event"}'])], ["body"]
+        )
+        reader = Reader(service.schema, (0,), ("body",), check=True, json=True, ignore_unknown=True, judged=True)
+        assert reader.read(foreign).dead.tolist() == [0, 1, 2]
 
 
 def _has_unknown(schema: Schema, event: dict[str, Any]) -> bool:

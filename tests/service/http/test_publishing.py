@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
-from tamis.eventlog import open_log
+from tamis.eventlog import NotAppended, open_log
 from tamis.service.app import create_app
 from tamis.service.base.configuration import LimitSettings, Settings
 from tamis.service.delivery import Delivery
@@ -396,6 +396,51 @@ def test_the_same_key_is_the_same_publish_though_the_schema_has_grown(start: Cal
     assert len(recorded(lax)) == 1
 
 
+COLOUR = {"attributes": {"colour": "integer"}, "optional": {"antiques": {"colour": "optional"}}}
+
+
+def extend(server: Server, form: dict[str, Any]) -> None:
+    answer = server.client.post("/v1/schema/extensions", json=form, headers=server.key("administer"))
+    assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize("few", [True, False], ids=["few", "many"])
+def test_a_repeat_is_answered_as_before_though_the_schema_takes_by_now_what_it_refused(
+    server: Server, few: bool
+) -> None:
+    red, four = {**CHEAP, "colour": "red"}, {**CHEAP, "colour": 4}
+    events = [CHEAP, red, four, {}, CHEAP, *[CHEAP] * (0 if few else 200)]
+    key = {"Idempotency-Key": "once"}
+    first = server.publish(events, **key).json()
+    assert [one["index"] for one in first["refused"]] == [1, 2, 3]
+    for name in ("shade", "tone"):
+        extend(server, {"attributes": {name: "string"}, "optional": {"antiques": {name: "optional"}}})
+    extend(server, COLOUR)
+    assert server.publish(events, **key).json() == {**first, "repeated": True}
+    assert server.service.log.recent(1_000)["id"].to_pylist() == list(filter(None, first["ids"]))
+    assert server.service.store.dead_letters.count() == 3
+    for other in ([*events, CHEAP], [CHEAP], [four]):
+        answer = server.publish(other, **key)
+        assert (answer.status_code, answer.json()["type"]) == (409, "urn:tamis:problem:idempotency")
+    assert server.publish([four], **{"Idempotency-Key": "another"}).json()["repeated"] is False
+
+
+def test_a_repeat_is_answered_as_before_though_the_schema_refuses_by_now_what_it_ignored(
+    start: Callable[..., Server],
+) -> None:
+    lax = start(Settings(unknown_attributes="ignore"))
+    red, key = {**CHEAP, "colour": "red"}, {"Idempotency-Key": "once"}
+    alone = {"Idempotency-Key": "alone"}
+    first, only = lax.publish([red, CHEAP], **key).json(), lax.publish(red, **alone).json()
+    extend(lax, COLOUR)
+    assert lax.publish([red, CHEAP], **key).json() == {**first, "repeated": True}
+    assert lax.publish(red, **alone).json() == {**only, "repeated": True}
+    assert len(recorded(lax)) == 3
+    assert lax.publish(red, **{"Idempotency-Key": "new"}).status_code == 422
+    assert len(recorded(lax)) == 3
+    assert lax.publish(CHEAP, **alone).status_code == 409
+
+
 def test_a_log_that_takes_nothing_is_an_answer_of_503(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.eventlog import NotAppended
 
@@ -440,6 +485,38 @@ def test_a_log_that_says_nothing_is_an_answer_of_503_and_the_append_goes_on(
     assert server.publish(CHEAP, **key).json()["repeated"] is True
     assert len(recorded(server)) == 1
     assert server.client.get("/ready").status_code == 200
+
+
+def test_a_log_that_hangs_is_not_waited_for_longer_for_many_events(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, released = list[float](), threading.Event()
+
+    async def never(*_: Any, **__: Any) -> Any:
+        begun.append(time.monotonic())
+        await asyncio.to_thread(released.wait)
+        raise NotAppended("the log is closed")
+
+    monkeypatch.setattr(server.service.log, "append", never)
+    try:
+        answer = server.publish([CHEAP] * 20_000)
+        assert time.monotonic() - begun[0] < 4.5
+        assert answer.status_code == 503
+    finally:
+        released.set()
+
+
+def test_a_log_is_waited_for_longer_where_it_is_given_more(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    append = server.service.log.append
+
+    async def slow(*given: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.3)
+        return await append(*given, **more)
+
+    monkeypatch.setattr(server.service.log, "append", slow)
+    monkeypatch.setattr(acceptance, "_PATIENCE", 0.05)
+    assert server.publish(CHEAP).status_code == 503
+    assert server.publish([CHEAP] * 10_000).status_code == 202
 
 
 def test_whoever_waits_for_a_turn_in_vain_is_told_so_and_appends_nothing(

@@ -61,7 +61,8 @@ class EventLog(Protocol):
 
         The same key again with the same bodies gives the first receipt, `repeated`, and appends nothing; with others
         it is an IdempotencyConflict. Bodies that are not what was published, and may be made of it otherwise the next
-        time, are compared by what was: that is their `content`. NotAppended: nothing was kept (the disk is full, the
+        time, are compared by what was: that is their `content`. No events under a key ask for the receipt that is under
+        it; its count is 0 where there is none. NotAppended: nothing was kept (the disk is full, the
         broker away), and it may be tried again. EventTooLarge: nothing was kept, and never will be.
         """
 

@@ -121,7 +121,7 @@ class KafkaLog:
         ids, bodies = as_strings(ids, "ids"), as_strings(bodies, "bodies")
         if len(ids) != len(bodies):
             raise ValueError(f"{len(ids)} ids for {len(bodies)} bodies")
-        if not len(ids):
+        if not len(ids) and key is None:
             return Receipt(0, 0)
         self._require_presence()
         work = (
@@ -281,6 +281,8 @@ class KafkaLog:
             async with self._catching_up:
                 await keys.catch_up()
             known = keys.find(name, microseconds())
+            if known is None and not len(ids):
+                return Receipt(0, 0)
             if known is None:
                 receipt = await self._append(ids, bodies, name)
                 await keys.add(producer, Keyed(name, content, receipt.first, receipt.count, microseconds()))

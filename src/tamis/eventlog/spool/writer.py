@@ -136,7 +136,8 @@ class SpoolWriter:
             key = append.events.key
             known = key != NO_KEY and (key in keys or self._tail.keys.find(key, now) is not None)
             (repeats if known else fresh).append(append)
-            keys.add(key)
+            if len(append.events.ids):
+                keys.add(key)
         first = self._tail.end
         refusal: NotAppended | None = None
         try:

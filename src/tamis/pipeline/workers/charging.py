@@ -41,7 +41,7 @@ class Charging:
                 f"the matcher {index.matcher.name!r} does not tell whose slow patterns take how long, so nobody can be "
                 "charged for them; compile the subscriptions with another, such as 'columnar'"
             )
-        self._matcher = index.matcher
+        self._index = index
         self._desk = Path(desk)
         self._taken = _taken.setdefault(desk, {})
         self._untold = 0.0
@@ -78,7 +78,7 @@ class Charging:
     def _set(self, patterns: PatternSet) -> _Set | None:
         known = self._sets.get(id(patterns))
         if known is None:
-            holders = self._matcher.holders_of(patterns)
+            holders = self._index.holders_of(patterns)
             found = None if holders is None else _Set(holders, len(patterns), self._left_out)
             # The set is kept, so that no other can come to have its id meanwhile.
             known = self._sets[id(patterns)] = patterns, found

@@ -3,6 +3,9 @@
 The door passes over names that are no attributes. They are not dropped, for subscribers are shown the event as it was
 published, but put aside under `PASSED_OVER`, which no schema can have: an extension that adds one of these names later
 changes nothing about the event. That needs no version on the log, and holds for readers with older and newer schemas.
+
+Where there is no schema yet, all but the attributes of CloudEvents is put aside, the event type too, and `PASSED_OVER`
+is there even if it holds nothing: so the first schema finds no fault with what an event lacks that came before it.
 """
 
 from __future__ import annotations
@@ -13,21 +16,26 @@ from typing import Any, Final
 
 import orjson
 
-PASSED_OVER: Final = "tamis.passed_over"
+from tamis.schema import json_lines
+
+PASSED_OVER: Final = json_lines.PASSED_OVER
 MARK: Final = json.dumps(PASSED_OVER) + ":"
 """Text of every body in which something is put aside; an event that comes with it is parted, whatever it holds."""
 _ABSENT: Final = object()
 
 
-def parted_body(event: Mapping[str, Any], known: Collection[str], solitary: Collection[str]) -> str:
+def parted_body(
+    event: Mapping[str, Any], known: Collection[str], solitary: Collection[str], always: bool = False
+) -> str:
     """The body of an event as it goes on the log: what is not under a `known` name is put aside.
 
+    `always`: `PASSED_OVER` is there though there is nothing to put aside.
     `solitary`: the names in whose lists an object is no nesting, as `Schema.solitary` has them.
     """
     kept, rest = _parted_members(event, "", known, solitary)
     body: dict[str, Any] = {} if kept is _ABSENT else dict(kept)
-    if rest is not _ABSENT:
-        body[PASSED_OVER] = rest
+    if rest is not _ABSENT or always:
+        body[PASSED_OVER] = {} if rest is _ABSENT else rest
     return _written(body)
 
 

@@ -8,7 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -17,8 +17,10 @@ import numpy as np
 import pyarrow as pa
 from anyio import CancelScope, CapacityLimiter, to_thread
 
-from tamis.eventlog import NotAppended, Receipt
-from tamis.eventlog.base.event_log import content_hash
+from tamis.eventlog import IdempotencyConflict, NotAppended, Receipt
+from tamis.eventlog.base.event_log import KEPT_FOR, content_hash
+from tamis.schema import Schema
+from tamis.service.base.serving_schema import serving_schema
 from tamis.service.http.access import Caller
 from tamis.service.http.service import Service
 from tamis.service.intake import formats
@@ -38,6 +40,12 @@ _SMALL_BODY: Final = 4 << 10
 _CHECKS: Final = 4
 _PATIENCE: Final = 3.0  # seconds in which the log takes a publish, and so much more for each event
 _EVENT_PATIENCE: Final = 0.000_25
+# However many there are, the log has no longer than this, nor a publish in all, but the log a second of it always.
+_LONGEST_PATIENCE: Final = 4.0
+_PATIENCE_IN_ALL: Final = 4.4
+_LEAST_PATIENCE: Final = 1.0
+_EARLIER: Final = 32  # versions of the schema by which a repeat may have been judged
+_NOTHING: Final = pa.array([], pa.string())
 _SOON: Final = {"Retry-After": "1"}
 _ITS_TURN: Final = "events are being published under this idempotency key, and are not yet on the log; try again"
 _NO_WORD: Final = (
@@ -77,6 +85,17 @@ class _Attempt:
     is_given_up: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Publish:
+    """A request's events, judged by a version of the schema; of those accepted, `ids` and `texts` as they came."""
+
+    version: int
+    incoming: Incoming
+    judged: Judged
+    ids: pa.Array
+    texts: pa.Array
+
+
 class Acceptance:
     """Takes events in for a service. One an application."""
 
@@ -92,25 +111,26 @@ class Acceptance:
 
         A `Problem` if the body cannot be read, or none of its events is accepted.
         """
-        service = self._service
+        service, until = self._service, time.monotonic() + _PATIENCE_IN_ALL
         # Keys are of their owner: what another published under the same one is another thing.
         scoped = None if key is None else f"{caller.owner}\0{key}"
-        incoming, judged = await self._read(headers, body)
-        count = len(incoming.texts)
+        read = await self._read(headers, body, scoped)
+        count = len(read.incoming.texts)
         service.metrics.published.inc(count)
-        service.metrics.refused.inc(len(judged.reasons))
+        service.metrics.refused.inc(len(read.judged.reasons))
         service.meter.count("published", count)
-        service.meter.count("refused", len(judged.reasons))
-        if not len(judged.rows):
-            raise _nothing_left(judged)
-        ids, texts = incoming.ids, incoming.texts
-        if judged.reasons:
-            ids, texts = None if ids is None else ids.take(judged.rows), texts.take(judged.rows)
-        texts = texts.cast(pa.string())
-        if ids is None:
-            # By what the log knows a repeat by, so that one has the same ids however its body is written.
-            ids = event_ids(os.urandom(_ID_BYTES * len(texts))) if scoped is None else repeatable_ids(scoped, texts)
-        receipt = await self._append(ids, judged.bodies.cast(pa.string()), scoped, texts)
+        service.meter.count("refused", len(read.judged.reasons))
+        try:
+            if not len(read.judged.rows):
+                raise _nothing_left(read.judged)
+            bodies = read.judged.bodies.cast(pa.string())
+            receipt = await self._append(_Attempt(read.ids, bodies, scoped, read.texts), until)
+        except (IdempotencyConflict, _NothingLeft):
+            known = None if scoped is None else await self._known(headers, body, scoped, read, until)
+            if known is None:
+                raise
+            read, receipt = known
+        incoming, judged, ids = read.incoming, read.judged, read.ids
         if judged.reasons and not receipt.repeated:
             await to_thread.run_sync(self._keep_refused, incoming, judged, caller)
         if receipt.repeated:
@@ -122,33 +142,75 @@ class Acceptance:
         placed = _placed(ids, judged, count) if judged.reasons else ids.to_pylist()
         return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons, placed, judged.ignored)
 
-    async def _read(self, headers: Mapping[str, str], body: bytes) -> tuple[Incoming, Judged]:
+    async def _read(self, headers: Mapping[str, str], body: bytes, key: str | None) -> _Publish:
         """The events, judged by the newest schema that any service of the store has."""
+        followed = self._service.followed
         # A small body is done with sooner than a thread is woken.
         small = len(body) <= _SMALL_BODY
         looked_again = False
         while True:
             read = (
-                self._judged(headers, body)
+                self._judged(headers, body, key, *followed.serving)
                 if small
-                else await to_thread.run_sync(self._judged, headers, body, limiter=self._checks)
+                else await to_thread.run_sync(self._judged, headers, body, key, *followed.serving, limiter=self._checks)
             )
-            _, judged = read
+            judged = read.judged
             # An extension only adds: where nothing is amiss by an older schema, nothing is by a newer one.
             if looked_again or not (judged.reasons or judged.ignored) or not await to_thread.run_sync(self._has_grown):
                 return read
             looked_again = True
 
-    def _judged(self, headers: Mapping[str, str], body: bytes) -> tuple[Incoming, Judged]:
+    def _judged(
+        self, headers: Mapping[str, str], body: bytes, key: str | None, version: int, schema: Schema
+    ) -> _Publish:
         service, limits = self._service, self._service.limits
-        version, schema = service.followed.serving
         incoming = formats.read(headers, body, limits.events, limits.body_bytes, schema.event_types)
         ignores = service.ignores_unknown(version)
         judged = judge(
             schema, incoming.texts, ignore_unknown=ignores, event_bytes=limits.event_bytes, faults=incoming.faults
         )
         # Without a schema of the user's no attribute is unknown.
-        return incoming, judged if version else replace(judged, ignored=Counter())
+        if not version:
+            judged = replace(judged, ignored=Counter())
+        ids, texts = incoming.ids, incoming.texts
+        if judged.reasons:
+            ids, texts = None if ids is None else ids.take(judged.rows), texts.take(judged.rows)
+        texts = texts.cast(pa.string())
+        if ids is None:
+            # By what the log knows a repeat by, so that one has the same ids however its body is written.
+            ids = event_ids(os.urandom(_ID_BYTES * len(texts))) if key is None else repeatable_ids(key, texts)
+        return _Publish(version, incoming, judged, ids, texts)
+
+    async def _known(
+        self, headers: Mapping[str, str], body: bytes, key: str, read: _Publish, until: float
+    ) -> tuple[_Publish, Receipt] | None:
+        """The publish of this body that is under the key already; None if what is under it is another one, or nothing.
+
+        The schema may have grown since, and another part of the events be accepted by now. What was accepted then is
+        found by judging them as it was done then: by each version that was in force while the log remembers keys.
+        """
+        tried = {content_hash(read.texts)}
+        for version, schema in await to_thread.run_sync(self._earlier, read.version):
+            try:
+                then = await to_thread.run_sync(self._judged, headers, body, key, version, schema, limiter=self._checks)
+            except Problem:
+                continue
+            if not len(then.texts) or (content := content_hash(then.texts)) in tried:
+                continue
+            tried.add(content)
+            with suppress(IdempotencyConflict):
+                receipt = await self._append(_Attempt(_NOTHING, _NOTHING, key, then.texts), until)
+                return (then, receipt) if receipt.repeated else None
+        return None
+
+    def _earlier(self, but: int) -> list[tuple[int, Schema]]:
+        """Versions of the schema but this one that were in force while the log remembers keys, the newest first."""
+        found = self._service.store.schemas.earlier(datetime.now(UTC) - KEPT_FOR)[:_EARLIER]
+        return [
+            (version, serving_schema(None if form is None else Schema.from_dict(form)))
+            for version, form in found
+            if version != but
+        ]
 
     def _has_grown(self) -> bool:
         """True if another service has extended the schema since it was last looked at."""
@@ -157,18 +219,18 @@ class Acceptance:
         except StoreError:
             return False
 
-    async def _append(self, ids: pa.Array, bodies: pa.Array, key: str | None, content: pa.Array) -> Receipt:
+    async def _append(self, attempt: _Attempt, until: float) -> Receipt:
         """Answer of the log; a `Problem` if it has said nothing when it should have.
 
         An append cannot be taken back then. It goes on, and keeps its turn: who publishes the same events again under
         the same key is told what has become of them, and no other service begins them anew.
         """
-        attempt = _Attempt(ids, bodies, key, content)
         appending = asyncio.create_task(self._in_turn(attempt))
         self._appending.add(appending)
         appending.add_done_callback(self._ended)
-        patience = _PATIENCE + _EVENT_PATIENCE * len(ids)
-        done, _ = await asyncio.wait({appending}, timeout=patience)
+        patience = min(_PATIENCE + _EVENT_PATIENCE * len(attempt.ids), _LONGEST_PATIENCE)
+        left = max(until - time.monotonic(), _LEAST_PATIENCE)
+        done, _ = await asyncio.wait({appending}, timeout=min(patience, left))
         if done:
             return appending.result()
         attempt.is_given_up = True
@@ -266,8 +328,12 @@ def _placed(ids: pa.Array, judged: Judged, count: int) -> list[str | None]:
     return placed
 
 
-def _nothing_left(judged: Judged) -> Problem:
+class _NothingLeft(Problem):
+    """None of a request's events is accepted."""
+
+
+def _nothing_left(judged: Judged) -> _NothingLeft:
     shown = list(judged.reasons.items())[:_SHOWN]
     faults = [Fault(message=reason, field=f"events.{row}") for row, reason in shown]
     more = "" if len(judged.reasons) == 1 else f" (and {len(judged.reasons) - 1:,} more are refused)"
-    return Problem(422, "event", f"no event was accepted: {shown[0][1]}{more}", faults)
+    return _NothingLeft(422, "event", f"no event was accepted: {shown[0][1]}{more}", faults)

@@ -21,6 +21,7 @@ from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.json_lines import parse_json
 from tamis.schema.reading import check_view, read_event
 from tamis.service.base.event_body import MARK, parted_body
+from tamis.service.base.serving_schema import CONTEXT_ATTRIBUTES, serving_schema
 from tamis.strict_json import DEEPEST, StrictJsonError, depth_of, read_json
 
 NO_FAULTS: Final[Mapping[int, str]] = MappingProxyType({})
@@ -34,6 +35,8 @@ _TOO_DEEP: Final = f"the event is nested more than {DEEPEST} deep"
 _ODD: Final = r"\\u[dD][89a-fA-F]|NaN|Infinity|[0-9][eE]|[0-9]{200}"
 
 _ODD_TEXT: Final = re.compile(_ODD)
+# The schema of a server that has none: no part of an event is held to it but the attributes of CloudEvents.
+_FORMLESS: Final = serving_schema(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def judge(
 ) -> Judged:
     """Checks the texts against the limits and the schema. `faults` are known before: reasons by place."""
     verdicts = _Verdicts(reasons=dict(faults))
-    if len(texts) <= FEW or _all_unusual(schema, texts):
+    if len(texts) <= FEW or schema == _FORMLESS or _all_unusual(schema, texts):
         others = ((row, text) for row, text in enumerate(texts.to_pylist()) if row not in faults)
         _one_by_one(schema, others, ignore_unknown, event_bytes, verdicts)
     else:
@@ -124,8 +127,10 @@ def _fault(
     check_view(schema, reading, ignore_unknown)
     if reading.violations:
         return reading.violations[0].message
-    if unknown or MARK in text:
-        verdicts.parted[row] = parted_body(event, schema.attributes, schema.solitary)
+    formless = schema == _FORMLESS
+    if unknown or formless or MARK in text:
+        known = CONTEXT_ATTRIBUTES if formless else schema.attributes
+        verdicts.parted[row] = parted_body(event, known, schema.solitary, always=formless)
         verdicts.ignored.update(name for name in unknown if name not in carried)
     return None
 

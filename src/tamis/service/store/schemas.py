@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
@@ -34,6 +35,17 @@ class Schemas:
         with self._database.read() as connection:
             form = connection.execute(select(SCHEMAS.c.form).where(SCHEMAS.c.version == version)).scalar_one_or_none()
         return None if form is None else json.loads(form)
+
+    def earlier(self, after: datetime) -> list[tuple[int, dict[str, Any] | None]]:
+        """Versions, 0 among them, that were in force later than that and are not any more: the newest first."""
+        rows = select(SCHEMAS.c.version, SCHEMAS.c.form, SCHEMAS.c.added).order_by(SCHEMAS.c.version.desc())
+        with self._database.read() as connection:
+            found = connection.execute(rows).all()
+        # A version was in force until the one after it was added.
+        ended = sum(row.added > after for row in found)
+        return [(row.version, json.loads(row.form)) for row in found[1 : ended + 1]] + (
+            [(0, None)] if found and ended == len(found) else []
+        )
 
     def add(self, form: dict[str, Any], after: int | None = None) -> int:
         """The version that it became. With `after`: only if that version (0 for none) is still the newest."""
