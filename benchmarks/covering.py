@@ -13,8 +13,8 @@ from tamis.analysis.history import one_level
 from tamis.lab.measuring.timing import best_of
 from tamis.matching.columnar.level import Level
 from tamis.routing.covering.facts.facts import Facts, facts_of
-from tamis.routing.covering.search.classes import Classes, classes_of
 from tamis.routing.covering.search.covers import Covers, find_covers
+from tamis.routing.covering.search.ground import Classes, classes_of
 from tamis.routing.covering.search.kernels import covered_by_any
 from tamis.schema import Schema
 from tamis.workloads import Workload, named

@@ -13,7 +13,7 @@ from pathlib import Path
 import tamis
 from tamis.analysis import analyze
 from tamis.joins.schemes.scheme import SCHEMES
-from tamis.lab.simulation.join_trial import Trial
+from tamis.lab.simulation.joins import Trial
 from tamis.operators.schedules import SCHEDULES
 from tamis.workloads import Workload, auctions, le_subscribe
 from tamis.workloads.select_joins import select_joins

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.joins.explanation import JoinExplanation
+from tamis.joins.join_part import JoinExplanation
 from tests.language.joins.test_parsing import FROM, SCHEMA
 
 JOIN = FROM + " WHERE Stocks.PER BETWEEN 45 AND 70 AND Rating >= 6 AND Analyst LIKE 'A%'"

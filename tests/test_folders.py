@@ -54,6 +54,6 @@ def test_no_two_folders_import_each_other() -> None:
 
 def test_an_import_back_is_noticed() -> None:
     files = sources()
-    files[ROOT / "matching/base/matches.py"] += "\nfrom tamis.matching.columnar.level import ColumnarMatcher\n"
+    files[ROOT / "matching/base/matcher.py"] += "\nfrom tamis.matching.columnar.level import ColumnarMatcher\n"
     with pytest.raises(CycleError):
         TopologicalSorter(folders(files)).prepare()

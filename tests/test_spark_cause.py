@@ -45,7 +45,7 @@ QUERY = """[STREAM_FAILED] Query [id = 27876b72, runId = 004a8f2e] terminated wi
 raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "/opt/tamis/recording.py", line 58, in record
     raise StoreError("the disk is full")
-tamis.service.store.errors.StoreError: the disk is full
+tamis.service.store.database.StoreError: the disk is full
 
 === Streaming Query ===
 Identifier: matching [id = 27876b72, runId = 004a8f2e]

@@ -13,10 +13,9 @@ import yaml
 from tamis.cli.rules import read_rules
 from tamis.dialects import sigma
 from tamis.dialects.conversion import ConversionError
-from tamis.errors import SchemaError, TamisError
+from tamis.errors import SchemaError, TamisError, shown
 from tamis.operators.library.spatial.gazetteer import read_places
 from tamis.operators.library.text.operators import read_keywords
-from tamis.quoting import shown
 from tamis.schema import Schema
 from tamis.service.base.configuration import read_settings
 from tamis.yaml_loading import Loader, QuickLoader, TooManyAliasesError, load

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tamis.cli.bench.plot import plot
-from tamis.cli.bench.results import Results
+from tamis.cli.bench.problems import Results
 from tamis.cli.bench.tables import page_table
 from tamis.lab.measuring.numbers import duration, figures, markdown, short
 

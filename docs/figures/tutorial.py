@@ -15,7 +15,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.service.server import Server
 from tamis.client import Client
-from tamis.workloads.auctions import lots
+from tamis.workloads.auction_lots import lots
 from tests.docs.tutorial import Tutorial
 from tests.service.http.console.conftest import _OPTIONS, Complaints, opened_page
 

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         TamisError,
         Violation,
     )
-    from tamis.matching.base.matches import Matches
+    from tamis.matching.base.matcher import Matches
     from tamis.matching.base.statistics import Statistics
     from tamis.matching.explanation import Explanation, Verdict
     from tamis.matching.matchers import MATCHERS

@@ -16,13 +16,11 @@ import pyarrow as pa
 from tamis.durable import flush
 from tamis.errors import FilterError, IndexFileError, SubscriptionError, Violation
 from tamis.joins.client import ContentChange
-from tamis.joins.explanation import JoinExplanation
-from tamis.joins.join_part import JoinPart
+from tamis.joins.join_part import JoinExplanation, JoinPart
 from tamis.joins.netting import ResultChanges
 from tamis.joins.server import JoinServer
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures
-from tamis.matching.base.matcher import Matcher
-from tamis.matching.base.matches import Matches
+from tamis.matching.base.matcher import Matcher, Matches
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation

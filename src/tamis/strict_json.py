@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.arrays import Bools, UInt8s
-from tamis.quoting import shown
+from tamis.errors import shown
 
 DEEPEST: Final = 100
 """Objects and arrays within each other in an event; parsers elsewhere stop at 250 or so."""

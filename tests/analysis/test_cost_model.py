@@ -7,7 +7,7 @@ import pytest
 
 import tamis
 from tamis.analysis.cost_model import Cost, cost_of, is_ungated
-from tamis.matching.base.matches import Matches
+from tamis.matching.base.matcher import Matches
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar.level import ColumnarMatcher
 from tamis.workloads import Workload, named

@@ -12,10 +12,9 @@ import grpc
 import pytest
 
 from tamis.broker import process
-from tamis.broker.access import Access, AccessError, require_free
+from tamis.broker.access import Access, AccessError, BrokerAway, BrokerRefusal, ask_status, require_free
 from tamis.broker.broker import Broker, BrokerSettings
 from tamis.broker.broker_thread import BrokerThread
-from tamis.broker.calling import BrokerAway, BrokerRefusal, ask_status
 from tamis.broker.client import BrokerClient
 from tamis.broker.store import BrokerStore
 from tests.broker.histories import SCHEMA

@@ -15,8 +15,21 @@ from hypothesis import strategies as st
 
 from tamis.broker.access import Access, AccessError, is_loopback, split_address
 from tamis.broker.carrying import pack, published, put_back, read_events, take_out, unpack, write_events
-from tamis.broker.encoding import MessageError, decode, encode
-from tamis.broker.messages import Active, Alter, Ask, Batch, FilterChange, Hello, Leave, Message, Table, Taken
+from tamis.broker.encoding import (
+    Active,
+    Alter,
+    Ask,
+    Batch,
+    FilterChange,
+    Hello,
+    Leave,
+    Message,
+    MessageError,
+    Table,
+    Taken,
+    decode,
+    encode,
+)
 from tamis.broker.outbox import WINDOW, Outbox, QueueBound, Seen
 from tamis.broker.settling import Asked, LinkRecord, Settling, Topology
 from tamis.broker.store import BrokerStore, BrokerStoreError

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.broker.access import Access
-from tamis.broker.calling import BrokerAway, BrokerRefusal, ask_status
+from tamis.broker.access import Access, BrokerAway, BrokerRefusal, ask_status
 from tamis.broker.client import BrokerClient
 from tests.broker.processes import BrokerAtWork, CuttableLink, make_certificates
 

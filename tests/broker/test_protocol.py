@@ -9,8 +9,7 @@ import pytest
 
 import tamis
 from tamis.broker.broker import Broker, BrokerSettings
-from tamis.broker.encoding import decode, encode
-from tamis.broker.messages import Applied, Holds, Message, Supply, Want
+from tamis.broker.encoding import Applied, Holds, Message, Supply, Want, decode, encode
 from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore
 from tamis.routing.merging import MergePolicy, Rules
@@ -41,7 +40,7 @@ def _is_up(network: BrokerNetwork) -> bool:
 
 
 def _links(network: BrokerNetwork, name: str) -> dict[str, Any]:
-    from tamis.broker.status import status_of
+    from tamis.broker.broker import status_of
 
     return {link["name"]: link for link in status_of(network.brokers[name])["links"]}
 

@@ -11,7 +11,7 @@ import pytest
 
 from tamis import Index
 from tamis.lab.tree.matcher import TreeMatcher
-from tamis.lab.tree.options import Options
+from tamis.lab.tree.tree import Options
 from tests.cli.house import MATCHES, Tamis
 
 COMPILE = ("compile", "subscriptions.jsonl", "--schema", "schema.yaml", "-o", "auctions.index")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.lab.schedules import sub_order
 from tamis.language import Signatures, parse
-from tamis.matching.base.matches import Binding, Matches
+from tamis.matching.base.matcher import Binding, Matches
 from tamis.matching.naive import event_values
 from tamis.operators.calling_part import resolved_all
 from tamis.operators.inputs import Inputs

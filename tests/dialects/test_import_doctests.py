@@ -7,9 +7,10 @@ from types import ModuleType
 
 import pytest
 
-from tamis.dialects import addresses, complement
+from tamis.dialects import complement
+from tamis.dialects import complement as addresses
 from tamis.dialects.eventbridge import converting as eventbridge
-from tamis.dialects.eventbridge import togetherness
+from tamis.dialects.eventbridge import converting as togetherness
 from tamis.dialects.jms import converting as jms
 from tamis.language import printing
 

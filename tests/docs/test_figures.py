@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.__main__ import LINES
 from docs.figures import matchers, performance_table
-from tamis.cli.bench.results import Results
+from tamis.cli.bench.problems import Results
 from tamis.lab.comparison import Cell, Measurement
 
 MACHINE = {"processor": "x86_64", "cores": 2, "python": "3.11"}

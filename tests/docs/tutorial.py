@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from benchmarks.service.server import Server
-from tamis.broker.calling import BrokerAway, ask_status
+from tamis.broker.access import BrokerAway, ask_status
 from tests.docs.snippets import TUTORIAL, Snippet, blocks
 
 SERVICE = "127.0.0.1:8080"

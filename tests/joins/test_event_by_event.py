@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from tamis.errors import TamisError
+from tamis.joins.arrivals import Showing, Shown
 from tamis.joins.naive import NaiveJoins
-from tamis.joins.rows import Showing, Shown
 from tamis.joins.server import JoinServer
 from tests.service.worker.exchange import ALL_THREE, PRAISED, SCHEMA, TRADED, drawn
 

@@ -74,7 +74,7 @@ OTHERS = ("semijoin", "skyline", "gap", "merging_edge", "envelope")
 def test_a_first_join_compiles_at_most_25_kernels_each_for_one_signature(first_join: dict[str, Any]) -> None:
     assert first_join["added"] == [{"Symbol": "GOOG", "PER": 51.5, "Analyst": "Ann", "Rating": 7.5}]
     own = [name for name in first_join["compiled"] if name.startswith("tamis.joins.")]
-    assert "tamis.joins.schemes.enum_j.run_enum_j" in own
+    assert "tamis.joins.schemes.by_results.run_enum_j" in own
     assert len(own) <= 25
     assert sorted(set(own)) == sorted(own)
     assert set(first_join["applying"]) <= set(own)
@@ -85,13 +85,13 @@ def test_a_first_join_compiles_no_kernel_of_semijoins_or_skylines(first_join: di
     assert [name for name in first_join["compiled"] if name.startswith(others)] == []
     schemes = {name for name in first_join["compiled"] if name.startswith("tamis.joins.schemes.")}
     assert {name.rpartition(".")[0] for name in schemes} <= {
-        "tamis.joins.schemes.enum_j", "tamis.joins.index.messages",
+        "tamis.joins.schemes.by_results", "tamis.joins.index.messages",
     }  # fmt: skip
 
 
 def test_a_first_join_loads_no_other_scheme_and_no_oracle(first_join: dict[str, Any]) -> None:
     loaded = set(first_join["loaded"])
-    assert "tamis.joins.schemes.enum_j" in loaded
+    assert "tamis.joins.schemes.by_results" in loaded
     for other in ("rel_sel", "ref_j", "enum_sj", "ref_sj", "ref_sj_clu_plus", "by_semijoins"):
         assert f"tamis.joins.schemes.{other}" not in loaded
     rooms = (*(f"tamis.joins.index.{name}" for name in OTHERS), "tamis.joins.multiway")

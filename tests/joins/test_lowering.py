@@ -6,11 +6,10 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 
-from tamis.joins.coding import ABSENT, HIGHEST, LOWEST, Coding, Joins
-from tamis.joins.lowering import lower
+from tamis.joins.lowering import ABSENT, HIGHEST, LOWEST, Coding, Joins, lower
 from tamis.language import bind
 from tamis.language.joins import bind_joins, parse_join
-from tamis.matching.event_values import event_values
+from tamis.matching.conditions import event_values
 from tamis.matching.numbered_filters import NumberedFilters
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads

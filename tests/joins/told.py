@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from tamis.joins.arrivals import Identity, Result, Values
 from tamis.joins.client import Cut, Forgotten, Kept, Note, Snapshot, Whole
 from tamis.joins.naive import Change, NaiveJoins
-from tamis.joins.rows import Identity, Result, Values
 from tamis.language.joins.join import Signature
 from tamis.matching.naive import holds
 

@@ -13,8 +13,7 @@ from tamis.errors import FilterTooComplex
 from tamis.language import normalise, parse
 from tamis.language.predicates import Like, Literal, Not, OneOf, Order, Present, RLike, Versus, equals
 from tamis.language.tree import Negation
-from tamis.matching.conditions import Alternative, alternatives_of, satisfied, what_held
-from tamis.matching.event_values import Values, event_values
+from tamis.matching.conditions import Alternative, Values, alternatives_of, event_values, satisfied, what_held
 from tamis.matching.naive import holds
 from tamis.testing import Generated, workloads
 from tests.generated import cases

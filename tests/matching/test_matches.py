@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.matching.base import matches as module
-from tamis.matching.base.matches import Answer, Matches, Part, Work
+from tamis.matching.base import matcher as module
+from tamis.matching.base.matcher import Answer, Matches, Part, Work
 
 rows = st.lists(st.lists(st.integers(0, 4), unique=True, max_size=5), min_size=6, max_size=6)
 

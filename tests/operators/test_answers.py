@@ -12,10 +12,10 @@ import pytest
 import tamis
 from tamis.errors import OperatorError
 from tamis.language.calls import Call, Moment, Variable
-from tamis.operators import answers
-from tamis.operators.answers import NO, UNTOLD, YES, read_batch, read_scalar
+from tamis.operators import asking as answers
+from tamis.operators.asking import NO, UNTOLD, YES, read_batch, read_scalar
 from tamis.operators.predicates import Predicate, Predicates
-from tamis.operators.resolution import resolve
+from tamis.operators.registry import resolve
 from tests.operators.places import SCHEMA
 
 

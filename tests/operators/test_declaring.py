@@ -11,7 +11,7 @@ import pytest
 
 import tamis
 from tamis.errors import OperatorError
-from tamis.operators.resolution import resolve
+from tamis.operators.registry import resolve
 
 SCHEMA = tamis.Schema.from_dict(
     {

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.calls import Constraint, Moment, Variable
+from tamis.operators.joining import Interval, LocalChecks
 from tamis.operators.joining import test_of as holds
-from tamis.operators.local_checks import Interval, LocalChecks
 
 EDGES = (0, 1, 2, 3, 2.5, -1, 2**53, 2**53 + 1, 2**53 - 1, 1e300, -1e300)
 VALUES = st.one_of(st.sampled_from((*EDGES, math.inf, -math.inf)), st.sampled_from(("x", True, False, Moment(1))))

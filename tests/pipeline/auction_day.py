@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import tamis
 from tamis.testing import reference_matches
-from tamis.workloads.auctions import auction_schema, interests, lots
+from tamis.workloads.auction_lots import auction_schema, interests, lots
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -347,7 +347,7 @@ def test_operators_are_sent_by_the_name_that_a_package_offers_them_under(monkeyp
     from importlib.metadata import EntryPoint
 
     from tamis.operators import registry
-    from tamis.pipeline.calling.crew import Packed
+    from tamis.pipeline.calling.ledger import Packed
 
     entry = EntryPoint("seen", "tests.operators.places:seen", registry.GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [entry] if name in (None, "seen") else [])

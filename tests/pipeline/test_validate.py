@@ -10,7 +10,7 @@ import pytest
 
 from tamis import pipeline
 from tamis.errors import PipelineError
-from tamis.workloads.auctions import json_lines
+from tamis.workloads.auction_lots import json_lines
 from tests.pipeline.auction_day import SCHEMA, compiled, expected, found_pairs, pairs, some_lots
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import re
 
 import pyarrow as pa
 
-from tamis.workloads.auctions import auction_schema, interests, json_lines, lots
+from tamis.workloads.auction_lots import auction_schema, interests, json_lines, lots
 
 
 def test_interests_use_the_whole_language() -> None:

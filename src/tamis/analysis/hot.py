@@ -28,7 +28,7 @@ from tamis.matching.codes.columns import Encoder
 from tamis.routing.covering.exact_values import prefixed
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import ABSENT, EVERY, NO_PATTERN, NO_VERSUS, PATTERN, SOME, VERSUS
-from tamis.routing.covering.search.classes import Classes
+from tamis.routing.covering.search.ground import Classes
 from tamis.schema import Attribute, Schema
 
 # Facts back to words: the condition that a fact stands for, as it would be written in a filter.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tamis.analysis.analysis import Analysis
+    from tamis.analysis.findings import Analysis
 
 FORMS = (".png", ".svg", ".pdf")
 

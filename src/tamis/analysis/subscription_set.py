@@ -7,9 +7,8 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from tamis.analysis.analysis import Analysis
 from tamis.analysis.cost_model import cost_of
-from tamis.analysis.findings import Found, always_true, never_true, table_of
+from tamis.analysis.findings import Analysis, Found, always_true, never_true, table_of
 from tamis.analysis.history import Events, History, look_back, one_level
 from tamis.analysis.hot import Usage
 from tamis.engine import Index, compile
@@ -20,8 +19,8 @@ from tamis.matching.columnar.level import Level
 from tamis.matching.taking_in import Texts
 from tamis.routing.covering import Relation, relate
 from tamis.routing.covering.facts.facts import facts_of
-from tamis.routing.covering.search.classes import classes_of
 from tamis.routing.covering.search.covers import Compare, find_covers
+from tamis.routing.covering.search.ground import classes_of
 from tamis.schema import Schema
 
 

@@ -12,11 +12,9 @@ from typing import Any, Final, Self
 import grpc
 import pyarrow as pa
 
-from tamis.broker.access import Access, split_address
-from tamis.broker.calling import BrokerAway, BrokerRefusal, attached_stream
+from tamis.broker.access import Access, BrokerAway, BrokerRefusal, attached_stream, split_address
 from tamis.broker.carrying import Delivered, unpack, write_events
-from tamis.broker.encoding import decode, encode
-from tamis.broker.messages import (
+from tamis.broker.encoding import (
     Ask,
     Attach,
     Attached,
@@ -29,6 +27,8 @@ from tamis.broker.messages import (
     Settled,
     Taken,
     Told,
+    decode,
+    encode,
 )
 
 Speak = Callable[[Iterator[bytes]], Iterator[bytes]]

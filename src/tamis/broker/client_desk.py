@@ -9,9 +9,21 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.broker.carrying import published, read_events
-from tamis.broker.encoding import MessageError
+from tamis.broker.encoding import (
+    Ask,
+    Attach,
+    Attached,
+    Leave,
+    Message,
+    MessageError,
+    Offer,
+    Received,
+    Refused,
+    Settled,
+    Taken,
+    Told,
+)
 from tamis.broker.filters import ADVERTISEMENT, SUBSCRIPTION, Kind
-from tamis.broker.messages import Ask, Attach, Attached, Leave, Message, Offer, Received, Refused, Settled, Taken, Told
 from tamis.broker.settling import Asked, Sent
 from tamis.broker.sieve import Sieve
 from tamis.broker.store import NAME

@@ -6,11 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from tamis.broker.encoding import MessageError
-from tamis.broker.filters import Changes, alter_message, length, table_messages
-from tamis.broker.link import Link, Owed, neighbour
-from tamis.broker.link_events import LinkEvents
-from tamis.broker.messages import (
+from tamis.broker.encoding import (
     PROTOCOL,
     Active,
     Alter,
@@ -19,6 +15,7 @@ from tamis.broker.messages import (
     Hello,
     Holds,
     Message,
+    MessageError,
     Received,
     Refused,
     Settled,
@@ -27,9 +24,11 @@ from tamis.broker.messages import (
     View,
     Want,
 )
+from tamis.broker.filters import Changes, alter_message, length, table_messages
+from tamis.broker.link_payloads import Link, Owed, neighbour
 from tamis.broker.settling import Asked, LinkRecord, Sent, Topology
 from tamis.broker.store import NAME
-from tamis.broker.traffic import LINK
+from tamis.broker.traffic import LINK, LinkEvents
 from tamis.errors import FilterError
 
 if TYPE_CHECKING:

@@ -18,10 +18,18 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 
-from tamis.broker.access import Access, AccessError, is_loopback, require_free, split_address
-from tamis.broker.broker import Broker, Output, Role
-from tamis.broker.calling import CHANNEL_OPTIONS, LINK, SERVER_OPTIONS, SERVICE
-from tamis.broker.status import status_of
+from tamis.broker.access import (
+    CHANNEL_OPTIONS,
+    LINK,
+    SERVER_OPTIONS,
+    SERVICE,
+    Access,
+    AccessError,
+    is_loopback,
+    require_free,
+    split_address,
+)
+from tamis.broker.broker import Broker, Output, Role, status_of
 from tamis.broker.store import BrokerStoreError
 
 _logger: Final = logging.getLogger("tamis.broker")

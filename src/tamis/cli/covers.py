@@ -49,7 +49,7 @@ def covers(
     """
     from tamis.language import normalise, parse
     from tamis.routing.covering import Relation, relate
-    from tamis.routing.covering.refutation import difference
+    from tamis.routing.covering.relation import difference
     from tamis.schema import Schema
 
     under = Schema.load(schema)

@@ -58,7 +58,7 @@ def explain(
       2  not explained
     """
     from tamis.cli.work.indexes import is_index, open_index
-    from tamis.joins.explanation import JoinExplanation
+    from tamis.joins.join_part import JoinExplanation
     from tamis.operators.explanation import CourseExplanation
 
     if is_index(subscriptions):

@@ -12,12 +12,9 @@ from typing import Any, Self
 import httpx
 
 from tamis.client import requests
-from tamis.client.answers import Content, Delivery, Notification, OwnedSubscription, Published, accepted
+from tamis.client.answers import Content, Delivery, LiveTable, Notification, OwnedSubscription, Published, accepted
 from tamis.client.errors import address, unreachable
-from tamis.client.event_stream import EventStream
-from tamis.client.live_table import LiveTable
-from tamis.client.reading import Reading
-from tamis.client.requests import ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, Event, Request, Validity
+from tamis.client.requests import ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, Event, EventStream, Reading, Request, Validity
 
 _PATIENCE = httpx.Timeout(30.0, connect=5.0)
 

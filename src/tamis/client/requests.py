@@ -6,13 +6,14 @@ import base64
 import json
 import secrets
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from math import ceil
 from typing import Any, Literal, TypeAlias
 
-from tamis.client.answers import Delivery
+from tamis.client.answers import Delivery, Notification
 
 Event = Mapping[str, Any]
 Validity: TypeAlias = timedelta | Literal["forever"] | None
@@ -115,3 +116,55 @@ def with_ticket(ticket: str) -> dict[str, str]:
 def _post(path: str, form: Mapping[str, Any], ticket: str, again: bool) -> Request:
     headers = {"Content-Type": "application/json", **with_ticket(ticket)}
     return Request("POST", path, headers, json.dumps(form).encode(), again=again)
+
+
+# Server-sent events, from lines of text.
+
+
+@dataclass(slots=True)
+class EventStream:
+    """Takes lines one by one and gives the data of an event when its last line is in.
+
+    What else a stream may say, such as when to come back, is passed over: the client knows that by itself.
+    """
+
+    _data: list[str] = field(default_factory=list)
+
+    def take(self, line: str) -> Iterator[str]:
+        """The event that this line completes, if it does."""
+        if not line:
+            if self._data:
+                data, self._data = "\n".join(self._data), []
+                yield data
+            return
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+
+
+# Position of a reader in a subscription's notifications.
+
+_REMEMBERED = 10_000
+
+
+@dataclass(slots=True)
+class Reading:
+    """A cursor, and the ids seen of late: however often the connection is lost, each notification comes out once."""
+
+    cursor: str = ""
+    _seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
+
+    def new(self, notifications: Iterator[Notification]) -> Iterator[Notification]:
+        """Notifications not seen before; the cursor is moved when the one before was dealt with."""
+        for notification in notifications:
+            if notification.id not in self._seen:
+                self._seen[notification.id] = None
+                if len(self._seen) > _REMEMBERED:
+                    self._seen.popitem(last=False)
+                yield notification
+            self.cursor = notification.cursor
+
+    def from_line(self, stream: EventStream, line: str) -> Iterator[Notification]:
+        """Event that a line of an event stream completes."""
+        return self.new(Notification.read(json.loads(data)) for data in stream.take(line))

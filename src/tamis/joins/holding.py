@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tamis.joins.rows import Identity, Result, Values
+from tamis.joins.arrivals import Identity, Result, Values
 from tamis.language.joins.join import Signature
 
 JoinKey: TypeAlias = tuple[Hashable, ...]

@@ -16,19 +16,20 @@ import pyarrow as pa
 from tamis.arrays import Floats, Int64s
 from tamis.joins.arrivals import (
     Arrivals,
+    Identity,
     KeptRows,
     TableState,
+    Values,
     equal_rows,
     in_order,
     language_values,
     no_rows,
     own_rows,
 )
-from tamis.joins.coding import Coding
 from tamis.joins.index.tables import NO_ROW, Changes, TableRows
 from tamis.joins.layout import NO_COLUMN, Layout
-from tamis.joins.rows import Identity, Values
-from tamis.matching.event_values import event_values
+from tamis.joins.lowering import Coding
+from tamis.matching.conditions import event_values
 from tamis.schema import Schema
 from tamis.schema.tables import DELETE
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from tamis.joins.rows import Identity, Result, Values
+from tamis.joins.arrivals import Identity, Result, Values
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons
 from tamis.language.joins.join import Signature
 from tamis.language.joins.parsing import JoinTree, check_join
-from tamis.matching.event_values import event_values
+from tamis.matching.conditions import event_values
 from tamis.matching.naive import holds
 from tamis.schema import EVENT_TYPE, OPERATION, Schema, Table
 from tamis.schema.tables import DELETE, INSERT, UPDATE

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from tamis.arrays import Bools, Int32s, Int64s
-from tamis.joins.coding import JoinGroup, Residuals
 from tamis.joins.intake import Intake
+from tamis.joins.lowering import JoinGroup, Residuals
 from tamis.joins.netting import NetChanges
 from tamis.joins.roster import NO_FILTER, Roster
 from tamis.language import Limits, bind

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.arrays import Bools, Int32s, Int64s
-from tamis.joins.coding import JoinGroup
+from tamis.joins.lowering import JoinGroup
 from tamis.language.joins.join import Column, Signature
 
 View = tuple[Signature, tuple[Column, ...] | None]

@@ -10,21 +10,27 @@ import pyarrow as pa
 
 from tamis.arrays import Int64s
 from tamis.errors import FilterError, SubscriptionError, TamisError, Violation
-from tamis.joins.client import ContentChange, JoinClient, Note, RowFilter, Snapshot
-from tamis.joins.coding import Coding, JoinGroup
-from tamis.joins.event_by_event import ResultChange, RowChange, changed_results, changed_rows
+from tamis.joins.arrivals import Identity, Result, Showing, Shown, Values
+from tamis.joins.client import ContentChange, JoinClient, Note, RowFilter, Snapshot, notes_for
 from tamis.joins.holding import Holding
 from tamis.joins.index.messages import Messages
 from tamis.joins.intake import Intake, TableRecord, Taken
 from tamis.joins.laid_out import LaidOut
 from tamis.joins.layout import Layout
-from tamis.joins.lowering import lower
-from tamis.joins.netting import NetChanges, Netting, ResultChanges, results_in_arrow
+from tamis.joins.lowering import Coding, JoinGroup, lower
+from tamis.joins.netting import (
+    NetChanges,
+    Netting,
+    ResultChange,
+    ResultChanges,
+    RowChange,
+    changed_results,
+    changed_rows,
+    results_in_arrow,
+)
 from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
-from tamis.joins.reading import notes_for
 from tamis.joins.residues import Residues
 from tamis.joins.roster import Part, Roster, Subscribed
-from tamis.joins.rows import Identity, Result, Showing, Shown, Values
 from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons

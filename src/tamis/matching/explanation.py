@@ -8,8 +8,7 @@ from typing import Any, Final, Literal
 
 from tamis.language import DEFAULT_LIMITS, Limits, normalise, parse
 from tamis.language.predicates import Literal as Leaf
-from tamis.matching.conditions import Condition, Conditions
-from tamis.matching.event_values import event_values
+from tamis.matching.conditions import Condition, Conditions, event_values
 from tamis.schema import Schema
 from tamis.schema.values import shown_bytes
 

@@ -18,13 +18,13 @@ MATCHERS: Final[LazyRegistry[type[Any]]] = LazyRegistry(
     {
         "columnar": "tamis.matching.columnar.level:ColumnarMatcher",
         "naive": "tamis.matching.naive:NaiveMatcher",
-        "fair-predicate": "tamis.lab.le_subscribe.fair_predicate:FairPredicateMatcher",
+        "fair-predicate": "tamis.lab.le_subscribe.counting:FairPredicateMatcher",
         "equality-preferred": "tamis.lab.le_subscribe.equality_preferred:EqualityPreferredMatcher",
-        "quarantine": "tamis.lab.le_subscribe.quarantine:QuarantineMatcher",
+        "quarantine": "tamis.lab.le_subscribe.equality_preferred:QuarantineMatcher",
         "hanson": "tamis.lab.le_subscribe.hanson:HansonMatcher",
         "neon": "tamis.lab.le_subscribe.neon:NeonMatcher",
         "gough": "tamis.lab.le_subscribe.gough:GoughMatcher",
-        "scan": "tamis.lab.le_subscribe.scan:ScanMatcher",
+        "scan": "tamis.lab.le_subscribe.verified:ScanMatcher",
         "tree": "tamis.lab.tree.matcher:TreeMatcher",
         "mbd": "tamis.lab.diagrams.matcher:MbdMatcher",
     }

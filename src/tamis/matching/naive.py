@@ -21,10 +21,9 @@ from tamis.language.calls import Call, Constraint
 from tamis.language.patterns import LikePattern, Wildcard
 from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
-from tamis.matching.base.matcher import Subscriptions
-from tamis.matching.base.matches import CANDIDATES, PREDICATES, Answer, Matches, Part, Work
+from tamis.matching.base.matcher import CANDIDATES, PREDICATES, Answer, Matches, Part, Subscriptions, Work
 from tamis.matching.base.statistics import Statistics
-from tamis.matching.event_values import Values, event_values
+from tamis.matching.conditions import Values, event_values
 from tamis.schema import Domain, EnumeratedDomain, HierarchicalDomain, Schema
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.arrays import Int64s
-from tamis.operators.answers import Answer, Answers
-from tamis.operators.asking import ask, ask_many, failure_of, patience
+from tamis.operators.asking import Answer, Answers, ask, ask_many, failure_of, patience
 from tamis.operators.definition import Operator
 from tamis.operators.health import Health, Tally
 from tamis.operators.inputs import Inputs

@@ -16,8 +16,7 @@ from tamis.matching.taking_in import bound_subscriptions
 from tamis.operators.definition import Operator
 from tamis.operators.matcher import OperatorMatcher
 from tamis.operators.part import CALLS_FILE, CallingPart
-from tamis.operators.registry import Registry, installed
-from tamis.operators.resolution import Resolved, resolve
+from tamis.operators.registry import Registry, Resolved, installed, resolve
 from tamis.operators.schedules import require_schedule
 from tamis.schema import Schema
 

@@ -14,10 +14,9 @@ from tamis.language.cutting import fill_called, literals_of
 from tamis.language.shapes import CalledBlock
 from tamis.matching.base.flat_arrays import reaching
 from tamis.operators.guards import GuardedRows
-from tamis.operators.joining import Join
-from tamis.operators.local_checks import LocalChecks
+from tamis.operators.joining import Join, LocalChecks
 from tamis.operators.predicates import Predicates
-from tamis.operators.resolution import Resolved
+from tamis.operators.registry import Resolved
 from tamis.operators.shapes import Shape
 
 

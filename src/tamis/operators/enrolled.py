@@ -16,7 +16,7 @@ from tamis.matching.patterns import PatternSet
 from tamis.operators.cases import Cases
 from tamis.operators.guards import GuardedRows, Guards
 from tamis.operators.nodes import Nodes
-from tamis.operators.resolution import Resolved
+from tamis.operators.registry import Resolved
 from tamis.operators.schedules import Live
 from tamis.schema import Schema
 

@@ -13,7 +13,7 @@ from tamis.language.calls import Call, Constraint, Variable, variables_of
 from tamis.language.cutting import fill_called, fill_conjunct
 from tamis.matching.conditions import print_as_written
 from tamis.matching.explanation import Explanation, State, Verdict, Verdicts
-from tamis.operators.answers import Answer
+from tamis.operators.asking import Answer
 from tamis.operators.caller import Job
 from tamis.operators.cases import Cases, Entry
 from tamis.operators.evaluation import Evaluation

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tamis.arrays import Int64s
 from tamis.language.calls import Moment
-from tamis.operators.resolution import Resolved
+from tamis.operators.registry import Resolved
 from tamis.operators.values import Bindable, outside
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.columns import present

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.language import Bound, Limits, bind
-from tamis.matching.base.matches import Answer, Binding, Part
+from tamis.matching.base.matcher import Answer, Binding, Part
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.holders import Holders
-from tamis.matching.event_values import event_values
+from tamis.matching.conditions import event_values
 from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.caller import Caller
@@ -27,7 +27,7 @@ from tamis.operators.health import Health, OperatorStatistics, OperatorTable, Ta
 from tamis.operators.learning import Learned, Lessons, Seen
 from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.part import CallingPart
-from tamis.operators.resolution import Resolved
+from tamis.operators.registry import Resolved
 from tamis.operators.schedules import Evidence
 from tamis.operators.values import outside
 from tamis.schema import Schema

@@ -13,16 +13,24 @@ import pyarrow as pa
 from tamis.language import Limits, parse
 from tamis.language.calls import Arithmetic, Call, Constraint, Expression, Field, Moment, Variable, fields_of
 from tamis.language.tree import And, Constant, Negation, Or, Tree
-from tamis.matching.base.matches import Answer as Matched
-from tamis.matching.base.matches import Binding, Part
+from tamis.matching.base.matcher import Answer as Matched
+from tamis.matching.base.matcher import Binding, Part
 from tamis.matching.codes.holders import Holders
-from tamis.matching.event_values import Values, event_values
+from tamis.matching.conditions import Values, event_values
 from tamis.matching.explanation import Explanation
 from tamis.matching.naive import holds
 from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
-from tamis.operators.answers import Answer, read_batch, read_scalar
-from tamis.operators.asking import columns_of, failure_of, is_async, patience, result_of
+from tamis.operators.asking import (
+    Answer,
+    columns_of,
+    failure_of,
+    is_async,
+    patience,
+    read_batch,
+    read_scalar,
+    result_of,
+)
 from tamis.operators.definition import Operator
 from tamis.operators.health import Health, OperatorTable
 from tamis.operators.inputs import Inputs
@@ -30,7 +38,7 @@ from tamis.operators.learning import Lessons, Seen
 from tamis.operators.matcher import OperatorMatcher
 from tamis.operators.part import CallingPart
 from tamis.operators.predicates import Predicate, Predicates
-from tamis.operators.resolution import Resolved
+from tamis.operators.registry import Resolved
 from tamis.operators.schedules.problem import FALSE, TRUE, UNKNOWN
 from tamis.operators.supervision import LATE, SUPERVISOR, Calls, Course, GivenUp
 from tamis.operators.values import Bindable, key_of, outside

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from tamis.language import Signatures
-from tamis.matching.base.matches import Answer, Binding
+from tamis.matching.base.matcher import Answer, Binding
 from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation
 from tamis.matching.patterns import PatternSet
@@ -20,7 +20,7 @@ from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.definition import Operator
 from tamis.operators.health import Health, OperatorTable
 from tamis.operators.learning import Lessons, Seen
-from tamis.operators.resolution import Resolved
+from tamis.operators.registry import Resolved
 
 CALLS_FILE = "operators.json"
 

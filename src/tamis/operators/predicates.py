@@ -17,7 +17,7 @@ from tamis.language.calls import Argument, Call, Parameter, Variable, part_key
 from tamis.language.printing import print_called
 from tamis.matching.base.flat_arrays import reaching
 from tamis.operators.definition import Var
-from tamis.operators.resolution import Resolved
+from tamis.operators.registry import Resolved
 from tamis.operators.values import outside
 
 Key: TypeAlias = tuple[Any, ...]

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tamis.errors import OperatorError
+from tamis.errors import OperatorError, shown
 from tamis.language.calls import Moment, ParameterKind
-from tamis.quoting import shown
 from tamis.schema.timestamps import from_datetime, to_datetime
 
 Bindable: TypeAlias = int | float | str | bool | Moment

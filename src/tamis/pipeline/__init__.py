@@ -10,8 +10,7 @@ from tamis.pipeline.analyze import analyze
 from tamis.pipeline.backtest import Backtest, backtest
 from tamis.pipeline.compile import compile
 from tamis.pipeline.indexes import Subscribed
-from tamis.pipeline.join import content, join
-from tamis.pipeline.join_stream import join_stream
+from tamis.pipeline.join import content, join, join_stream
 from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
 from tamis.pipeline.match import match, numbering, with_event_key
 from tamis.pipeline.session import session

@@ -11,10 +11,9 @@ from tamis.errors import PipelineError
 from tamis.pipeline.calling.ledger import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
-from tamis.pipeline.workers.lists import Form
 from tamis.pipeline.workers.opened import DeadCount
 from tamis.pipeline.workers.reading import Reader
-from tamis.pipeline.workers.sieve import Sieve
+from tamis.pipeline.workers.sieve import Form, Sieve
 from tamis.schema import Schema
 from tamis.schema.columns import holds_objects
 

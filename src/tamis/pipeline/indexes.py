@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary
 
 from tamis.engine import Index, Operators
 from tamis.errors import PipelineError
-from tamis.pipeline.calling.crew import Crew
-from tamis.pipeline.calling.ledger import LEARNED, Ledger
+from tamis.pipeline.calling.ledger import LEARNED, Crew, Ledger
 from tamis.pipeline.shards import SHARDS, Shards
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.subscriptions import Part, Snapshot

@@ -16,8 +16,8 @@ from tamis.errors import StatisticsError
 from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.pipeline.backtest import backtest
 from tamis.pipeline.frames import attribute_columns, mapped
-from tamis.pipeline.workers.lists import legible
 from tamis.pipeline.workers.opened import partition
+from tamis.pipeline.workers.sieve import legible
 from tamis.schema import EVENT_TYPE, Schema
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.arrays import Bools, Int64s
-from tamis.errors import Violation
-from tamis.quoting import shown
+from tamis.errors import Violation, shown
 from tamis.schema.canonical import Aligned, align, batch_of, one_batch, patch
 from tamis.schema.columns import present
 from tamis.schema.domains import EVENT_TYPE, Annotation

@@ -18,7 +18,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from tamis.errors import SchemaError
-from tamis.quoting import shown as shown_value
+from tamis.errors import shown as shown_value
 
 ORDER_OPERATORS = ("<", "<=", ">", ">=")
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import SchemaError
-from tamis.quoting import shown
+from tamis.errors import SchemaError, shown
 from tamis.schema.domains import Annotation, Domain, EnumeratedDomain, EventType, HierarchicalDomain, listing
 from tamis.schema.form import read_annotation
 from tamis.schema.placed import within

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from tamis.errors import SchemaError
-from tamis.quoting import shown
+from tamis.errors import SchemaError, shown
 from tamis.schema.domains import (
     EVENT_TYPE,
     PLAIN_DOMAINS,

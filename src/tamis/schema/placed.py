@@ -6,8 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 
-from tamis.errors import SchemaError
-from tamis.quoting import SHOWN, shown
+from tamis.errors import SHOWN, SchemaError, shown
 from tamis.schema.domains import listing
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.errors import Rule, Violation
-from tamis.quoting import shown
+from tamis.errors import Rule, Violation, shown
 from tamis.schema.domains import EVENT_TYPE, Attribute, listing
 from tamis.schema.tables import OPERATION, breaks_table, deletes
 from tamis.schema.values import InadmissibleError, Value, read_value

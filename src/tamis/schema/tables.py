@@ -11,8 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tamis.errors import SchemaError
-from tamis.quoting import shown
+from tamis.errors import SchemaError, shown
 from tamis.schema.domains import Annotation, Attribute, Domain, EnumeratedDomain, EventType
 from tamis.schema.placed import defined, known_keys, mapping, sequence, text_of, within
 

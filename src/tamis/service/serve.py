@@ -25,9 +25,8 @@ from tamis.eventlog import EventLog, open_log
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
 from tamis.pipeline.session import require_spark
 from tamis.service.app import create_app
-from tamis.service.base.algorithms import Algorithms
 from tamis.service.base.configuration import ConfigurationError, Settings
-from tamis.service.base.offering import Offering
+from tamis.service.base.offering import Algorithms, Offering
 from tamis.service.delivery import Delivery
 from tamis.service.http.live_streams import SocketProtocol
 from tamis.service.http.request_guards import HeadLimit, KnownHost

@@ -10,8 +10,7 @@ from typing import Any
 
 from tamis.broker.broker import Broker, BrokerSettings
 from tamis.broker.carrying import unpack, write_events
-from tamis.broker.encoding import decode, encode
-from tamis.broker.messages import (
+from tamis.broker.encoding import (
     Ask,
     Attach,
     Attached,
@@ -23,6 +22,8 @@ from tamis.broker.messages import (
     Settled,
     Taken,
     Told,
+    decode,
+    encode,
 )
 from tamis.broker.store import BrokerStore
 from tamis.schema import Schema

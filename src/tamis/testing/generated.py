@@ -10,9 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tamis.schema import EVENT_TYPE, Domain, Schema
-from tamis.testing.conditions import draw_condition, quoted_name
 from tamis.testing.edge_values import values
-from tamis.testing.written import Written, conjunction, disjunction, negation
+from tamis.testing.written import Written, conjunction, disjunction, draw_condition, negation, quoted_name
 
 # Generated events that a schema accepts.
 

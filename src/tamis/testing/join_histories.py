@@ -10,8 +10,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from tamis.joins.arrivals import Result, Values
 from tamis.joins.naive import NaiveTable
-from tamis.joins.rows import Result, Values
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 from tamis.testing.join_workloads import WrittenJoin
 

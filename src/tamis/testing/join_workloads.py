@@ -10,9 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tamis.schema import EVENT_TYPE, OPERATION, Attribute, Schema, Table
-from tamis.testing.conditions import draw_condition, quoted_name
 from tamis.testing.edge_values import values
-from tamis.testing.written import Meaning, Written, disjunction, negation
+from tamis.testing.written import Meaning, Written, disjunction, draw_condition, negation, quoted_name
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TABLES = ("R", "S", "T", "two words", "old.stocks", "join")

@@ -4,7 +4,7 @@ workload = named("w4")(subscriptions=10_000, events=256, seed=1)
 workload = named("le_subscribe(p=1)")(subscriptions=10_000, events=256, seed=1)
 """
 
-from tamis.workloads.auctions import auctions
+from tamis.workloads.auction_lots import auctions
 from tamis.workloads.city_watch import CityWatch, city_watch
 from tamis.workloads.gryphon import gryphon, gryphon_hard
 from tamis.workloads.le_subscribe import le_subscribe

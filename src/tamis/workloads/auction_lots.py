@@ -9,8 +9,21 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from tamis.schema.timestamps import write_instant
-from tamis.workloads.auction_catalogue import CATEGORIES, KINDS, MATERIALS, OBJECTS, PERIODS, SELLERS, STYLES, TAGS
+from tamis.workloads.auction_catalogue import (
+    CATEGORIES,
+    KINDS,
+    MATERIALS,
+    OBJECTS,
+    PERIODS,
+    SELLERS,
+    STYLES,
+    TAGS,
+    auction_schema,
+)
+from tamis.workloads.workload import Workload, numbered
 
 FIRST_DAY = datetime(2024, 5, 1, 10, tzinfo=UTC)
 DAYS = 365
@@ -213,3 +226,16 @@ _CHOICES: tuple[tuple[Callable[[random.Random], str], int], ...] = (
 )
 _INTERESTS = tuple(interest for interest, _ in _CHOICES)
 _WEIGHTS = list(itertools.accumulate(weight for _, weight in _CHOICES))
+
+
+# Auctions of antiques and furniture: Le Subscribe's own example, and what `make demo` shows.
+
+__all__ = ["auction_schema", "auctions", "interests", "json_lines", "lots"]
+
+
+def auctions(subscriptions: int, events: int, seed: int = 1) -> Workload:
+    """Subscriptions in the whole language, events of one or two types, some attributes absent or many-valued."""
+    schema = auction_schema()
+    texts = pa.array(itertools.islice(interests(seed), subscriptions), pa.string())
+    rows = schema.to_arrow(list(itertools.islice(lots(seed), events)))
+    return Workload("auctions", schema, numbered(texts), pa.Table.from_batches([rows]))

@@ -10,9 +10,20 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.arrays import Bools, Int64s
-from tamis.workloads.draws import UNBOUNDED_ABOVE, UNBOUNDED_BELOW, Conditions, distinct, popularity, shuffled, zipf
 from tamis.workloads.le_subscribe import le_subscribe
-from tamis.workloads.workload import Workload, codes_as_strings, numbered, single_type
+from tamis.workloads.workload import (
+    UNBOUNDED_ABOVE,
+    UNBOUNDED_BELOW,
+    Conditions,
+    Workload,
+    codes_as_strings,
+    distinct,
+    numbered,
+    popularity,
+    shuffled,
+    single_type,
+    zipf,
+)
 
 NUMBERS = 100_000  # the integers are 0 … 99,999
 CODES = 1000

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.arrays import Bools, Int64s
-from tamis.workloads.draws import Conditions, zipf
-from tamis.workloads.workload import Workload, codes_as_strings, numbered, single_type
+from tamis.workloads.workload import Conditions, Workload, codes_as_strings, numbered, single_type, zipf
 
 ATTRIBUTES, VALUES = 30, 5
 POPULARITY, DECAY = 0.98, 0.85

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tamis.cli.base.failures import CommandError
 from tamis.cli.bench.plot import plot, require_plot
-from tamis.cli.bench.results import Results
+from tamis.cli.bench.problems import Results
 from tamis.cli.bench.tables import page_table, table
 from tamis.lab.comparison import Cell, Measurement
 

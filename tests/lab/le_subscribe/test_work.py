@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis.matching.base.matches import Matches
+from tamis.matching.base.matcher import Matches
 from tamis.schema import Schema
 from tamis.testing import reference_matches
 from tamis.workloads import le_subscribe

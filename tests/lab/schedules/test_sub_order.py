@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tamis.lab.schedules.sub_order import SubOrder, difference, ranks
 from tamis.operators.schedules import Evidence, Problem
 from tamis.operators.schedules.graph import Graph
-from tamis.operators.schedules.record import Trail
+from tamis.operators.schedules.running import Trail
 from tests.operators.schedules.generated import members, problems
 
 

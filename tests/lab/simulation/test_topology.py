@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.lab.networks.trees import ROOT
+from tamis.lab.networks.links import ROOT
 from tamis.lab.simulation.topology import internet_like, overlay_of
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.lab.tree.matcher import TreeMatcher
-from tamis.lab.tree.options import Options
+from tamis.lab.tree.tree import Options
 from tamis.language import bind
-from tamis.matching.base.matcher import Subscriptions
-from tamis.matching.base.matches import Matches
+from tamis.matching.base.matcher import Matches, Subscriptions
 from tamis.schema import Schema
 from tamis.workloads import Workload
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tamis.lab.tree.matcher import TreeMatcher
-from tamis.lab.tree.options import Options
+from tamis.lab.tree.tree import Options
 from tamis.workloads import Workload
 from tamis.workloads.gryphon import ATTRIBUTES, exponent, gryphon, gryphon_hard, index_attributes, visits_bound
 from tests.lab.tree.subject import matches, subscriptions_of

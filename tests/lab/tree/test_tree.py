@@ -27,8 +27,7 @@ from tamis.lab.tree.layout import (
     find,
 )
 from tamis.lab.tree.matcher import TreeMatcher
-from tamis.lab.tree.options import Options
-from tamis.lab.tree.tree import Tree
+from tamis.lab.tree.tree import Options, Tree
 from tamis.schema import Schema
 from tamis.testing import Generated, reference_matches, workloads
 from tamis.workloads import named

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from tamis.language import bind
-from tamis.matching.base.matcher import Subscriptions
-from tamis.matching.base.matches import Answer, Matches, Work
+from tamis.matching.base.matcher import Answer, Matches, Subscriptions, Work
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar.level import ColumnarMatcher, Level
 from tamis.schema import Schema

@@ -6,8 +6,8 @@ import pytest
 import re2
 from hypothesis import given, settings
 
-from tamis.matching.patterns import required_literals as module
-from tamis.matching.patterns.required_literals import like_program_of, required_literals
+from tamis.matching.patterns import regex_search as module
+from tamis.matching.patterns.regex_search import like_program_of, required_literals
 from tests.generated import cases
 from tests.matching.patterns.reference import regexes, searched_values
 

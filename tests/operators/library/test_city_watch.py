@@ -15,7 +15,7 @@ from tamis.errors import FilterTypeError
 from tamis.language import parse
 from tamis.language.calls import Signatures
 from tamis.operators import Operator
-from tamis.operators.resolution import resolve
+from tamis.operators.registry import resolve
 from tamis.operators.schedules import SCHEDULES
 from tamis.workloads.city_watch import CityWatch, city_watch, city_watch_schema
 

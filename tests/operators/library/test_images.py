@@ -33,8 +33,7 @@ from tamis.operators.library.images.pictures import (  # noqa: E402
     Remembered,
     read_picture,
 )
-from tamis.operators.library.images.traffic import PATTERNS, chases  # noqa: E402
-from tamis.operators.library.images.vehicles import KINDS, Vehicle, VehicleDetector, counted  # noqa: E402
+from tamis.operators.library.images.vehicles import KINDS, PATTERNS, Vehicle, VehicleDetector, chases, counted  # noqa: E402  # noqa: E402
 
 FIGURES = Path(__file__).parent / "pictures" / "figures.jpg"
 SHOWN = ("car", "taxi", "police_car", "tour_boat", "coast_guard_boat", "any_car", "any_boat")

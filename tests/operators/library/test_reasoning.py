@@ -16,9 +16,9 @@ from tests.generated import cases
 
 pytest.importorskip("owlrl", reason="the extra `reasoning` is not installed")
 
-from tamis.operators.library.reasoning import inference, is_a, reasoning, related
-from tamis.operators.library.reasoning.inference import knowledge_of
-from tamis.operators.library.reasoning.ontology import Ontology, read_ontology
+from tamis.operators.library.reasoning import is_a, reasoning, related
+from tamis.operators.library.reasoning import ontology as inference
+from tamis.operators.library.reasoning.ontology import Ontology, knowledge_of, read_ontology
 
 PREFIXES = """
 @prefix : <https://example.org/#> .

@@ -25,10 +25,10 @@ from tamis.operators.library.spatial import distance_from, loc_in, loc_within, s
 from tamis.operators.library.spatial import gazetteer as gazetteers  # noqa: E402
 from tamis.operators.library.spatial.gazetteer import (  # noqa: E402
     SAMPLE,
+    distances,
     gazetteer_of,
     read_places,
 )
-from tamis.operators.library.spatial.geodesics import distances  # noqa: E402
 
 YANKEE_STADIUM, TIMES_SQUARE, LIBERTY_ISLAND = (-73.9262, 40.8296), (-73.9851, 40.7580), (-74.0445, 40.6900)
 BOROUGHS = ("Bronx", "Brooklyn", "Manhattan", "Queens", "Staten Island")

@@ -14,7 +14,7 @@ from tamis.operators.schedules import Evidence, Problem, schedule
 from tamis.operators.schedules.adaptive import Adaptive
 from tamis.operators.schedules.adaptive.kernels import BUCKETS, bucket_for
 from tamis.operators.schedules.knowledge import Knowledge
-from tamis.operators.schedules.record import Trail
+from tamis.operators.schedules.running import Trail
 from tamis.workloads.expensive_operators import Parameters, expensive_operators
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tamis import Schema
+from tamis.joins.arrivals import Showing
 from tamis.joins.naive import NaiveJoins
-from tamis.joins.rows import Showing
 
 SCHEMA = Schema.from_yaml("""
 attributes: {Symbol: string, PER: float, Analyst: string, Rating: float, Market: string, open: boolean}

@@ -17,14 +17,13 @@ pytest.importorskip("pyspark", reason="the Spark extra is not installed")
 
 import pyarrow as pa
 
+from tamis.joins.arrivals import Showing
 from tamis.joins.naive import NaiveJoins
-from tamis.joins.rows import Showing
 from tamis.pipeline.joining import cell as cell_module
 from tamis.pipeline.joining import processor as processor_module
 from tamis.pipeline.joining.cells import Cells
-from tamis.pipeline.joining.packing import Packer, from_blob
+from tamis.pipeline.joining.packing import Lateness, Packer, from_blob
 from tamis.pipeline.joining.processor import TablesProcessor
-from tamis.pipeline.joining.waiting import Lateness
 from tamis.pipeline.table.subscriptions import Part, Snapshot
 from tamis.pipeline.workers.reading import Reader
 from tamis.schema import Schema

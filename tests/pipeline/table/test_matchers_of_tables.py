@@ -13,7 +13,7 @@ from tamis.matching.matchers import Choice
 from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.workers.opened import opened
 from tamis.testing import reference_matches
-from tamis.workloads.auctions import interests, lots
+from tamis.workloads.auction_lots import interests, lots
 from tests.contract.every import every_matcher
 from tests.pipeline.auction_day import SCHEMA
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tamis.language import Filter
 from tamis.language.predicates import attributes_of
 from tamis.routing.covering import Relation, UndecidedError, counter_example, covers, relate, witness
-from tamis.routing.covering.refutation import satisfies
+from tamis.routing.covering.relation import satisfies
 from tests.generated import cases
 from tests.routing.covering.small_worlds import (
     SCHEMA,

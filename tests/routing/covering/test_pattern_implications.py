@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tamis.language.patterns import Wildcard, read_like, write_like
 from tamis.language.predicates import Like
-from tamis.routing.covering.pattern_implications import pattern_implies
+from tamis.routing.covering.exact_values import pattern_implies
 
 texts = st.text("ab%_é", max_size=9)
 

@@ -17,8 +17,8 @@ from tamis.matching.columnar.level import ColumnarMatcher
 from tamis.matching.patterns import prefix_of
 from tamis.routing.covering import Relation, covers, relate
 from tamis.routing.covering.facts.facts import Facts, facts_of
-from tamis.routing.covering.search.classes import Classes, classes_of
 from tamis.routing.covering.search.covers import Covers, find_covers
+from tamis.routing.covering.search.ground import Classes, classes_of
 from tamis.routing.covering.search.kernels import covered_by_any
 from tamis.schema import Schema
 from tamis.testing import Generated, crowds

@@ -16,7 +16,7 @@ from tamis.service.base.configuration import DeliverySettings, LimitSettings, Se
 from tamis.service.base.notification import Notification
 from tamis.service.delivery import Delivery
 from tamis.service.delivery.delivery import CHANGES_SECONDS
-from tamis.service.delivery.push_store import SAVE_SECONDS
+from tamis.service.delivery.outlets import SAVE_SECONDS
 from tamis.service.delivery.sending import Backoff
 from tamis.service.delivery.webhook import Undelivered
 from tamis.service.store import NewSubscription, Store, Subscription

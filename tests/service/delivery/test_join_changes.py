@@ -9,7 +9,7 @@ from typing import Any
 from websockets.asyncio.client import connect
 
 from tamis.service.base.notification import Notification
-from tamis.service.delivery.opened_event import structured_event
+from tamis.service.delivery.matched import structured_event
 from tamis.service.delivery.webhook import Undelivered
 from tamis.service.store import JoinWrites, Opening, Store
 from tamis.service.store.joined_rows import changed_text

@@ -16,8 +16,7 @@ from tamis.matching.explanation import explain
 from tamis.schema import Schema
 from tamis.service.base.offering import Offering
 from tamis.service.base.serving_schema import serving_schema
-from tamis.service.delivery.matched import Matched
-from tamis.service.delivery.opened_event import OpenedEvent
+from tamis.service.delivery.matched import Matched, OpenedEvent
 from tamis.service.store import Store, Subscription
 from tamis.service.store.followed_schema import FollowedSchema
 from tests.service.city import ALL, CITY, shot

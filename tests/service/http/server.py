@@ -17,9 +17,8 @@ from fastapi.testclient import TestClient
 
 from tamis.eventlog import open_log
 from tamis.service.app import create_app
-from tamis.service.base.algorithms import Algorithms
 from tamis.service.base.configuration import Settings
-from tamis.service.base.offering import Offering
+from tamis.service.base.offering import Algorithms, Offering
 from tamis.service.delivery import Delivery
 from tamis.service.http.service import Service
 from tamis.service.serve import server_config

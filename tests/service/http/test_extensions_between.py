@@ -25,7 +25,7 @@ from tamis.service.base.configuration import Settings
 from tamis.service.base.event_body import PASSED_OVER, published_event
 from tamis.service.base.serving_schema import serving_schema
 from tamis.service.delivery import Delivery
-from tamis.service.delivery.opened_event import OpenedEvent
+from tamis.service.delivery.matched import OpenedEvent
 from tamis.service.http.schemas import settle_schema
 from tamis.service.http.service import Service
 from tamis.service.store import Store

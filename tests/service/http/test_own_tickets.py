@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tamis.service.http.creation import is_random
+from tamis.service.http.subscriptions import is_random
 from tests.service.http.server import Server
 
 TICKET = "tkt_q3Zx81LbTn0kVwYc5RjH2mUeGf7DsPiA9oKt4XyB-v_"

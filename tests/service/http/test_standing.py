@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from tamis.service.base.configuration import LimitSettings, Settings
-from tamis.service.http import standing
-from tamis.service.http.standing import Allowances, Standing
+from tamis.service.http import service as standing
+from tamis.service.http.service import Allowances, Standing
 from tamis.service.intake.allowances import Claimant
 from tamis.service.store import TooManyError
 from tests.service.http.server import Server

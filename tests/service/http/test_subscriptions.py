@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.service.base.configuration import DeliverySettings, LimitSettings, Settings
-from tamis.service.delivery.opened_event import OpenedEvent
+from tamis.service.delivery.matched import OpenedEvent
 from tamis.service.http.deliveries import KafkaForm, stored_delivery
 from tamis.service.intake.problems import Problem
 from tests.service.http.server import CHEAP, Server

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from tamis.service.base.configuration import Settings
-from tamis.service.delivery.opened_event import structured_event
+from tamis.service.delivery.matched import structured_event
 from tamis.service.http.background import expire
 from tamis.service.http.live_streams import written
 from tamis.service.store import FOREVER, Store

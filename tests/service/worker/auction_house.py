@@ -18,7 +18,7 @@ from tamis.service.base.configuration import Settings
 from tamis.service.base.serving_schema import serving_schema
 from tamis.service.store import NewSubscription, Store, Subscription
 from tamis.testing import reference_matches
-from tamis.workloads.auctions import auction_schema, interests, lots
+from tamis.workloads.auction_lots import auction_schema, interests, lots
 
 SCHEMA = serving_schema(auction_schema())
 LATER = datetime.now(UTC) + timedelta(days=1)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+from tamis.joins.arrivals import Showing
 from tamis.joins.naive import NaiveJoins
-from tamis.joins.rows import Showing
 from tamis.schema import Schema
 from tamis.service.base.serving_schema import serving_schema
 from tamis.service.store import NewSubscription, Store, Subscription

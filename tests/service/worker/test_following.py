@@ -17,14 +17,14 @@ import pytest
 import tamis
 from tamis.matching.matchers import Choice
 from tamis.pipeline import SubscriptionTable
-from tamis.service.base.algorithms import USUAL, Algorithms
 from tamis.service.base.configuration import Settings
+from tamis.service.base.offering import USUAL, Algorithms
 from tamis.service.store import ChangeRow, Store, Subscriptions
 from tamis.service.worker import process as standby
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.messages import Refusal
 from tamis.testing import reference_matches
-from tamis.workloads.auctions import auction_schema, interests, lots
+from tamis.workloads.auction_lots import auction_schema, interests, lots
 from tests.service.worker.auction_house import LATER, SCHEMA, AuctionHouse
 
 

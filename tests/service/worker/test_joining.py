@@ -17,8 +17,7 @@ from tamis.schema import Schema
 from tamis.service.store import Reached, Store, StoreError
 from tamis.service.worker.joining import TABLES, Joining
 from tamis.service.worker.messages import Refusal
-from tamis.service.worker.recording import Recorder
-from tamis.service.worker.residuals import Residuals
+from tamis.service.worker.recording import Recorder, Residuals
 from tests.service.worker.exchange import (
     ALL_THREE,
     FORM,

@@ -17,7 +17,7 @@ from tamis.service.worker.matching import Matching
 from tamis.service.worker.messages import Batch, Noticed, Refusal
 from tamis.service.worker.recording import Recorded, Recorder
 from tamis.testing import reference_matches
-from tamis.workloads.auctions import auction_schema
+from tamis.workloads.auction_lots import auction_schema
 from tests.service.worker.auction_house import AuctionHouse
 
 if TYPE_CHECKING:

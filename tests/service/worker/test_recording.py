@@ -13,8 +13,7 @@ from tamis.errors import PipelineError
 from tamis.pipeline.workers.reading import VIOLATION
 from tamis.service.base.event_body import PASSED_OVER, parted_body
 from tamis.service.store import NewSubscription, Pair, Reached, Store
-from tamis.service.worker.recording import Recorder
-from tamis.service.worker.residuals import Residuals
+from tamis.service.worker.recording import Recorder, Residuals
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 ANSWER = pa.schema(

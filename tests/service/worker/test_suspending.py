@@ -13,7 +13,7 @@ import pytest
 from tamis.pipeline.workers.charging import LEFT_OUT
 from tamis.service.store import NewSubscription, Store, Subscription
 from tamis.service.worker.messages import Suspended, read, written
-from tamis.service.worker.residuals import Residuals
+from tamis.service.worker.recording import Residuals
 from tamis.service.worker.suspending import Fairness
 from tests.service.worker.auction_house import LATER
 
@@ -129,7 +129,7 @@ def test_what_an_index_cannot_hold_is_charged_too_and_not_looked_at_after(
     desk.fairness.begin()
     desk.now = 2.0
     looks: list[float] = []
-    monkeypatch.setattr("tamis.service.worker.residuals.time.thread_time", clock(looks, 3.0))
+    monkeypatch.setattr("tamis.service.worker.recording.time.thread_time", clock(looks, 3.0))
     bodies = pa.array([json.dumps({"ce": {"subject": "a" * 5_000 + "ab"}})] * 5)
     rows, numbers = np.arange(5), np.full(5, slow.number)
     Residuals(store).hold(bodies, rows, numbers, desk.fairness)

@@ -15,7 +15,7 @@ from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.matching import Matching
 from tamis.service.worker.messages import Refusal, Suspended
 from tamis.service.worker.suspending import Fairness
-from tamis.workloads.auctions import lots
+from tamis.workloads.auction_lots import lots
 from tests.service.worker.auction_house import AuctionHouse
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.schema import Schema
 from tamis.service.base.serving_schema import serving_schema
 from tamis.service.worker.following import FollowingTable
+from tamis.service.worker.matching import made_up_event, try_out
 from tamis.service.worker.spark import warm
-from tamis.service.worker.trying_out import made_up_event, try_out
-from tamis.workloads.auctions import auction_schema
+from tamis.workloads.auction_lots import auction_schema
 from tests.service.worker.auction_house import AuctionHouse
 
 if TYPE_CHECKING:

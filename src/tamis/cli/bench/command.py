@@ -18,7 +18,7 @@ from tamis.cli.base.terminal import out, progress_bar, remark
 from tamis.cli.bench import numbers
 
 if TYPE_CHECKING:
-    from tamis.cli.bench.results import Results
+    from tamis.cli.bench.problems import Results
     from tamis.lab.comparison import Cell, Problem, Terms
 
 _DEFAULT_WORKLOADS = ("le_subscribe",)
@@ -130,8 +130,7 @@ def bench(
       2  not done
     """  # fmt: skip
     from tamis.cli.bench.plot import plot, require_plot
-    from tamis.cli.bench.problems import matchers_named
-    from tamis.cli.bench.results import Results
+    from tamis.cli.bench.problems import Results, matchers_named
     from tamis.cli.bench.tables import page_table, table
     from tamis.lab.comparison import Terms
 

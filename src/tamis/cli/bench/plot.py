@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.base.failures import CommandError
-from tamis.cli.bench.results import Results
+from tamis.cli.bench.problems import Results
 from tamis.lab.comparison import Cell
 from tamis.lab.measuring.drawing import INK, plain
 from tamis.lab.measuring.numbers import duration, round_duration, short

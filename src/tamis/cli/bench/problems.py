@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from tamis.cli.base.failures import CommandError
 from tamis.cli.bench import numbers
 from tamis.cli.work.events import EventFiles
 from tamis.cli.work.indexes import is_index, schema_for
 from tamis.cli.work.subscriptions import read_subscriptions
-from tamis.lab.comparison import Problem
+from tamis.lab.comparison import Cell, Measurement, Problem
 from tamis.matching.matchers import AUTO, MATCHERS
 from tamis.workloads import Workload, named, stock_quotes
 from tamis.workloads.naming import parameters, with_parameters
@@ -100,3 +102,60 @@ def _setting(text: str) -> tuple[str, str]:
     if not (key.strip() and sign and value.strip()):
         raise CommandError(f"--set {text}: expected a parameter and its value, as in p=0.8")
     return key.strip(), value.strip()
+
+
+# What was measured, problem by problem, and how it compares.
+
+
+@dataclass(frozen=True)
+class Results:
+    """The cells in the order in which they were found; ratios are to the `baseline`'s time on the same problem."""
+
+    cells: Sequence[Cell]
+    baseline: str
+
+    @cached_property
+    def problems(self) -> dict[tuple[str, int], list[Cell]]:
+        """The cells by workload and number of subscriptions."""
+        found: dict[tuple[str, int], list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.workload, cell.subscriptions), []).append(cell)
+        return found
+
+    @property
+    def matchers(self) -> list[str]:
+        return list(dict.fromkeys(cell.matcher for cell in self.cells))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell was measured."""
+        return all(cell.measurement is not None for cell in self.cells)
+
+    def ratio(self, cell: Cell) -> float | None:
+        """Its time by the baseline's; None where one of them was not measured."""
+        times = self._times(cell)
+        if cell.matcher not in times or self.baseline not in times:
+            return None
+        return times[cell.matcher] / times[self.baseline]
+
+    def is_best(self, cell: Cell) -> bool:
+        """Whether no other matcher was faster on this problem."""
+        times = self._times(cell)
+        return cell.matcher in times and times[cell.matcher] == min(times.values())
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], baseline: str) -> Results:
+        """What `to_rows` told."""
+        names = [field.name for field in fields(Measurement)]
+        cells = []
+        for row in rows:
+            told = Measurement(**{name: row[name] for name in names}) if row["reason"] is None else None
+            cells.append(Cell(row["matcher"], row["workload"], row["subscriptions"], told, row["reason"]))
+        return cls(cells, baseline)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        return [cell.to_row() | {"ratio": self.ratio(cell)} for cell in self.cells]
+
+    def _times(self, cell: Cell) -> dict[str, float]:
+        beside = self.problems[cell.workload, cell.subscriptions]
+        return {each.matcher: each.measurement.seconds_per_event for each in beside if each.measurement is not None}

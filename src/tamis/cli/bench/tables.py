@@ -6,7 +6,7 @@ from rich.table import Column
 from rich.text import Text
 
 from tamis.cli.base.terminal import PartedTable
-from tamis.cli.bench.results import Results
+from tamis.cli.bench.problems import Results
 from tamis.lab.comparison import Cell, Measurement
 from tamis.lab.measuring.numbers import duration, figures, markdown, short
 

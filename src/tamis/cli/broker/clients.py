@@ -115,7 +115,7 @@ def publish(
       2  not done
     """
     access = access_of(token, certificate, key, authority)
-    from tamis.broker.calling import BrokerRefusal
+    from tamis.broker.access import BrokerRefusal
     from tamis.cli.work.events import EventFiles
     from tamis.cli.work.tables import dead_letters
     from tamis.schema import Schema
@@ -209,7 +209,7 @@ def status(
       tamis broker status --at broker:7070 --token-file token --tls-ca ca.pem --json
     """
     access = access_of(token, certificate, key, authority)
-    from tamis.broker.calling import ask_status
+    from tamis.broker.access import ask_status
 
     told = ask_status(at, access)
     if as_json:

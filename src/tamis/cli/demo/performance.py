@@ -19,7 +19,7 @@ from tamis.cli.demo.stream import AuctionHouse, AuctionStream, ResultsFolder, de
 from tamis.cli.work.spark import spark_session
 from tamis.matching.base.statistics import Statistics
 from tamis.pipeline.session import require_spark
-from tamis.workloads.auctions import interests, lots
+from tamis.workloads.auction_lots import interests, lots
 
 _KERNEL_SUBSCRIPTIONS = 2_000  # enough to meet every kernel
 _SAMPLE = 5_000  # events that the index is planned with

@@ -28,7 +28,7 @@ from tamis.errors import PipelineError
 from tamis.schema import Schema
 from tamis.schema.timestamps import write_instant
 from tamis.spark_cause import spark_cause
-from tamis.workloads.auctions import auction_schema, json_lines
+from tamis.workloads.auction_lots import auction_schema, json_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

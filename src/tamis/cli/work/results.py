@@ -16,7 +16,7 @@ from tamis.arrays import Int64s
 from tamis.cli.base.failures import CommandError
 from tamis.cli.work.tables import JsonLines, TableWriter, json_rows, table_writer
 from tamis.engine import Index
-from tamis.matching.base.matches import Matches
+from tamis.matching.base.matcher import Matches
 from tamis.schema import Schema
 
 _ROWS_AT_ONCE = 200_000

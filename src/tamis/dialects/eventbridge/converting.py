@@ -7,20 +7,22 @@ so on attributes with several values `anything-but` is written without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import AddressValueError, IPv4Network, IPv6Address, IPv6Network, NetmaskValueError
+from itertools import combinations, takewhile
 from typing import Any
 
-from tamis.dialects.addresses import v4_range, v6_network
-from tamis.dialects.conversion import ConversionError, attribute_of, checked, one_of
+from tamis.dialects.complement import v4_range, v6_network
+from tamis.dialects.conversion import ConversionError, Needs, Use, attribute_of, checked, collected, one_of
 from tamis.dialects.eventbridge import texts
 from tamis.dialects.eventbridge import texts as numbers
-from tamis.dialects.eventbridge.reading import Field, Node, Test, read
+from tamis.dialects.eventbridge.reading import Field, Node, Number, Test, fields, read
+from tamis.dialects.eventbridge.texts import is_number
+from tamis.errors import shown
 from tamis.language import Tree
 from tamis.language.patterns import rlike_matches
 from tamis.language.predicates import Present, RLike, Value
 from tamis.language.tree import And, Negation, Or, all_of, any_of
-from tamis.quoting import shown
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 _LISTED = ("enumerated", "hierarchical")
@@ -183,3 +185,104 @@ def _is_v6(text: str) -> bool:
 def _all_numbers(operand: object) -> bool:
     values = operand if isinstance(operand, list) else [operand]
     return bool(values) and all(numbers.is_number(value) for value in values)
+
+
+# Attributes that event patterns need.
+
+_ARRAYS = frozenset(["resources"])
+"""What EventBridge's own envelope gives as an array. A pattern does not say which of its fields are arrays."""
+
+
+def needed(rules: Iterable[Mapping[str, Any] | str], *, multiple: Iterable[str] = ()) -> Needs:
+    """The attributes of all patterns that can be read; `multiple` names those that come as arrays."""
+    needs = collected(rules, _uses)
+    for name in (_ARRAYS | frozenset(multiple)) & needs.keys():
+        needs[name].multiple = True
+    return needs
+
+
+def _uses(rule: Mapping[str, Any] | str) -> Iterator[Use]:
+    for field in fields(read(rule)):
+        for test in field.tests:
+            yield Use(field.name, _domain(test))
+            yield from (Use(field.name, number=value) for value in _numbers(test))
+
+
+def _numbers(test: Test) -> Iterator[Number]:
+    """The numbers that the test compares a value with."""
+    if test.kind in ("equal", "anything-but", "numeric"):
+        operands = test.value if isinstance(test.value, list) else [test.value]
+        yield from (operand for operand in operands if is_number(operand))
+
+
+def _domain(test: Test) -> str | None:
+    operand = test.value
+    if test.kind == "anything-but" and isinstance(operand, list) and operand:
+        operand = operand[0]
+    if test.kind == "anything-but" and isinstance(operand, bool):
+        return None  # `convert` tells of it
+    match test.kind:
+        case "exists":
+            return None
+        case "numeric":
+            return "float"
+        case "equal" | "anything-but":
+            if operand is None:
+                return None
+            if isinstance(operand, bool):
+                return "boolean"
+            return "float" if is_number(operand) else "string"
+    return "string"
+
+
+# Fields of one object in an array: what event-ruler holds together, and a filter does not.
+
+_ENVELOPE = "detail"
+
+
+def loosened(pattern: Mapping[str, Any] | str, schema: Schema) -> list[str]:
+    """Sentences on what the pattern's filter cannot keep, one for each array of objects; empty where nothing is lost.
+
+    event-ruler asks that conditions on members of an array's objects hold for one object. In Tamis each may hold for
+    another one. Where neither of two attributes has several values, no array is expected.
+
+    >>> several = {"detail.jobs.id": ["optional", "multiple"], "detail.jobs.state": ["optional", "multiple"]}
+    >>> schema = Schema.from_dict({"attributes": dict.fromkeys(several, "string"), "event_types": {"event": several}})
+    >>> loosened({"detail": {"jobs": {"id": ["a"], "state": ["on"]}}}, schema)
+    ['detail.jobs: if this is an array, the conditions on id and state may hold for different objects of it']
+    """
+    shared: dict[str, list[str]] = {}
+    for first, second in _together(read(pattern)):
+        parent = _parent(first, second)
+        if parent in ("", _ENVELOPE) or not (_is_multiple(first, schema) or _is_multiple(second, schema)):
+            continue
+        members = shared.setdefault(parent, [])
+        members += [name for name in (first, second) if name not in members]
+    return [
+        f"{parent}: if this is an array, the conditions on "
+        f"{' and '.join(name.removeprefix(f'{parent}.') for name in names)} may hold for different objects of it"
+        for parent, names in shared.items()
+    ]
+
+
+def _together(node: Node) -> Iterator[tuple[str, str]]:
+    """The pairs of fields that the pattern asks for at once."""
+    if isinstance(node, Field):
+        return
+    if isinstance(node, And):
+        names = [[field.name for field in fields(item)] for item in node.items]
+        for left, right in combinations(names, 2):
+            yield from ((first, second) for first in left for second in right)
+    for item in node.items:
+        yield from _together(item)
+
+
+def _parent(first: str, second: str) -> str:
+    """The object that both names lead into."""
+    steps = zip(first.split(".")[:-1], second.split(".")[:-1], strict=False)
+    return ".".join(left for left, _ in takewhile(lambda step: step[0] == step[1], steps))
+
+
+def _is_multiple(name: str, schema: Schema) -> bool:
+    attribute = schema.attributes.get(name)
+    return attribute is not None and attribute.multiple

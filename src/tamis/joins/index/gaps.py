@@ -8,11 +8,11 @@ import numpy as np
 
 from tamis.arrays import Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.joins.index.edge_kernels import NO_GAP
+from tamis.joins.index.edge import NO_GAP
+from tamis.joins.index.envelopes import leap, sort_by_high
 from tamis.joins.index.kernels import LEAST_ITEM, find, is_entry, preceding
 from tamis.joins.index.outbox import put_number
 from tamis.joins.index.ranges import Records
-from tamis.joins.index.skyline_kernels import leap, sort_by_high
 from tamis.joins.index.stabbing_kernels import CLUSTERS, JOURNAL, WRITTEN, between, soon_above
 from tamis.matching.base.flat_arrays import first_from
 

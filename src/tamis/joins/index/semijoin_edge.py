@@ -8,8 +8,8 @@ import numpy as np
 
 from tamis.arrays import Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.joins.index.edge import EdgeState
-from tamis.joins.index.edge_kernels import mark, rows_of_key, values_of_key
+from tamis.joins.index.edge import GAPS_FULL, EdgeState, mark, rows_of_key, values_of_key
+from tamis.joins.index.gaps import Gaps, GapStore
 from tamis.joins.index.kernels import LEAST_ITEM, Ordered, find, following, is_entry, preceding
 from tamis.joins.index.messages import EVERYBODY, Form, Operation
 from tamis.joins.index.outbox import FULL, NUMBERS, SENT, TUPLES, begin, put_number, put_tuple
@@ -275,3 +275,39 @@ class SemijoinEdge(EdgeState):
 
     def side(self, side: int) -> tuple[Any, ...]:
         return SemijoinSide._make((*super().side(side), self._group(side), self._one_sided[side]))
+
+
+# The state of an edge for skylines that are merged over gaps.
+
+
+class MergingSide(NamedTuple):
+    """One of the two tables of an edge, as `SemijoinSide`; the companion of a row is the number of the gap above it.
+
+    `gaps` are those between rows of the other table: they belong to the group whose base this table is.
+    """
+
+    entries: Ordered
+    values: Floats
+    keys: Int64s
+    stabbing: Stabbing
+    table: int
+    group: int
+    one_sided: int
+    gaps: Gaps
+
+
+class MergingEdge(SemijoinEdge):
+    """An edge that keeps what is known of the gaps between rows."""
+
+    def __init__(self, shape: Shape, edge: int, rows: tuple[TableRows, ...]) -> None:
+        super().__init__(shape, edge, rows)
+        self._gaps = [GapStore(), GapStore()]
+
+    def grow(self, missing: int) -> None:
+        if missing == GAPS_FULL:
+            for gaps in self._gaps:
+                gaps.grow()
+        super().grow(missing)
+
+    def side(self, side: int) -> tuple[Any, ...]:
+        return MergingSide._make((*super().side(side), self._gaps[side].arrays))

@@ -5,10 +5,10 @@ from tamis.joins.multiway.decomposition import (
     filtering_of,
     most_selective_first,
     parametric_costs,
+    planned,
     sampled_costs,
     total_cost,
 )
-from tamis.joins.multiway.planning import planned
 
 __all__ = [
     "decomposed",

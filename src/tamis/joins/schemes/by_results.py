@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
 from tamis.arrays import Bools, Floats, Int64s
-from tamis.joins.index.edge import JoinState
-from tamis.joins.index.messages import Messages, Operation
-from tamis.joins.index.outbox import Outbox
+from tamis.compiled import bare_kernel
+from tamis.joins.index.edge import INDEX_FULL, OUTBOX_FULL, JoinState, follow, mark, rows_of_key
+from tamis.joins.index.kernels import SPARE
+from tamis.joins.index.messages import EVERYBODY, Form, Messages, Operation, inside
+from tamis.joins.index.outbox import FULL, NUMBERS, SENT, TUPLES, Outbox, begin, put_pair, take_back
 from tamis.joins.index.ranges import Shape
-from tamis.joins.index.tables import Changes
+from tamis.joins.index.stabbing_kernels import reaching
+from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.schemes.scheme import ByEdges
 
 _AT_ONCE = 1 << 22  # subscriptions times results looked at together
@@ -117,3 +121,163 @@ def wanted(state: JoinState, signature: int, results: Int64s, numbers: Int64s) -
 def _columns(shape: Shape, state: JoinState, tables: tuple[int, ...], results: Int64s) -> Floats:
     parts = [state.rows[table].values[results[:, place]] for place, table in enumerate(tables)]
     return np.concatenate(parts, axis=1)
+
+
+# Enum-J (Chandramouli & Yang 2008, §2.3): join results, told to each subscription.
+
+
+@bare_kernel
+def run_enum_j(
+    out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
+) -> tuple[int, int]:
+    """Changes of any tables, from start on; gives the first that is not done, and what was missing for it."""
+    for event in range(start, len(table)):
+        missing = 0
+        if table[event] == left.table:
+            missing = _change(out, event, left, right, members, old[event], new[event], scratch)
+        elif table[event] == right.table:
+            missing = _change(out, event, right, left, members, old[event], new[event], scratch)
+        if missing:
+            return event, missing
+    return len(table), 0
+
+
+@bare_kernel
+def _change(out: Any, event: int, own: Any, other: Any, members: Any, old: int, new: int, scratch: Any) -> int:
+    """Tells every member of the edge's signature its new and its old results, and follows; what was missing for it."""
+    if own.entries.counters[SPARE] == 0:
+        return INDEX_FULL
+    sent, tuples, numbers = out.counters[SENT], out.counters[TUPLES], out.counters[NUMBERS]
+    own_column, own_width = members.first_column[own.table], own.values.shape[1]
+    other_column, other_width = members.first_column[other.table], other.values.shape[1]
+    for step in range(2):
+        row, operation = (new, Operation.INSERT) if step == 0 else (old, Operation.DELETE)
+        if row == NO_ROW or own.keys[row] < 0:
+            continue
+        # The rows that join this one, by their first attribute, and the members whose first intervals hold it and one
+        # of these. Both are more than is meant where a table has several attributes.
+        rows = rows_of_key(other.entries, own.keys[row], scratch.points, scratch.rows)
+        count = reaching(own.stabbing, scratch.points, rows, own.values[row, 0], np.nan, scratch.found)
+        for k in range(count):
+            member = scratch.found[k].number
+            if not inside(members.low, members.high, member, own_column, own.values[row], 0, own_width):
+                continue
+            begun = False
+            here = 0
+            while here < rows and scratch.points[here] < scratch.found[k].low:
+                here += 1
+            while here < rows and scratch.points[here] <= scratch.found[k].high:
+                joined = scratch.rows[here].number
+                if inside(members.low, members.high, member, other_column, other.values[joined], 0, other_width):
+                    if not begun:
+                        begin(out, event, Form.RESULTS, members.signature, member)
+                        begun = True
+                    put_pair(out, operation, own.table, row, other.table, joined)
+                here += 1
+    if out.counters[FULL]:
+        # Half a change is told to nobody: all of it is written again once there is room.
+        take_back(out, sent, tuples, numbers)
+        return OUTBOX_FULL
+    follow(own.entries, own.keys, own.values, old, new)
+    return 0
+
+
+class EnumJ(ByResults):
+    """Join results, told to each subscription (§2.3)."""
+
+    name, one_to_each = "enum-j", True
+    kernel = staticmethod(run_enum_j)
+
+    def tell(
+        self, out: Outbox, event: int, signature: int, table: int, row: int, results: Int64s, operation: Operation
+    ) -> None:
+        numbers, mask = wanted(self.state, signature, results, selecting(self.state, signature, table, row))
+        tables = self.state.shape.tables_of(signature)
+        for place in np.flatnonzero(mask.any(axis=1)):
+            out.write(event, Form.RESULTS, signature, int(numbers[place]))
+            out.write_tuples(operation, np.tile(tables, mask[place].sum()), results[mask[place]].ravel())
+
+
+# Ref-J and Ref-J⁺ (Chandramouli & Yang 2008, §2.3): join results, to whoever selects them.
+
+
+@bare_kernel
+def run_ref_j(
+    out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
+) -> tuple[int, int]:
+    """Changes of any tables, from start on; gives the first that is not done, and what was missing for it."""
+    for event in range(start, len(table)):
+        if table[event] != left.table and table[event] != right.table:
+            continue
+        own, other = (left, right) if table[event] == left.table else (right, left)
+        if own.entries.counters[SPARE] == 0:
+            return event, INDEX_FULL
+        sent, tuples, numbers = out.counters[SENT], out.counters[TUPLES], out.counters[NUMBERS]
+        for step in range(2):
+            row, operation = (new[event], Operation.INSERT) if step == 0 else (old[event], Operation.DELETE)
+            if row != NO_ROW and own.keys[row] >= 0:
+                rows = rows_of_key(other.entries, own.keys[row], scratch.points, scratch.rows)
+                for k in range(rows):
+                    begin(out, event, Form.JOINED, members.signature, EVERYBODY)
+                    put_pair(out, operation, own.table, row, other.table, scratch.rows[k].number)
+        if out.counters[FULL]:
+            take_back(out, sent, tuples, numbers)
+            return event, OUTBOX_FULL
+        follow(own.entries, own.keys, own.values, old[event], new[event])
+    return len(table), 0
+
+
+@bare_kernel
+def run_ref_j_plus(
+    out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
+) -> tuple[int, int]:
+    """As `run_ref_j`, for those results only that a member's first intervals hold."""
+    for event in range(start, len(table)):
+        if table[event] != left.table and table[event] != right.table:
+            continue
+        own, other = (left, right) if table[event] == left.table else (right, left)
+        if own.entries.counters[SPARE] == 0:
+            return event, INDEX_FULL
+        sent, tuples, numbers = out.counters[SENT], out.counters[TUPLES], out.counters[NUMBERS]
+        for step in range(2):
+            row, operation = (new[event], Operation.INSERT) if step == 0 else (old[event], Operation.DELETE)
+            if row != NO_ROW and own.keys[row] >= 0:
+                rows = rows_of_key(other.entries, own.keys[row], scratch.points, scratch.rows)
+                count = reaching(own.stabbing, scratch.points, rows, own.values[row, 0], np.nan, scratch.found)
+                mark(scratch.points, scratch.rows, rows, scratch.found, count)
+                for k in range(rows):
+                    if scratch.rows[k].mark > 0:
+                        begin(out, event, Form.JOINED, members.signature, EVERYBODY)
+                        put_pair(out, operation, own.table, row, other.table, scratch.rows[k].number)
+        if out.counters[FULL]:
+            take_back(out, sent, tuples, numbers)
+            return event, OUTBOX_FULL
+        follow(own.entries, own.keys, own.values, old[event], new[event])
+    return len(table), 0
+
+
+class RefJ(ByResults):
+    """Join results without selections, to whoever selects them (§2.3)."""
+
+    name = "ref-j"
+    kernel = staticmethod(run_ref_j)
+
+    def tell(
+        self, out: Outbox, event: int, signature: int, table: int, row: int, results: Int64s, operation: Operation
+    ) -> None:
+        for result in results:
+            out.write(event, Form.JOINED, signature, EVERYBODY)
+            out.write_tuples(operation, np.array(self.state.shape.tables_of(signature)), result)
+
+
+class RefJPlus(RefJ):
+    """Ref-J for those join results that somebody selects (§2.3)."""
+
+    name = "ref-j+"
+    kernel = staticmethod(run_ref_j_plus)
+
+    def tell(
+        self, out: Outbox, event: int, signature: int, table: int, row: int, results: Int64s, operation: Operation
+    ) -> None:
+        _, mask = wanted(self.state, signature, results, selecting(self.state, signature, table, row))
+        super().tell(out, event, signature, table, row, results[mask.any(axis=0)], operation)

@@ -50,15 +50,15 @@ class Scheme(ABC):
 
 SCHEMES: Final[LazyRegistry[type[Scheme]]] = LazyRegistry(
     {
-        "rel-sel": "tamis.joins.schemes.rel_sel:RelSel",
-        "enum-j": "tamis.joins.schemes.enum_j:EnumJ",
-        "ref-j": "tamis.joins.schemes.ref_j:RefJ",
-        "ref-j+": "tamis.joins.schemes.ref_j:RefJPlus",
-        "enum-sj": "tamis.joins.schemes.enum_sj:EnumSJ",
+        "rel-sel": "tamis.joins.schemes.ref_sj:RelSel",
+        "enum-j": "tamis.joins.schemes.by_results:EnumJ",
+        "ref-j": "tamis.joins.schemes.by_results:RefJ",
+        "ref-j+": "tamis.joins.schemes.by_results:RefJPlus",
+        "enum-sj": "tamis.joins.schemes.ref_sj:EnumSJ",
         "ref-sj-sub": "tamis.joins.schemes.ref_sj:RefSJSub",
         "ref-sj-tup": "tamis.joins.schemes.ref_sj:RefSJTup",
         "ref-sj-clu": "tamis.joins.schemes.ref_sj:RefSJClu",
-        "ref-sj-clu+": "tamis.joins.schemes.ref_sj_clu_plus:RefSJCluPlus",
+        "ref-sj-clu+": "tamis.joins.schemes.ref_sj:RefSJCluPlus",
     }
 )
 """Schemes by name. Each is loaded, and its kernels are compiled, when it is first asked for."""

@@ -11,7 +11,7 @@ from tamis.compiled import bare_kernel
 from tamis.lab.le_subscribe.counting import count
 from tamis.lab.le_subscribe.verified import load, settle
 from tamis.matching.base.flat_arrays import extended
-from tamis.matching.base.matches import CANDIDATES, NODES
+from tamis.matching.base.matcher import CANDIDATES, NODES
 
 # Diagrams of conjunctions: hash-consed nodes, and their evaluation.
 #

@@ -11,7 +11,7 @@ from typing import Any
 
 from tamis.compiled import bare_kernel
 from tamis.lab.diagrams.diagrams import DEAD, TRUE
-from tamis.routing.standing.kernels import (
+from tamis.routing.standing.rows import (
     ASK,
     COMPARED,
     COVERED,

@@ -15,8 +15,7 @@ from tamis.language.forms import Filter
 from tamis.language.predicates import Literal, attributes_of
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
-from tamis.routing.standing.kernels import COVERED, COVERING
-from tamis.routing.standing.rows import Related, Relating
+from tamis.routing.standing.rows import COVERED, COVERING, Related, Relating
 
 _ROOM = 256
 

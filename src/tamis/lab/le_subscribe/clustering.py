@@ -11,7 +11,7 @@ from tamis.arrays import Bools, Int32s, Int64s
 from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.counting import compare, count
 from tamis.lab.le_subscribe.verified import holds, load, settle
-from tamis.matching.base.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
+from tamis.matching.base.matcher import BUCKETS, CANDIDATES, PREDICATES, PROBES
 from tamis.matching.codes.codes import ABSENT, Conjuncts
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.dictionary import power_of_two

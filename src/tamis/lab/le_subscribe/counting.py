@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.arrays import Bools, Int32s, Int64s, UInt64s
 from tamis.compiled import bare_kernel
-from tamis.lab.le_subscribe.verified import load, settle
-from tamis.matching.base.matches import BUCKETS, CANDIDATES, PREDICATES, PROBES
+from tamis.lab.le_subscribe.verified import VerifiedLevel, load, rows_of, settle
+from tamis.matching.base.matcher import BUCKETS, CANDIDATES, PREDICATES, PROBES
 from tamis.matching.codes.codes import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Encoder, Kind
+from tamis.matching.codes.levelled_matcher import LevelledMatcher
+from tamis.matching.columnar.plan import Knowledge
 
 BYTES = 8  # counters to a word
 _LOW, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
@@ -236,3 +238,37 @@ def code_counts(encoder: Encoder) -> Int64s:
         else:
             counts.append(2 * len(encoder.dictionaries[column.attribute]) + 1)
     return np.array(counts, np.int64)
+
+
+# The fair-predicate algorithm: every predicate once, then a count for every subscription.
+
+
+class FairPredicateLevel(VerifiedLevel):
+    """One counter a conjunction, compared with its number of predicates after every event."""
+
+    parts: ClassVar[dict[str, type[Any]]] = {"predicates": Predicates, "counters": Counters}
+    kernel = match_by_counting
+
+    @classmethod
+    def lay_out(cls, conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> tuple[Predicates, Counters]:
+        loose = loose_predicates(conjuncts, rows_of(conjuncts), np.ones(len(conjuncts.lows), np.bool_))
+        every = np.arange(len(conjuncts), dtype=np.int32)
+        return predicates_of(loose, every, encoder), counters_of(needs(loose, len(every)), every)
+
+    def working_memory(self) -> Any:
+        return zeroed(self._own[1])
+
+
+class FairPredicateMatcher(LevelledMatcher[FairPredicateLevel]):
+    """Counting (Fabret et al., Le Subscribe, §3.1 Fig 2): each distinct predicate is stored and decided once an event.
+
+    Equalities are found by hashing, inequalities by binary search in ordered arrays; every satisfied predicate adds
+    one to the counters of its subscriptions, and the counters of all subscriptions are compared.
+
+    Departs: a range of two bounds is two predicates; a filter with OR has a counter for each of its conjunctions;
+    lists, negations and patterns besides are tested once their conjunction's counter is full; additions make levels
+    (see LevelledMatcher) instead of entries in one table.
+    """
+
+    name: ClassVar[str] = "fair-predicate"
+    level = FairPredicateLevel

@@ -13,9 +13,18 @@ from tamis.lab.le_subscribe.clustering import (
     equalities,
     lookup_memory,
     match_by_clusters_and_counting,
+    match_by_clusters_and_quarantine,
 )
-from tamis.lab.le_subscribe.counting import Predicates, loose_predicates, needs, predicates_of
-from tamis.lab.le_subscribe.verified import VerifiedLevel, rows_of
+from tamis.lab.le_subscribe.counting import (
+    Counters,
+    Predicates,
+    counters_of,
+    loose_predicates,
+    needs,
+    predicates_of,
+    zeroed,
+)
+from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, intervals_of, rows_of, taken
 from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
@@ -64,3 +73,53 @@ class EqualityPreferredMatcher(LevelledMatcher[EqualityPreferredLevel]):
 
     name: ClassVar[str] = "equality-preferred"
     level = EqualityPreferredLevel
+
+
+# The equality-preferred algorithm with nonequality quarantining.
+
+
+class QuarantineLevel(VerifiedLevel):
+    """Clusters whose members carry their other intervals, in the members' order; counters for the rest only."""
+
+    parts: ClassVar[dict[str, type[Any]]] = {
+        "clusters": Clusters,
+        "intervals": Intervals,
+        "predicates": Predicates,
+        "counters": Counters,
+    }
+    kernel = match_by_clusters_and_quarantine
+
+    @classmethod
+    def lay_out(
+        cls, conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge
+    ) -> tuple[Clusters, Intervals, Predicates, Counters]:
+        rows = rows_of(conjuncts)
+        equal = equalities(conjuncts, rows, encoder)
+        clusters = clusters_of(conjuncts, rows, equal, encoder)
+        clustered = np.zeros(len(conjuncts), np.bool_)
+        clustered[clusters.members] = True
+        # Sets besides the first are tested, as every set is.
+        others = intervals_of(conjuncts, ~equal & clustered[rows] & (conjuncts.columns < encoder.singles))
+        quarantined = np.flatnonzero(~clustered).astype(np.int32)
+        counter = np.cumsum(~clustered, dtype=np.int32) - 1
+        loose = loose_predicates(conjuncts, rows, ~clustered[rows])
+        counters = counters_of(needs(loose, len(conjuncts))[quarantined], quarantined)
+        return clusters, taken(others, clusters.members), predicates_of(loose, counter, encoder), counters
+
+    def working_memory(self) -> Any:
+        clusters, _, _, counters = self._own
+        return *lookup_memory(clusters), *zeroed(counters)
+
+
+class QuarantineMatcher(LevelledMatcher[QuarantineLevel]):
+    """Equality-preferred with nonequality quarantining (Fabret et al., Le Subscribe, §3.1 Fig 5).
+
+    Subscriptions with equalities are found in clusters, and their other predicates evaluated one by one; only the
+    subscriptions without equalities, apart from the others, are counted for.
+
+    Departs: of several conditions on sets a conjunction is clustered by the first; what is neither equality nor
+    inequality is tested at the end; additions make levels (see LevelledMatcher).
+    """
+
+    name: ClassVar[str] = "quarantine"
+    level = QuarantineLevel

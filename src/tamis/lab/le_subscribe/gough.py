@@ -11,7 +11,7 @@ from tamis.arrays import Int32s, Int64s
 from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.clustering import distinct_runs, hashed
 from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, intervals_of, load, settle
-from tamis.matching.base.matches import CANDIDATES, NODES, PREDICATES
+from tamis.matching.base.matcher import CANDIDATES, NODES, PREDICATES
 from tamis.matching.codes.codes import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.dictionary import power_of_two

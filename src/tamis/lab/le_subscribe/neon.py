@@ -11,7 +11,7 @@ from tamis.arrays import Int32s
 from tamis.compiled import bare_kernel
 from tamis.lab.le_subscribe.counting import EQUAL, FROM, loose_predicates, needs
 from tamis.lab.le_subscribe.verified import VerifiedLevel, load, rows_of, settle
-from tamis.matching.base.matches import BUCKETS, CANDIDATES, PREDICATES
+from tamis.matching.base.matcher import BUCKETS, CANDIDATES, PREDICATES
 from tamis.matching.codes.codes import ABSENT, Conjuncts
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.levelled_matcher import LevelledMatcher

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from tamis.arrays import Arrays, Bools, Int32s, Int64s
 from tamis.compiled import bare_kernel
-from tamis.matching.base.matches import PREDICATES
+from tamis.matching.base.matcher import CANDIDATES, PREDICATES
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoded, Encoder
 from tamis.matching.codes.level import Level, Scratch, part_of, under
+from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.codes.names import Names, Texts
 from tamis.matching.columnar.plan import Knowledge, learn
 from tamis.matching.columnar.probing_kernels import passes
@@ -174,3 +175,50 @@ def settle(
         out[kept] = c
         kept += held
     return kept
+
+
+# A compiled scan: every subscription verified on every event.
+
+
+@bare_kernel
+def match_by_scanning(
+    codes: Any, sets: Any, first: int, own: Any, rest: Any, memory: Any, seen: Any, stamp: int, room: int, event: Any,
+    scratch: Any, out: Any, ends: Any, work: Any,
+) -> int:  # fmt: skip
+    """See `Level.run`."""
+    (intervals,) = own
+    end = ends[first]
+    for e in range(first, len(codes)):
+        if end + room > len(out):
+            return e
+        stamp += 1
+        load(codes, e, event)
+        work[CANDIDATES] += len(intervals.offsets) - 1
+        for c in range(len(intervals.offsets) - 1):
+            if holds(intervals, c, event, work):
+                out[end] = c
+                end += 1
+        end = settle(ends[e], end, e, event, sets, rest, memory, seen, stamp, out, work)
+        ends[e + 1] = end
+    return len(codes)
+
+
+class ScanLevel(VerifiedLevel):
+    """Intervals in the conjunctions' order; what is asked of sets is tested."""
+
+    parts: ClassVar[dict[str, type[Any]]] = {"intervals": Intervals}
+    kernel = match_by_scanning
+
+    @classmethod
+    def lay_out(cls, conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> tuple[Intervals]:
+        return (intervals_of(conjuncts, conjuncts.columns < encoder.singles),)
+
+
+class ScanMatcher(LevelledMatcher[ScanLevel]):
+    """The naive algorithm (Fabret et al., Le Subscribe, §3.1 Fig 1) over codes, compiled: the baseline of its rivals.
+
+    Predicates are evaluated subscription by subscription until one fails.
+    """
+
+    name: ClassVar[str] = "scan"
+    level = ScanLevel

@@ -14,7 +14,7 @@ from tamis.lab.schedules.bounds import foreseeing_nothing, in_hindsight, theorem
 from tamis.operators.schedules import schedule
 from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.problem import TRUE, Problem
-from tamis.operators.schedules.record import Evidence
+from tamis.operators.schedules.running import Evidence
 from tamis.operators.schedules.schedule import Schedule
 from tamis.workloads.expensive_operators import ExpensiveOperators, Parameters, expensive_operators
 

@@ -11,10 +11,10 @@ from tamis.arrays import Floats, Int32s, Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.schedules.walking import Order, Walking
 from tamis.operators.schedules.graph import Lists, Rows
-from tamis.operators.schedules.kernels import STOPPING
+from tamis.operators.schedules.kernels import NAIVE, SEQUENTIAL, STOPPING
 from tamis.operators.schedules.knowledge import HALF_LIFE, LEAST, MOST, Knowledge
 from tamis.operators.schedules.problem import Problem
-from tamis.operators.schedules.record import Evidence
+from tamis.operators.schedules.running import Evidence
 
 # Chains compared in pairs, and put in line. A chain is a subscription's predicates by rising `rank`, in its row.
 
@@ -324,3 +324,39 @@ def ranks(selectivity: Floats, cost: Floats) -> Int32s:
     place = np.empty(len(cost), np.int32)
     place[np.lexsort((np.arange(len(cost)), cost, worth))] = np.arange(len(cost), dtype=np.int32)
     return place
+
+
+# The paper's first algorithm, and the reading of it that was simulated.
+
+
+class Sequential(Walking):
+    """Algorithm 1 (Liu et al. 2007, §4.1), to the letter: an undecided subscription is taken up and *all* its
+    predicates are evaluated that anybody undecided wants, even once it is decided itself.
+
+    That is what makes it cost at most d times the optimum (Theorem 2), d being the most predicates of a subscription.
+    """
+
+    name = "sequential"
+    way = SEQUENTIAL
+
+
+class Stopping(Walking):
+    """Algorithm 1 but for one thing: a subscription is left as soon as it is decided.
+
+    It costs less where predicates are shared evenly, but Theorem 2 does not hold for it: subscriptions {a1, b},
+    {a2, b}, … are decided by b alone, and this may evaluate every a.
+    """
+
+    name = "sequential-stopping"
+    way = STOPPING
+
+
+# The baseline: subscriptions by themselves, one after the other.
+
+
+class Naive(Walking):
+    """Every subscription up to its first predicate that fails; evaluations are remembered, eliminations are not passed
+    on (Liu et al. 2007, §5.2)."""
+
+    name = "naive"
+    way = NAIVE

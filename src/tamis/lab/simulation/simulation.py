@@ -11,9 +11,8 @@ from tamis.arrays import Bools, Floats, Int64s
 from tamis.errors import TamisError
 from tamis.joins.index.messages import Messages
 from tamis.joins.index.ranges import Ranges, Shape
-from tamis.lab.networks.links import LEAVES, LinkNetwork
+from tamis.lab.networks.links import LEAVES, LinkNetwork, Way, way_for
 from tamis.lab.networks.regions import EVERYBODY, Post
-from tamis.lab.networks.trees import Way, way_for
 from tamis.lab.networks.zones import ZoneNetwork
 from tamis.lab.simulation.accounting import (
     ASKS,

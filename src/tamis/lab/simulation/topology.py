@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from tamis.arrays import Int64s
-from tamis.lab.networks.trees import ROOT
-from tamis.lab.simulation.kernels import hops_from
+from tamis.lab.networks.links import ROOT
+from tamis.lab.simulation.spaces import hops_from
 
 EXPONENT = 2.2
 """Of the power law of degrees, as INET takes it from the Internet's autonomous systems."""

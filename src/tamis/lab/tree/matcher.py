@@ -16,16 +16,13 @@ import pyarrow as pa
 from tamis.arrays import Int32s
 from tamis.errors import EventError
 from tamis.lab.tree.checks import Checks
-from tamis.lab.tree.conjunctions import conjunctions_of
-from tamis.lab.tree.encoding import encode
+from tamis.lab.tree.conjunctions import conjunctions_of, encode
 from tamis.lab.tree.holders import holders_of
-from tamis.lab.tree.options import Options
 from tamis.lab.tree.roster import Roster
-from tamis.lab.tree.tree import Tree
+from tamis.lab.tree.tree import Options, Tree
 from tamis.lab.tree.visiting import match_events
 from tamis.lab.tree.vocabulary import Source, Vocabulary
-from tamis.matching.base.matcher import Subscriptions
-from tamis.matching.base.matches import Answer, Matches, Part, Work
+from tamis.matching.base.matcher import Answer, Matches, Part, Subscriptions, Work
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.files import read_arrays, write_arrays

@@ -37,7 +37,7 @@ from tamis.lab.tree.layout import (
     find,
 )
 from tamis.matching.base.flat_arrays import is_listed
-from tamis.matching.base.matches import BUCKETS, CANDIDATES, NODES, PREDICATES, PROBES
+from tamis.matching.base.matcher import BUCKETS, CANDIDATES, NODES, PREDICATES, PROBES
 
 
 @bare_kernel

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
@@ -11,14 +13,202 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tamis.arrays import Int32s, Int64s
 from tamis.language.shapes import Block, Bound, CalledBlock
-from tamis.matching.base.matches import Matches
 from tamis.matching.base.statistics import Statistics
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
     from tamis.matching.codes.holders import Holders
     from tamis.matching.patterns import PatternSet
+
+
+# Matches of a batch: the subscriptions that each event satisfies.
+
+CANDIDATES, BUCKETS, PROBES, PREDICATES, NODES = range(5)  # of the work's counters
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Matches of consecutive events: event `first + i` matched `numbers[offsets[i]:offsets[i + 1]]`."""
+
+    first: int
+    offsets: Int64s
+    numbers: Int32s
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Matches of a part of the subscriptions: the part's number n is subscription `names[n]`.
+
+    Parts, and answers, hold disjoint (event, subscription) pairs: nothing comes twice when they are put together.
+    """
+
+    names: pa.Array
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Bindings of a subscription's variables in an event: the first of so many substitutions, or more."""
+
+    event: int
+    subscription: str
+    variables: Mapping[str, Any]
+    substitutions: int
+
+
+class Work:
+    """Work of a match, counted by the kernels in `counters`, in the order of the properties.
+
+    Not every algorithm has all of them to count: what it has none of stays 0. Candidates and predicates all have.
+    """
+
+    def __init__(self) -> None:
+        self.counters = np.zeros(5, np.int64)
+
+    @property
+    def candidates(self) -> int:
+        """Subscriptions looked at one by one, or counted for."""
+        return int(self.counters[CANDIDATES])
+
+    @property
+    def buckets(self) -> int:
+        """Buckets, clusters or runs of subscriptions that the event led to."""
+        return int(self.counters[BUCKETS])
+
+    @property
+    def probes(self) -> int:
+        """Lookups in hash tables."""
+        return int(self.counters[PROBES])
+
+    @property
+    def predicates(self) -> int:
+        """Predicates whose truth was decided, each time that it was: compared, or found by their key."""
+        return int(self.counters[PREDICATES])
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of trees and automata visited."""
+        return int(self.counters[NODES])
+
+
+class Matches:
+    """The (event, subscription) pairs of one batch, as flat arrays: no Python object a match.
+
+    A subscription's number is its position among `names`; it means something only beside this answer.
+    """
+
+    def __init__(
+        self,
+        events: int,
+        answers: Sequence[Answer],
+        work: Work | None = None,
+        bindings: Callable[[], list[Binding]] | None = None,
+    ) -> None:
+        self.events = events
+        self.work = work or Work()
+        self._answers = answers
+        self._bindings = bindings
+        self._names = _alike([answer.names for answer in answers])
+        self._bases = np.cumsum([0, *map(len, self._names)], dtype=np.int64)
+        self._parts = [
+            (int(base), part)
+            for base, answer in zip(self._bases, answers, strict=False)
+            for part in answer.parts
+            if part.offsets[0] < part.offsets[-1]
+        ]
+
+    def __len__(self) -> int:
+        return sum(int(part.offsets[-1] - part.offsets[0]) for _, part in self._parts)
+
+    @cached_property
+    def counts(self) -> Int64s:
+        """Number of subscriptions that each event matched."""
+        counts = np.zeros(self.events, np.int64)
+        for _, part in self._parts:
+            counts[part.first : part.first + len(part.offsets) - 1] += np.diff(part.offsets)
+        return counts
+
+    @cached_property
+    def offsets(self) -> Int64s:
+        """Event i's matches are `numbers[offsets[i]:offsets[i + 1]]`."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
+
+    @cached_property
+    def names(self) -> pa.ChunkedArray:
+        """The ids of all subscriptions that could have matched, by number."""
+        return pa.chunked_array(self._names, self._names[0].type if self._names else pa.string())
+
+    @cached_property
+    def numbers(self) -> Int64s:
+        """Subscription numbers, event by event."""
+        if len(self._parts) == 1:
+            ((base, part),) = self._parts
+            return part.numbers[part.offsets[0] : part.offsets[-1]] + np.int64(base)
+        out = np.empty(len(self), np.int64)
+        filled = self.offsets[:-1].copy()
+        for base, part in self._parts:
+            run = part.numbers[part.offsets[0] : part.offsets[-1]]
+            counts = np.diff(part.offsets)
+            rows = slice(part.first, part.first + len(counts))
+            starts = np.repeat(filled[rows] - (part.offsets[:-1] - part.offsets[0]), counts)
+            out[starts + np.arange(len(run))] = run + np.int64(base)
+            filled[rows] += counts
+        return out
+
+    def ids(self, numbers: npt.ArrayLike) -> pa.Array:
+        """The ids of these subscription numbers: strings, or large strings where they need it."""
+        places = np.asarray(numbers, np.int64)
+        try:
+            return _take(self._names, self._bases, places)
+        except pa.ArrowInvalid:  # all the ids asked for are more than 32-bit offsets reach
+            return _take([names.cast(pa.large_string()) for names in self._names], self._bases, places)
+
+    def and_also(self, answer: Answer, bindings: Callable[[], list[Binding]]) -> Matches:
+        """These and the answer of other subscriptions, to the same events, which come with bindings."""
+        return Matches(self.events, [*self._answers, answer], self.work, bindings)
+
+    def bindings(self) -> list[Binding]:
+        """For each match of a filter with variables what these are bound to, by event; made when first asked for."""
+        return self._bound
+
+    @cached_property
+    def _bound(self) -> list[Binding]:
+        return [] if self._bindings is None else self._bindings()
+
+    def to_arrow(self) -> pa.Table:
+        """One row a match: `event` (row number in the batch) and `subscription` (id)."""
+        rows = np.repeat(np.arange(self.events, dtype=np.int64), self.counts)
+        return pa.table({"event": rows, "subscription": self.ids(self.numbers)})
+
+    def to_lists(self) -> list[list[str]]:
+        """For each event the ids it matched: for small batches and for tests."""
+        found: list[str] = self.ids(self.numbers).to_pylist()
+        bounds = self.offsets.tolist()
+        return [found[a:b] for a, b in pairwise(bounds)]
+
+
+def _alike(names: list[pa.Array]) -> list[pa.Array]:
+    """All of one type: large strings if some are."""
+    if len({array.type for array in names}) < 2:
+        return names
+    return [array.cast(pa.large_string()) for array in names]
+
+
+def _take(names: list[pa.Array], bases: Int64s, numbers: Int64s) -> pa.Array:
+    """Ids by number. Arrow's own way with several arrays is to join them all first, however few are asked for."""
+    if len(names) == 1:
+        return names[0].take(pa.array(numbers))
+    which = (np.searchsorted(bases, numbers, side="right") - 1).astype(np.uint16)
+    order = np.argsort(which, kind="stable")
+    cuts = np.searchsorted(which[order], np.arange(1, len(names)))
+    runs = np.split(numbers[order], cuts)
+    pieces = [some.take(pa.array(run - base)) for some, run, base in zip(names, runs, bases, strict=False)]
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return pa.concat_arrays(pieces).take(pa.array(places)) if pieces else pa.array([], pa.string())
+
 
 B = TypeVar("B", Block, CalledBlock)
 

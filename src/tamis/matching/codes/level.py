@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tamis.arrays import Arrays, Int32s, Int64s
 from tamis.errors import EventError
-from tamis.matching.base.matches import Part, Work
+from tamis.matching.base.matcher import Part, Work
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Column, Encoded, Encoder, Kind

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from tamis.language import DEFAULT_LIMITS
 from tamis.language.shapes import bind
-from tamis.matching.base.matcher import Subscriptions
-from tamis.matching.base.matches import Answer, Matches, Work
+from tamis.matching.base.matcher import Answer, Matches, Subscriptions, Work
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.conditions import Conditions
 from tamis.matching.codes.constants import Constants

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
-from tamis.matching.base.matches import BUCKETS, CANDIDATES, PREDICATES
-from tamis.matching.base.matches import PROBES as PROBED
+from tamis.matching.base.matcher import BUCKETS, CANDIDATES, PREDICATES
+from tamis.matching.base.matcher import PROBES as PROBED
 from tamis.matching.codes.codes import ABSENT, LISTED, NEGATED
 from tamis.matching.codes.intrinsics import (
     LANES,

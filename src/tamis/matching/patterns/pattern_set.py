@@ -16,8 +16,8 @@ from tamis.matching.patterns.like import program_of
 from tamis.matching.patterns.like_set import Hits, LikeSet
 from tamis.matching.patterns.lowercase import lower_texts
 from tamis.matching.patterns.metering import Gauge
+from tamis.matching.patterns.regex_search import like_program_of
 from tamis.matching.patterns.regex_set import RegexSet
-from tamis.matching.patterns.required_literals import like_program_of
 from tamis.matching.patterns.texts import Texts, frozen, prefixed, under
 
 # Pattern texts, kept flat and decoded one at a time.

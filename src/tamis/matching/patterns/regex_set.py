@@ -17,8 +17,7 @@ from tamis.matching.patterns.like import containing
 from tamis.matching.patterns.like_set import Hits, LikeSet
 from tamis.matching.patterns.lowercase import lower_texts
 from tamis.matching.patterns.metering import Gauge
-from tamis.matching.patterns.regex_search import Together, search_alone, search_each
-from tamis.matching.patterns.required_literals import required_literals
+from tamis.matching.patterns.regex_search import Together, required_literals, search_alone, search_each
 from tamis.matching.patterns.texts import Texts, frozen, prefixed, under
 
 # Answers for the values seen last.

@@ -7,8 +7,7 @@ from typing import Final
 from tamis.errors import OperatorError
 from tamis.lazy_registry import LazyRegistry
 from tamis.operators.schedules.problem import Problem
-from tamis.operators.schedules.record import Evidence, Record, Trail
-from tamis.operators.schedules.running import Asked, Live, Run
+from tamis.operators.schedules.running import Asked, Evidence, Live, Record, Run, Trail
 from tamis.operators.schedules.schedule import Schedule
 
 __all__ = [
@@ -27,9 +26,9 @@ __all__ = [
 
 SCHEDULES: Final[LazyRegistry[type[Schedule]]] = LazyRegistry(
     {
-        "naive": "tamis.lab.schedules.sequential:Naive",
-        "sequential": "tamis.lab.schedules.sequential:Sequential",
-        "sequential-stopping": "tamis.lab.schedules.sequential:Stopping",
+        "naive": "tamis.lab.schedules.sub_order:Naive",
+        "sequential": "tamis.lab.schedules.sub_order:Sequential",
+        "sequential-stopping": "tamis.lab.schedules.sub_order:Stopping",
         "sub-order": "tamis.lab.schedules.sub_order:SubOrder",
         "adaptive": "tamis.operators.schedules.adaptive.schedule:Adaptive",
     }

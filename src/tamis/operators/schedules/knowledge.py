@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays import Floats
-from tamis.operators.schedules.record import Evidence
+from tamis.operators.schedules.running import Evidence
 
 HALF_LIFE = 200.0  # events
 LEAST, MOST = 0.0005, 0.9995  # nothing is held for certain

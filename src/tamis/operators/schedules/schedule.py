@@ -11,8 +11,7 @@ import numpy as np
 from tamis.arrays import Floats, Int8s, Int32s, Int64s
 from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.problem import Problem, check_costs, check_selectivities
-from tamis.operators.schedules.record import Evidence, Record, Trail
-from tamis.operators.schedules.running import Lanes, Live, Run
+from tamis.operators.schedules.running import Evidence, Lanes, Live, Record, Run, Trail
 
 AT_ONCE = 16  # events whose trails are written before they are taken over
 

@@ -15,9 +15,20 @@ from tamis.errors import Violation
 from tamis.joins.join_part import kept_tables, restore_tables, row_count
 from tamis.joins.server import JoinServer
 from tamis.pipeline.joining.cells import Cells
-from tamis.pipeline.joining.packing import DEAD, as_texts, dead_letters, from_blob, one_batch, tables_of, to_blob
+from tamis.pipeline.joining.packing import (
+    DEAD,
+    Admitted,
+    Lateness,
+    WaitingRoom,
+    as_texts,
+    dead_letters,
+    from_blob,
+    one_batch,
+    said,
+    tables_of,
+    to_blob,
+)
 from tamis.pipeline.joining.row_changes import contents, row_changes
-from tamis.pipeline.joining.waiting import Admitted, Lateness, WaitingRoom, said
 from tamis.pipeline.workers.reading import VIOLATION
 from tamis.schema import Schema
 

@@ -15,8 +15,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 from tamis.errors import PipelineError
 from tamis.pipeline.joining.cell import Cell, Entry, Told
 from tamis.pipeline.joining.cells import Cells
-from tamis.pipeline.joining.packing import from_blob, join_texts, to_blob
-from tamis.pipeline.joining.waiting import Lateness
+from tamis.pipeline.joining.packing import Lateness, from_blob, join_texts, to_blob
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
 from tamis.pipeline.workers.opened import micro_batch

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.arrays import Int64s
-from tamis.joins.rows import Showing, Shown
+from tamis.joins.arrivals import Showing, Shown
 from tamis.joins.server import Applied, JoinServer
 from tamis.language.joins import parse_join
 from tamis.pipeline.joining.packing import DEAD, ORDER, from_blob, json_texts

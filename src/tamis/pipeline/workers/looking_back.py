@@ -13,9 +13,9 @@ from tamis.arrays import Int64s
 from tamis.operators.learning import Lessons
 from tamis.pipeline.calling.ledger import Report
 from tamis.pipeline.table.subscriptions import Part, Snapshot
-from tamis.pipeline.workers.lists import legible
 from tamis.pipeline.workers.opened import opened
 from tamis.pipeline.workers.reading import Pace
+from tamis.pipeline.workers.sieve import legible
 
 # What a row is about: events in a window, matches of a subscription in a window, one example, events left out.
 EVENTS, MATCHES, SAMPLE, ILLEGIBLE = range(4)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.engine import Index
 from tamis.operators.health import Health
-from tamis.pipeline.calling.crew import Crew
-from tamis.pipeline.calling.ledger import read_learned, stamp
+from tamis.pipeline.calling.ledger import Crew, read_learned, stamp
 from tamis.pipeline.table.subscriptions import Part
 from tamis.pipeline.table.versions import apply_change
 

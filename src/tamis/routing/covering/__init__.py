@@ -1,8 +1,6 @@
 """Covering: which filters match everything that another one matches (Li, Hou and Jacobsen 2005, §4)."""
 
-from tamis.routing.covering.refutation import counter_example
-from tamis.routing.covering.relation import Relation, covers, relate
-from tamis.routing.covering.unknowns import UndecidedError
-from tamis.routing.covering.witness import Event, witness
+from tamis.routing.covering.relation import Relation, counter_example, covers, relate
+from tamis.routing.covering.witness import Event, UndecidedError, witness
 
 __all__ = ["Event", "Relation", "UndecidedError", "counter_example", "covers", "relate", "witness"]

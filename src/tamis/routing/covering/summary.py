@@ -9,8 +9,7 @@ from operator import or_
 
 from tamis.language.extents import NOTHING, Extent, everything, includes, intersection, points, united, without
 from tamis.language.predicates import Like, Literal, Not, Present, RLike, Value, Versus, attributes_of
-from tamis.routing.covering.exact_values import admitted, around, is_absence, satisfies, settled
-from tamis.routing.covering.pattern_implications import pattern_implies
+from tamis.routing.covering.exact_values import admitted, around, is_absence, pattern_implies, satisfies, settled
 from tamis.schema import EVENT_TYPE, Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 # What a conjunct says of two attributes compared with each other, as sets of orders that their values can be in.

@@ -10,8 +10,7 @@ from tamis.arrays import Int64s
 from tamis.language.forms import Filter
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
-from tamis.routing.standing.kernels import YES
-from tamis.routing.standing.rows import MOST_ASKED, Related, Rows
+from tamis.routing.standing.rows import MOST_ASKED, YES, Related, Rows
 from tamis.schema import Schema
 
 _Key = tuple[Terms, ...]

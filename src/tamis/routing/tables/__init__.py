@@ -7,13 +7,13 @@ from tamis.routing.tables.policies import (
     POLICIES,
     Policy,
     RoutedFilter,
+    RoutingTable,
     RowChange,
     intersects,
     policy,
     read_canonical,
     read_filter,
 )
-from tamis.routing.tables.routing_table import RoutingTable
 
 __all__ = [
     "POLICIES",

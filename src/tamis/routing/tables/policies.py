@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Final
 
 import pyarrow as pa
@@ -176,3 +177,191 @@ def intersects(a: Filter, b: Filter, schema: Schema) -> bool:
     if () in a.conjuncts or () in b.conjuncts:  # TRUE
         return bool(a.conjuncts) and bool(b.conjuncts)
     return any(not Summary((*one, *other), schema).impossible for one in a.conjuncts for other in b.conjuncts)
+
+
+# The routing table of a broker: one structure for advertisements and for subscriptions.
+
+
+class Digest:
+    """Of a set of texts, whatever their order: the exclusive or of their hashes. Kept up with every change."""
+
+    def __init__(self) -> None:
+        self._value = 0
+
+    def toggle(self, text: str) -> None:
+        """Takes a text in, or out."""
+        self._value ^= int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "big")
+
+    def __str__(self) -> str:
+        return f"{self._value:032x}"
+
+
+class RoutingTable:
+    """Filters by the hop that they came from, and for each target what is to be forwarded to it.
+
+    A hop is a neighbour or a client; targets are the neighbours. To a target goes what came from any other hop, less
+    what the policy makes of it. With `gated`, only those filters go there that intersect one of the target's gates:
+    subscriptions follow the advertisements that came from where they are sent to.
+    """
+
+    def __init__(self, schema: Schema, policy: Policy, *, gated: bool = False) -> None:
+        self._schema = schema
+        self._policy = policy
+        self._gated = gated
+        self._filters: dict[str, RoutedFilter] = {}
+        self._rows: dict[str, dict[str, int]] = {}
+        self._hops_with: dict[str, int] = {}
+        self._digests: dict[str, Digest] = {}
+        self._targets: dict[str, _Target] = {}
+        self._statistics: Statistics | None = None
+
+    def rows(self, hop: str) -> list[str]:
+        """The filters that came from a hop, sorted."""
+        return sorted(self._rows.get(hop, ()))
+
+    def digest(self, hop: str) -> str:
+        """Of the filters that came from a hop."""
+        return str(self._digests.get(hop, Digest()))
+
+    def forwarded(self, target: str) -> Mapping[str, RoutedFilter]:
+        """Filters that the target is to know, by text."""
+        return self._targets[target].reduction.forwarded
+
+    def forwarded_digest(self, target: str) -> str:
+        """Of what the target is to know: what its `digest` of this broker is when it knows it."""
+        return str(self._targets[target].digest)
+
+    @property
+    def targets(self) -> list[str]:
+        return list(self._targets)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._rows.values()))
+
+    def add_target(self, target: str, gates: Iterable[RoutedFilter] = ()) -> None:
+        """From now on everything that came from others goes to the target too."""
+        self._targets[target] = new = _Target(self._schema, Reduction(self._schema, self._policy), self._gated)
+        if self._statistics is not None:
+            new.reduction.learn(self._statistics)
+        new.open(gates, ())
+        mine = self._rows.get(target, {})
+        new.offer([filter for text, filter in self._filters.items() if self._hops_with[text] > (text in mine)], ())
+
+    def remove_target(self, target: str) -> None:
+        del self._targets[target]
+
+    def change(self, hop: str, added: Iterable[RoutedFilter], removed: Iterable[str]) -> dict[str, RowChange]:
+        """Filters come from a hop, or are withdrawn by it; returns what changes for which target.
+
+        The same filter may come from a hop several times, and is there until it is withdrawn as often.
+        """
+        rows, digest = self._rows.setdefault(hop, {}), self._digests.setdefault(hop, Digest())
+        touched: dict[str, None] = {}
+        before: dict[str, bool] = {}
+        for filter in added:
+            before.setdefault(filter.text, filter.text in rows)
+            touched[filter.text] = None
+            self._filters.setdefault(filter.text, filter)
+            rows[filter.text] = rows.get(filter.text, 0) + 1
+        for text in removed:
+            before.setdefault(text, text in rows)
+            touched[text] = None
+            rows[text] -= 1
+            if not rows[text]:
+                del rows[text]
+        changed = [text for text in touched if (text in rows) != before[text]]
+        gained = [text for text in changed if text in rows]
+        lost = [text for text in changed if text not in rows]
+        for text in changed:
+            digest.toggle(text)
+            self._hops_with[text] = self._hops_with.get(text, 0) + (1 if text in rows else -1)
+        told = {
+            target: found
+            for target in self._targets
+            if target != hop and (found := self._offer(target, hop, gained, lost))
+        }
+        for text in touched:
+            if not self._hops_with.get(text, 0):
+                self._hops_with.pop(text, None)
+                del self._filters[text]
+        if not rows:
+            del self._rows[hop], self._digests[hop]
+        return told
+
+    def open_gates(self, target: str, added: Iterable[RoutedFilter], removed: Iterable[str]) -> RowChange:
+        """Gates of a target come or go; returns what changes for it."""
+        return self._targets[target].open(added, removed)
+
+    def learn(self, statistics: Statistics) -> None:
+        """Events are expected to be so, where that makes a difference to what is forwarded."""
+        self._statistics = statistics
+        for target in self._targets.values():
+            target.reduction.learn(statistics)
+
+    def _offer(self, target: str, hop: str, gained: list[str], lost: list[str]) -> RowChange:
+        """Offers or withdraws what a target does not itself hold, and nobody but this hop holds."""
+        theirs = self._rows.get(target, {})
+        new = [self._filters[t] for t in gained if self._hops_with[t] - (t in theirs) == 1]
+        old = [self._filters[t] for t in lost if self._hops_with[t] - (t in theirs) == 0]
+        return self._targets[target].offer(new, old)
+
+
+class _Target:
+    """Filters offered to one target, the part that its gates admit, and what is forwarded of that.
+
+    `_support` has for each admitted filter the gate it was admitted by, so that a gate that closes is felt by those
+    filters only.
+    """
+
+    def __init__(self, schema: Schema, reduction: Reduction, gated: bool) -> None:
+        self.reduction = reduction
+        self.digest = Digest()
+        self._schema = schema
+        self._gated = gated
+        self._offered: dict[str, RoutedFilter] = {}
+        self._gates: dict[str, RoutedFilter] = {}
+        self._support: dict[str, str] = {}
+
+    def offer(self, added: Iterable[RoutedFilter], removed: Iterable[RoutedFilter]) -> RowChange:
+        gone = [filter for filter in removed if self._offered.pop(filter.text, None) is not None]
+        new = list(added)
+        self._offered.update((filter.text, filter) for filter in new)
+        if not self._gated:
+            return self._reduce(new, gone)
+        dropped = [filter for filter in gone if self._support.pop(filter.text, None) is not None]
+        return self._reduce([filter for filter in new if self._admit(filter, self._gates.values())], dropped)
+
+    def open(self, added: Iterable[RoutedFilter], removed: Iterable[str]) -> RowChange:
+        closed = set(removed)
+        for text in closed:
+            self._gates.pop(text, None)
+        new = list(added)
+        self._gates.update((gate.text, gate) for gate in new)
+        if self._gated:
+            self.reduction.expect(self._gates)
+        admitted, dropped = [], []
+        if closed:
+            for text in [text for text, gate in self._support.items() if gate in closed]:
+                del self._support[text]
+                if not self._admit(self._offered[text], self._gates.values()):
+                    dropped.append(self._offered[text])
+        if new:
+            waiting = [filter for text, filter in self._offered.items() if text not in self._support]
+            shut = {filter.text for filter in dropped}
+            admitted = [filter for filter in waiting if filter.text not in shut and self._admit(filter, new)]
+        return self._reduce(admitted, dropped)
+
+    def _admit(self, filter: RoutedFilter, gates: Iterable[RoutedFilter]) -> bool:
+        for gate in gates:
+            if intersects(gate.form, filter.form, self._schema):
+                self._support[filter.text] = gate.text
+                return True
+        return False
+
+    def _reduce(self, added: list[RoutedFilter], removed: list[RoutedFilter]) -> RowChange:
+        if not added and not removed:
+            return RowChange()
+        told = self.reduction.change(added, removed)
+        for text in (*(filter.text for filter in told.added), *told.removed):
+            self.digest.toggle(text)
+        return told

@@ -18,9 +18,8 @@ import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from tamis.errors import SchemaError, TamisError
+from tamis.errors import SchemaError, TamisError, shown
 from tamis.language import Limits
-from tamis.quoting import shown
 from tamis.schema.form import read_yaml
 from tamis.yaml_loading import load
 

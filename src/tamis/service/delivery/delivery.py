@@ -21,13 +21,12 @@ from tamis.service.delivery.fanout import Fanout
 from tamis.service.delivery.feeds import FeedEnded, LiveFeed, WideFeed
 from tamis.service.delivery.kafka import KafkaChannel
 from tamis.service.delivery.matched import Matched
-from tamis.service.delivery.outlets import Outlets
-from tamis.service.delivery.push_store import Changes, Cursors
+from tamis.service.delivery.outlets import Changes, Cursors, Outlets
 from tamis.service.delivery.sending import Backoff, Outcome, Sending
 from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
 from tamis.service.delivery.webhook import Channel, WebhookChannel
 from tamis.service.store import DeadLetter, DeliveryState, Store
-from tamis.service.store.errors import warn
+from tamis.service.store.database import warn
 from tamis.service.store.followed_schema import FollowedSchema
 
 CHANGES_SECONDS: Final = 0.25

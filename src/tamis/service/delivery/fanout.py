@@ -14,7 +14,7 @@ from tamis.errors import TamisError
 from tamis.service.base.notification import Cursor, Notification
 from tamis.service.delivery.feeds import LiveFeed, WideFeed
 from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
-from tamis.service.store.errors import warn
+from tamis.service.store.database import warn
 
 POLL_SECONDS: Final = 0.2
 _PAIRS: Final = 20_000

@@ -18,8 +18,7 @@ import orjson
 from tamis.errors import TamisError
 from tamis.service.base.notification import LAST, Cursor, Notification, notification_id
 from tamis.service.delivery.clock import Clock
-from tamis.service.delivery.matched import Matched
-from tamis.service.delivery.opened_event import OpenedEvent
+from tamis.service.delivery.matched import Matched, OpenedEvent
 from tamis.service.store import DeadLetter, Pair, Store, Subscription
 
 Standing: TypeAlias = Literal["active", "paused", "suspended", "expired", "cancelled"]

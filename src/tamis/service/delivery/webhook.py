@@ -19,10 +19,9 @@ import httpx
 from tamis.errors import TamisError
 from tamis.service.base.configuration import DeliverySettings
 from tamis.service.base.notification import Notification
-from tamis.service.delivery.addresses import AddressRefused, Endpoint, endpoint_of
+from tamis.service.delivery.addresses import AddressRefused, CheckedTransport, Endpoint, Resolve, Resolver, endpoint_of
 from tamis.service.delivery.clock import Clock
-from tamis.service.delivery.opened_event import structured_event
-from tamis.service.delivery.pinned import CheckedTransport, Resolve, Resolver
+from tamis.service.delivery.matched import structured_event
 from tamis.service.store import Subscription
 
 # What a way out of the service must do.

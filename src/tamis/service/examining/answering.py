@@ -21,7 +21,7 @@ from tamis.service.base.serving_schema import serving_schema
 from tamis.service.examining.bench import Bench
 from tamis.service.examining.explanations import explained
 from tamis.service.examining.language import ReadFilter, read_filter
-from tamis.service.examining.process import ANSWER, BEGUN, FAULT, HEAD, LOADING, REFUSAL, framed
+from tamis.service.examining.pool import ANSWER, BEGUN, FAULT, HEAD, LOADING, REFUSAL, framed
 from tamis.service.examining.trials import tried
 from tamis.service.intake.problems import Problem, of_error
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from tamis.joins.arrivals import Identity, Showing, Values
 from tamis.joins.client import ContentChange, Forgotten, JoinClient, Kept, Note
-from tamis.joins.rows import Identity, Showing, Values
 from tamis.language import print_filter
 from tamis.language.joins import Join, parse_join
-from tamis.matching.event_values import event_values
+from tamis.matching.conditions import event_values
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 from tamis.schema.tables import DELETE
 from tamis.service.examining.bench import Reads, Shows

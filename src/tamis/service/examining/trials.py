@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
 import tamis
-from tamis.matching.base.matches import Matches
+from tamis.matching.base.matcher import Matches
 from tamis.operators import Operator
 from tamis.operators.caller import prepare
 from tamis.operators.values import json_bindings

@@ -19,9 +19,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
 from starlette.types import Scope
 
-from tamis.service.http.key_ring import LONGEST_SECRET
 from tamis.service.http.request_guards import origin
-from tamis.service.http.service import Service, Serving, current_service
+from tamis.service.http.service import LONGEST_SECRET, Service, Serving, current_service
 from tamis.service.intake.allowances import Claimant, RateLimit
 from tamis.service.intake.problems import Problem, not_found
 from tamis.service.store import Key, Role, Subscription

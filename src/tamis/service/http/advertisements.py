@@ -13,8 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from tamis.service.examining.language import canonical_text
 from tamis.service.http.access import Caller, Publisher, Reader
 from tamis.service.http.filters import FilterText, Id
-from tamis.service.http.service import Service, Serving
-from tamis.service.http.standing import ADVERTISEMENTS_IN_FORCE
+from tamis.service.http.service import ADVERTISEMENTS_IN_FORCE, Service, Serving
 from tamis.service.http.strict_json import StrictRoute
 from tamis.service.http.subscription_forms import ValidityForm, expiry
 from tamis.service.intake.problems import Fault, Problem, not_found, responses

@@ -11,9 +11,9 @@ from typing import Final
 from starlette.concurrency import run_in_threadpool
 
 from tamis.errors import TamisError
-from tamis.service.http.observing import matched_ends
+from tamis.service.http.metrics import matched_ends
 from tamis.service.http.service import Service
-from tamis.service.store.errors import warn
+from tamis.service.store.database import warn
 from tamis.service.worker import Batch
 
 _logger: Final = logging.getLogger("tamis.service")

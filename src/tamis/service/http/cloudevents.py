@@ -16,11 +16,11 @@ from starlette.concurrency import run_in_threadpool
 from tamis.dialects.cloudevents_filters import CloudEventsFilterError, CloudEventsFilters
 from tamis.service.http.access import Asking, Owned, Subscriber, SubscriptionId, Ticket, for_owner
 from tamis.service.http.cloudevents_subscriptions import KEPT, SubscriptionRequest, SubscriptionShown, shown
-from tamis.service.http.creation import make_subscription
 from tamis.service.http.deliveries import WebhookForm, stored_delivery
 from tamis.service.http.service import Service, Serving
 from tamis.service.http.strict_json import StrictRoute
 from tamis.service.http.subscription_forms import expiry
+from tamis.service.http.subscriptions import make_subscription
 from tamis.service.intake.problems import Fault, Problem, not_found, responses
 from tamis.service.store import UNCHANGED, NewSubscription, State, Subscription
 from tamis.service.store.subscription import Keep

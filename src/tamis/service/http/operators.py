@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.operators.health import Tally
-from tamis.operators.resolution import Resolved
+from tamis.operators.registry import Resolved
 from tamis.service.http.access import Subscriber
 from tamis.service.http.service import Service, Serving
 from tamis.service.intake.problems import not_found, responses

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from sqlalchemy.exc import SQLAlchemyError
 
 from tamis.errors import TamisError
-from tamis.service.http.observing import observe
+from tamis.service.http.metrics import observe
 from tamis.service.http.probing import Probe
 from tamis.service.http.service import Service, Serving
 

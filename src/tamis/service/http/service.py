@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+import hashlib
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 from anyio import CapacityLimiter, fail_after, to_thread
 from fastapi import Depends
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from tamis.eventlog import NotAppended
 from tamis.schema import Schema
-from tamis.service.base.algorithms import USUAL, Algorithms
-from tamis.service.base.configuration import Settings
-from tamis.service.base.offering import NOTHING, Offering
+from tamis.service.base.configuration import LimitSettings, Settings
+from tamis.service.base.offering import NOTHING, USUAL, Algorithms, Offering
 from tamis.service.examining.pool import Examiners
-from tamis.service.http.key_ring import KeyRing
-from tamis.service.http.metrics import Meter, Metrics
-from tamis.service.http.observing import counted
+from tamis.service.http.metrics import Meter, Metrics, counted
 from tamis.service.http.probing import Probe
-from tamis.service.http.standing import Allowances
 from tamis.service.intake.allowances import Claimant, Line, Places, RateLimit
+from tamis.service.store import Key, Store
 from tamis.service.store.followed_schema import FollowedSchema
 
 if TYPE_CHECKING:
@@ -30,6 +34,137 @@ if TYPE_CHECKING:
     from tamis.service.network import Bridge
     from tamis.service.store import Store
     from tamis.service.worker import Supervisor
+
+
+# Allowances of callers without a key: how much may stand in the service for one address.
+
+K = TypeVar("K", bound=Hashable)
+
+BACKTESTS_UNDER_WAY: Final = 10  # of one key, or all without one: each goes over the whole log
+ADVERTISEMENTS_IN_FORCE: Final = 1_000  # of one key, or all without one
+
+_FEW: Final = 10  # that may be looked at each time
+_LOOKS_SECONDS: Final = 10.0  # between two looks at what one address still has, when that was too much
+
+
+class Asks(Protocol):
+    """A caller: the key that things are kept under, or an address."""
+
+    @property
+    def owner(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+
+
+class Standing(Generic[K]):
+    """Things of one kind by the address that made them, each counted until it has ended.
+
+    Callers without a key share one allowance in the store, which knows nothing of addresses. One address has half of
+    that at most; it is remembered here, as long as the process runs, and what was made before counts for nobody. Safe
+    from any thread.
+    """
+
+    def __init__(self, allowance: int, standing: Callable[[Collection[K]], Collection[K]]) -> None:
+        self.share = max(allowance // 2, 1)
+        self._standing = standing  # which of them have not ended
+        self._made: defaultdict[str, set[K]] = defaultdict(set)
+        self._coming: Counter[str] = Counter()
+        self._looked: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def one_more(self, caller: Asks) -> Iterator[Callable[[K], None] | None]:
+        """Room for one more, which is named once it is made; None: the caller has its share already.
+
+        A key has an allowance of its own, which the store counts.
+        """
+        if caller.owner:
+            yield lambda made: None
+            return
+        address = caller.address
+        with self._lock:
+            room = self._has_room(address)
+            self._coming[address] += room
+        if not room:
+            yield None
+            return
+        try:
+            yield partial(self._add, address)
+        finally:
+            with self._lock:
+                self._coming[address] -= 1
+                if not self._coming[address]:
+                    del self._coming[address]
+
+    def _add(self, address: str, made: K) -> None:
+        with self._lock:
+            self._made[address].add(made)
+
+    def _has_room(self, address: str) -> bool:
+        if len(self._made.get(address, ())) + self._coming[address] < self.share:
+            return True
+        now = time.monotonic()
+        # To look is a question to the store, of many rows perhaps: whoever has too much does not set the pace of it.
+        if now - self._looked.get(address, -_LOOKS_SECONDS) < _LOOKS_SECONDS and len(self._made[address]) > _FEW:
+            return False
+        self._looked[address] = now
+        left = set(self._standing(self._made.pop(address, set())))
+        if left:
+            self._made[address] = left
+        if len(left) + self._coming[address] < self.share:
+            del self._looked[address]
+            return True
+        return False
+
+
+class Allowances:
+    """Allowance of one address for each kind of thing that outlives the request that made it."""
+
+    def __init__(self, store: Store, limits: LimitSettings) -> None:
+        self.subscriptions = Standing[int](limits.subscriptions_per_key, lambda ids: store.subscriptions.active(ids))
+        self.advertisements = Standing[str](ADVERTISEMENTS_IN_FORCE, lambda ids: store.advertisements.in_force(ids))
+        self.backtests = Standing[str](BACKTESTS_UNDER_WAY, lambda ids: store.backtests.under_way(ids))
+
+
+# Keys found a moment ago, so that not every request asks the store.
+
+LONGEST_SECRET: Final = 200
+
+_SECONDS: Final = 2.0  # a key revoked by another process is refused after at most that
+_REMEMBERED: Final = 10_000
+
+
+class KeyRing:
+    """Keys by the hash of their secret, each for two seconds. Used by the event loop's thread only.
+
+    Only keys that were found are remembered: what is made a moment from now is found at once.
+    """
+
+    def __init__(self, find: Callable[[str], Key | None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._find = find
+        self._clock = clock
+        self._known: dict[bytes, tuple[float, Key]] = {}
+
+    async def find(self, secret: str) -> Key | None:
+        """The key of a secret; None if it is unknown, malformed or revoked."""
+        if len(secret) > LONGEST_SECRET or not secret.isascii():
+            return None
+        digest = hashlib.sha256(secret.encode()).digest()
+        known = self._known.get(digest)
+        if known is not None and known[0] > self._clock():
+            return known[1]
+        key = await run_in_threadpool(self._find, secret)
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        if key is not None:
+            self._known[digest] = (self._clock() + _SECONDS, key)
+        else:
+            self._known.pop(digest, None)
+        return key
+
+    def forget(self) -> None:
+        """Has every key looked up anew: one was revoked."""
+        self._known = {}
 
 
 _EXAMINERS: Final = 4

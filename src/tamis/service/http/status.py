@@ -10,9 +10,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from tamis.errors import TamisError
-from tamis.service.base.algorithms import Algorithms
+from tamis.service.base.offering import Algorithms
 from tamis.service.http.access import Subscriber
-from tamis.service.http.observing import Counts, lag
+from tamis.service.http.metrics import Counts, lag
 from tamis.service.http.service import Service, Serving
 from tamis.service.intake.problems import responses
 from tamis.service.store import StoreAwayError

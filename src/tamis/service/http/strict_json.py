@@ -10,8 +10,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from tamis.service.http.access import admit
-from tamis.service.http.body_limit import declared_length
-from tamis.service.http.content_encoding import require_plain
+from tamis.service.http.body_limit import declared_length, require_plain
 from tamis.service.intake.problems import Problem
 from tamis.strict_json import DEEPEST, StrictJsonError, read_json
 

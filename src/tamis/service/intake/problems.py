@@ -18,9 +18,8 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from tamis.errors import EventError, FilterError, SchemaError, TamisError
+from tamis.errors import EventError, FilterError, SchemaError, TamisError, shown
 from tamis.eventlog import EventTooLarge, IdempotencyConflict, NotAppended
-from tamis.quoting import shown
 from tamis.service.store import (
     NotFoundError,
     RevokedError,

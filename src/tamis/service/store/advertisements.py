@@ -10,8 +10,7 @@ from datetime import datetime
 from sqlalchemy import delete, func, insert, select
 
 from tamis.service.store import counters
-from tamis.service.store.database import Database, pieces
-from tamis.service.store.errors import TooManyError, is_storable, require_storable
+from tamis.service.store.database import Database, TooManyError, is_storable, pieces, require_storable
 from tamis.service.store.hashing import random_text
 from tamis.service.store.tables import ADVERTISEMENTS, now
 

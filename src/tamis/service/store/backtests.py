@@ -12,8 +12,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, delete, func, insert, select, update
 
 from tamis.service.store import counters
-from tamis.service.store.database import Database
-from tamis.service.store.errors import TooManyError, is_storable, made_storable
+from tamis.service.store.database import Database, TooManyError, is_storable, made_storable
 from tamis.service.store.hashing import random_text
 from tamis.service.store.tables import BACKTESTS, now
 

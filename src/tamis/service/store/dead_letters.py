@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row, delete, func, insert, select
 
-from tamis.service.store.database import Database, pieces
-from tamis.service.store.errors import made_storable, within
+from tamis.service.store.database import Database, made_storable, pieces, within
 from tamis.service.store.tables import DEAD_LETTERS, now
 
 LetterKind = Literal["event", "delivery"]

@@ -9,8 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Update, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from tamis.service.store.database import Database, pieces
-from tamis.service.store.errors import StoreError, made_storable
+from tamis.service.store.database import Database, StoreError, made_storable, pieces
 from tamis.service.store.tables import DELIVERIES, PROGRESS
 
 _CHANGING = ("cursor", "failures", "next_attempt", "last_error", "disabled")

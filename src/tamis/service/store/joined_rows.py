@@ -9,8 +9,8 @@ from typing import Final
 import orjson
 import pyarrow as pa
 
+from tamis.joins.arrivals import Identity, Result, Shown
 from tamis.joins.intake import TableRecord
-from tamis.joins.rows import Identity, Result, Shown
 from tamis.schema import Schema
 from tamis.schema.values import write_base64
 from tamis.service.store import StoredRow, StoredTable, StoreError

@@ -16,8 +16,7 @@ from typing import Final, Protocol
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from tamis.service.store.database import Database
-from tamis.service.store.errors import StoreError
+from tamis.service.store.database import Database, StoreError
 
 # The schema is part of the number: several stores may be in one database.
 _NUMBER: Final = "hashtextextended('tamis ' || current_schema(), :number)"

@@ -9,8 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select
 
 from tamis.service.store.counters import locked
-from tamis.service.store.database import Database
-from tamis.service.store.errors import StoreError
+from tamis.service.store.database import Database, StoreError
 from tamis.service.store.tables import SCHEMAS, now
 
 

@@ -27,9 +27,17 @@ from sqlalchemy import (
 
 from tamis.service.store import counters
 from tamis.service.store.counters import counted
-from tamis.service.store.database import Database, pieces
+from tamis.service.store.database import (
+    Database,
+    NotFoundError,
+    TicketError,
+    TooManyError,
+    is_storable,
+    pieces,
+    require_storable,
+    within,
+)
 from tamis.service.store.ending import announce, expire, purge
-from tamis.service.store.errors import NotFoundError, TicketError, TooManyError, is_storable, require_storable, within
 from tamis.service.store.hashing import digest, fits, id_for, random_text
 from tamis.service.store.importing import Importing
 from tamis.service.store.keys import require_live, require_subscriber

@@ -21,13 +21,12 @@ from tamis.pipeline.calling.ledger import LEARNED, read_learned
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Versions
 from tamis.schema import Schema
-from tamis.service.base.algorithms import USUAL, Algorithms
-from tamis.service.base.offering import NOTHING, Offering
+from tamis.service.base.offering import NOTHING, USUAL, Algorithms, Offering
 from tamis.service.store import Store
 from tamis.service.store.followed_schema import FollowedSchema
 from tamis.service.worker.joining import TABLES, tables_filter
 from tamis.service.worker.messages import Fared, Refusal
-from tamis.service.worker.residuals import Residuals
+from tamis.service.worker.recording import Residuals
 
 _APPLIED: Final = "applied.json"
 _PAGE: Final = 50_000

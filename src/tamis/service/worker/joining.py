@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.arrays import Int64s
-from tamis.joins.event_by_event import ResultChange
+from tamis.joins.netting import ResultChange
 from tamis.joins.server import JoinServer
 from tamis.language import Limits
 from tamis.schema import Schema

@@ -16,19 +16,17 @@ from typing import Final
 from tamis.errors import PipelineError, TamisError
 from tamis.eventlog import NotAppended, open_log
 from tamis.pipeline.workers.rehearsal import rehearse
-from tamis.service.base.algorithms import Algorithms
 from tamis.service.base.configuration import Settings
-from tamis.service.base.offering import Offering
+from tamis.service.base.offering import Algorithms, Offering
 from tamis.service.store import Store, StoreAwayError, StoreLock
 from tamis.service.worker.backtests import BacktestRunner
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.joining import joining_of
 from tamis.service.worker.lifeline import Lock, end_group, watch
-from tamis.service.worker.matching import Matching
+from tamis.service.worker.matching import Matching, try_out
 from tamis.service.worker.messages import Fared, Followed, Message, Operators, Turn, noticed, written
 from tamis.service.worker.spark import start_session, warm
 from tamis.service.worker.suspending import Fairness
-from tamis.service.worker.trying_out import try_out
 from tamis.spark_cause import in_one_line, is_spark_error
 
 _GRACE: Final = 8.0

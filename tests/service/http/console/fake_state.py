@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tamis.schema import Schema
-from tamis.workloads.auctions import auction_schema, interests, lots
+from tamis.workloads.auction_lots import auction_schema, interests, lots
 
 ADMINISTRATOR = "tk_admin_secret"
 SUBSCRIBER = "tk_reader_secret"

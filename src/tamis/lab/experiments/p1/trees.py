@@ -53,7 +53,7 @@ FACTORS = {"random": 3, "held": 3, "hard": 1}
 
 
 def options(kind: str, way: str) -> dict[str, Any]:
-    """The tree's own options (`tamis.lab.tree.options`)."""
+    """The tree's own options (`tamis.lab.tree.tree`)."""
     switched: dict[str, Any] = {"collapse": way != PLAIN, "successors": way in (ANNOTATED, FACTORED)}
     return switched | ({"factor": index_attributes(FACTORS[kind])} if way == FACTORED else {})
 

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.joins.index.messages import Form
 from tamis.lab.measuring.drawing import Style
 from tamis.lab.measuring.figure import Point, Row, Rows
-from tamis.lab.simulation.join_trial import SHAPE, Trial
+from tamis.lab.simulation.joins import SHAPE, Trial
 from tamis.workloads.select_joins import S_ROWS, SelectJoins, select_joins
 
 STYLES = {

@@ -12,8 +12,7 @@ from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
 from tamis.operators.library.images.people import PeopleDetector, classifier, groups
 from tamis.operators.library.images.pictures import MOST_PIXELS, Remembered, read_picture
-from tamis.operators.library.images.traffic import PATTERNS, Pattern, chases
-from tamis.operators.library.images.vehicles import Sort, Vehicle, VehicleDetector, counted
+from tamis.operators.library.images.vehicles import PATTERNS, Pattern, Sort, Vehicle, VehicleDetector, chases, counted
 from tamis.operators.library.offering import version_of
 
 _FEWEST_IN_A_MOB = 5

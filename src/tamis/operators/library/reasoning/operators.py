@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from tamis.operators.declaring import operator
 from tamis.operators.definition import Operator, Var
 from tamis.operators.library.offering import version_of, with_choices
-from tamis.operators.library.reasoning.inference import Knowledge, knowledge_of
 from tamis.operators.library.reasoning.ontology import (
     SAMPLE,
+    Knowledge,
     Names,
     Ontology,
+    knowledge_of,
     read_ontology,
     stated_classes,
     stated_properties,

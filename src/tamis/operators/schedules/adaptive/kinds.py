@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tamis.arrays import Floats
 from tamis.compiled import kernel
 from tamis.operators.schedules.problem import TRUE, UNKNOWN
-from tamis.operators.schedules.record import Trail
+from tamis.operators.schedules.running import Trail
 
 # Kernels that fit kinds of events to trails, and put them to the proof. Arrays of a trail are as in record.py.
 

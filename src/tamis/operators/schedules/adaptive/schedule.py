@@ -24,8 +24,7 @@ from tamis.operators.schedules.adaptive.starting import (
 from tamis.operators.schedules.graph import Graph
 from tamis.operators.schedules.knowledge import HALF_LIFE, Knowledge
 from tamis.operators.schedules.problem import NOT_ASKED, Problem
-from tamis.operators.schedules.record import Evidence
-from tamis.operators.schedules.running import Lanes, Live, lanes_for
+from tamis.operators.schedules.running import Evidence, Lanes, Live, lanes_for
 from tamis.operators.schedules.schedule import Schedule
 
 # The lanes of the adaptive schedule.

@@ -11,9 +11,8 @@ import numpy as np
 from tamis.arrays import Bools, Int32s, Int64s
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.relation import Relation
-from tamis.routing.covering.search.classes import Classes
 from tamis.routing.covering.search.corners import Corners, Probes
-from tamis.routing.covering.search.ground import Ground
+from tamis.routing.covering.search.ground import Classes, Ground
 from tamis.routing.covering.search.kernels import settle_covers
 from tamis.schema import Schema
 

@@ -4,7 +4,12 @@ Within the service an event is one JSON object, its *body*: the context attribut
 stand beside them, so that filters reach both.
 """
 
-from tamis.service.intake.cloudevents.attributes import CloudEventError
-from tamis.service.intake.cloudevents.binary import read_batch, read_binary, read_structured, to_structured
+from tamis.service.intake.cloudevents.binary import (
+    CloudEventError,
+    read_batch,
+    read_binary,
+    read_structured,
+    to_structured,
+)
 
 __all__ = ["CloudEventError", "read_batch", "read_binary", "read_structured", "to_structured"]
