@@ -23,7 +23,7 @@ OPERATORS = {
 """Who operates what, by the sample ontology and its rules."""
 
 EMERGENCY = KINDS["EmergencyVehicle"]
-_NAMES = ("Unit 42", "Engine 7", "Cab 19", "Lady Liberty", "Cutter 5", "Gull", "Nobody")
+_UNITS = ("Unit 42", "Engine 7", "Cab 19", "Lady Liberty", "Cutter 5", "Gull", "Nobody")
 
 SETS = {
     "fire": ("Smoke over the roofs", "flames at the pier", "a car is burning"),
@@ -54,7 +54,7 @@ def write(rng: np.random.Generator) -> Report:
         plate = "".join(rng.choice(list("ABCDEFGHJK"), 3).tolist()) + f"-{int(rng.integers(10_000)):04d}"
         sentences.append(f"suspect in plate {plate}")
     order = rng.permutation(len(sentences)).tolist()
-    names = rng.choice(_NAMES, int(rng.integers(0, 3)), replace=False).tolist()
+    names = rng.choice(_UNITS, int(rng.integers(0, 3)), replace=False).tolist()
     return Report(". ".join(sentences[number] for number in order), frozenset(subjects), plate, tuple(sorted(names)))
 
 

@@ -57,7 +57,7 @@ def join_mix(events: int, seed: int = 1, *, star: bool = False, scale: float = 1
     rng = np.random.default_rng([seed, 30])
     counts = [max(1, round(count * scale)) for count in COUNTS]
     signature = np.repeat(np.arange(len(SIGNATURES)), counts)
-    spans = [_ranges(rng, len(signature), table) for table in range(4)]
+    spans = [_spans(rng, len(signature), table) for table in range(4)]
     low, high = (np.column_stack([span[end] for span in spans]) for end in (0, 1))
     rng = np.random.default_rng([seed, 31])
     keys = DIMENSIONS if star else KEYS
@@ -92,7 +92,7 @@ def _keys(rng: np.random.Generator, keys: int, rows: int, table: int, star: bool
     return np.repeat(rng.integers(0, keys, (rows, 1)), edges, axis=1)
 
 
-def _ranges(rng: np.random.Generator, count: int, table: int) -> tuple[Floats, Floats]:
+def _spans(rng: np.random.Generator, count: int, table: int) -> tuple[Floats, Floats]:
     """Ranges of Table 2: on S as on S.C there, on the others as on R.A."""
     modes, spread, width = ((15_000, 85_000), 6_000, (6_000, 5_000)) if table == S else (
         (30_000, 70_000), 10_000, (20_000, 5_000))  # fmt: skip

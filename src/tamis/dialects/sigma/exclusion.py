@@ -56,7 +56,7 @@ def _largest(parts: list[Node[Literal]]) -> tuple[str, list[int]] | None:
         taken: list[Leaf] = []
         for at, part in enumerate(parts):
             exclusion = _keyed(part, attribute)
-            if exclusion is not None and all(_apart(key, other) for key in exclusion.keys for other in taken):
+            if exclusion is not None and all(_exclusive(key, other) for key in exclusion.keys for other in taken):
                 members.append(at)
                 taken += exclusion.keys
         if len(members) > 1 and (best is None or len(members) > len(best[1])):
@@ -94,7 +94,7 @@ def _any(keys: tuple[Leaf, ...]) -> Node[Literal]:
     return keys[0] if len(keys) == 1 else Or(keys)
 
 
-def _apart(one: Leaf, other: Leaf) -> bool:
+def _exclusive(one: Leaf, other: Leaf) -> bool:
     """True if no value matches both patterns, as far as their fixed beginnings and ends show."""
     if one.pattern is None or other.pattern is None:
         return False

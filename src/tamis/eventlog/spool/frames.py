@@ -20,8 +20,8 @@ NO_KEY: Final = bytes(16)
 MOST_BYTES: Final = 1 << 28
 
 # magic, checksum of what follows it, length, checksum of the payload, first, count, received, group, key, content
-_HEADER: Final = struct.Struct("<4sIIIQIqQ16s16s")
-HEADER_SIZE: Final = _HEADER.size
+_FRAME: Final = struct.Struct("<4sIIIQIqQ16s16s")
+HEADER_SIZE: Final = _FRAME.size
 _CHECKED_FROM: Final = 8
 
 
@@ -59,7 +59,7 @@ class FrameHeader:
     def to_bytes(self, spool: bytes) -> bytes:
         """The header as it is on disk, in this spool: no publisher knows its id, so no event can pose as a frame."""
         fields = (self.first, self.count, self.received, self.group, self.key, self.content)
-        checked = _HEADER.pack(MAGIC, 0, self.length, self.checksum, *fields)[_CHECKED_FROM:]
+        checked = _FRAME.pack(MAGIC, 0, self.length, self.checksum, *fields)[_CHECKED_FROM:]
         return MAGIC + crc32(checked, crc32(spool)).to_bytes(4, "little") + checked
 
 
@@ -67,7 +67,7 @@ def parse_header(raw: bytes | memoryview, spool: bytes) -> FrameHeader:
     """The header in these bytes, which may go on after it; FrameError if there is none, whole and unharmed."""
     if len(raw) < HEADER_SIZE:
         raise FrameError("the frame's header is cut off")
-    magic, checksum, length, payload, first, count, received, group, key, content = _HEADER.unpack_from(raw)
+    magic, checksum, length, payload, first, count, received, group, key, content = _FRAME.unpack_from(raw)
     if magic != MAGIC:
         raise FrameError("no frame begins here")
     if crc32(raw[_CHECKED_FROM:HEADER_SIZE], crc32(spool)) != checksum:

@@ -11,7 +11,7 @@ from tamis.lab.diagrams.row_kernels import NO_EDGE, assign_by_cache, candidates,
 from tamis.matching.base.flat_arrays import doubled
 from tamis.routing.predicates import PredicateIndex
 
-_ROOM = 256
+_FIRST_ROOM = 256
 
 
 class Dependencies:
@@ -23,14 +23,14 @@ class Dependencies:
 
     def __init__(self, index: PredicateIndex) -> None:
         self._index = index
-        self._known = np.zeros(_ROOM, np.int64)
-        self._marks = np.zeros(_ROOM, np.int64)
+        self._known = np.zeros(_FIRST_ROOM, np.int64)
+        self._marks = np.zeros(_FIRST_ROOM, np.int64)
         self._mark = 0
-        self._some = np.zeros((3, _ROOM), np.int32)
-        self._near = np.zeros((2, _ROOM), np.int8)
-        self._stack = np.zeros(_ROOM, np.int32)
+        self._some = np.zeros((3, _FIRST_ROOM), np.int32)
+        self._near = np.zeros((2, _FIRST_ROOM), np.int8)
+        self._stack = np.zeros(_FIRST_ROOM, np.int32)
         self._ends = np.zeros(3, np.int64)
-        self._up, self._down = _edges(_ROOM), _edges(_ROOM)
+        self._up, self._down = _edges(_FIRST_ROOM), _edges(_FIRST_ROOM)
 
     def enter(self, term: int) -> bool:
         """Sees to it that a predicate is known; whether it was not."""

@@ -51,8 +51,8 @@ def look_back_joined(records: DataFrame, schema: Schema, asked: Asked) -> dict[s
         "events": sum(volume.values()),
         "illegible": illegible,
         "window_seconds": window.total_seconds(),
-        "volume": _series(volume),
-        "counts": _series(counts),
+        "volume": _counted(volume),
+        "counts": _counted(counts),
         "total": sum(counts.values()),
         "rows": len(content),
         "samples": [orjson.loads(row_text(row)) for row in content[: asked.samples]],
@@ -68,5 +68,5 @@ def _starts(times: pa.Array, window: timedelta) -> list[datetime]:
     return [epoch + timedelta(microseconds=start) for start in (numbers // width * width).tolist()]
 
 
-def _series(counted: Counter[datetime]) -> list[list[Any]]:
+def _counted(counted: Counter[datetime]) -> list[list[Any]]:
     return [[start.isoformat(), number] for start, number in sorted(counted.items())]
