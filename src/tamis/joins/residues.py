@@ -14,7 +14,9 @@ from tamis.joins.lowering import JoinGroup, Residuals
 from tamis.joins.netting import NetChanges
 from tamis.joins.roster import NO_FILTER, Roster
 from tamis.language import Limits, bind
+from tamis.matching.codes.holders import Holders
 from tamis.matching.numbered_filters import NumberedFilters
+from tamis.matching.patterns import PatternSet
 from tamis.schema import Schema
 
 _AT_ONCE: Final = 1 << 24  # rows times filters looked at together
@@ -73,6 +75,15 @@ class Residues:
                 passes = self.hold(table, filters[filters != NO_FILTER], changes.rows[some, place], intake)
                 kept[some[~passes]] = False
         return changes.take(kept)
+
+    def holders_of(self, patterns: PatternSet, roster: Roster) -> Holders | None:
+        """The subscriptions that hold the patterns of a set in a residual filter; None if the set is of none."""
+        for table, own in self._tables.items():
+            found = own.filters.holders_of(patterns)
+            if found is not None:
+                places, subscriptions = roster.having(table, found[1])
+                return Holders(found[0][places], subscriptions, roster)
+        return None
 
     def _of(self, table: str) -> _TableFilters:
         if table not in self._tables:

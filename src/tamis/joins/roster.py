@@ -12,6 +12,7 @@ import pyarrow as pa
 from tamis.arrays import Bools, Int32s, Int64s
 from tamis.joins.lowering import JoinGroup
 from tamis.language.joins.join import Column, Signature
+from tamis.matching.codes.holders import ranges
 
 View = tuple[Signature, tuple[Column, ...] | None]
 """What the results of a subscription look like: what it joins, and the columns that it shows."""
@@ -116,6 +117,22 @@ class Roster:
         part, place = self.place(number)
         row = int(part.group.rows[place])
         return Subscribed(number, part.texts[row].as_py(), part.group, place)
+
+    def find(self, id: str) -> int | None:
+        """The number of a subscription that is there."""
+        return self.numbers.get(id)
+
+    def id_of(self, number: int) -> str:
+        return self._ids[number]
+
+    def having(self, table: str, filters: Int64s) -> tuple[Int64s, Int64s]:
+        """Places in a list of residual filters over a table's rows, and beside each a subscription that has it."""
+        there = np.array(sorted(self.numbers.values()), np.int64)
+        own = self.filters(table, there)
+        order = np.argsort(own, kind="stable")
+        first = np.searchsorted(own[order], filters, side="left")
+        counts = np.searchsorted(own[order], filters, side="right") - first
+        return np.repeat(np.arange(len(filters)), counts), there[order][ranges(first, counts)]
 
     def place(self, number: int) -> tuple[Part, int]:
         """The part of a number, and its place there."""

@@ -35,6 +35,8 @@ from tamis.joins.schemes.scheme import SCHEMES, Scheme
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.comparisons import Comparisons
 from tamis.language.joins.parsing import JoinTree, check_join
+from tamis.matching.codes.holders import Holders
+from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_joins
 from tamis.schema import OPERATION, Schema
 from tamis.schema.checking import Checked
@@ -142,6 +144,13 @@ class JoinServer:
         """Takes events in as `apply` does, and tells nobody: what others have told of is done again here."""
         scheme, taken = self._take(self.schema.check(self.schema.to_arrow(events)))
         scheme.follow(taken.changes)
+
+    def holders_of(self, patterns: PatternSet) -> Holders | None:
+        """The subscriptions that hold the patterns of a set; None if the set is of none here.
+
+        Asked by the meter (`metering.Meter`) while contents are worked out, in its thread.
+        """
+        return self._residuals.holders_of(patterns, self._roster)
 
     def notes(self, applied: Applied, id: str) -> list[Note]:
         """The messages that a subscription's filter accepts, as its client reads them; before the next batch."""

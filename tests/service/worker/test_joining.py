@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,8 +17,9 @@ from tamis.language import DEFAULT_LIMITS
 from tamis.schema import Schema
 from tamis.service.store import Reached, Store, StoreError
 from tamis.service.worker.joining import TABLES, Joining
-from tamis.service.worker.messages import Refusal
+from tamis.service.worker.messages import Refusal, Suspended
 from tamis.service.worker.recording import Recorder, Residuals
+from tamis.service.worker.suspending import Fairness
 from tests.service.worker.exchange import (
     ALL_THREE,
     FORM,
@@ -40,20 +42,21 @@ from tests.service.worker.test_recording import answer, row
 class Exchange:
     """A store, and the part of the pipeline process that joins: killed and started as often as one likes."""
 
-    def __init__(self, store: Store, rows: int = 1_000, size: int = 1 << 20) -> None:
+    def __init__(self, store: Store, rows: int = 1_000, size: int = 1 << 20, fairness: Fairness | None = None) -> None:
         self.store = store
         if store.schemas.current() is None:
             store.schemas.add(FORM)
         self.refused: list[Refusal] = []
         self._limits = (rows, size)
+        self._fairness = fairness
         self._offset = self._batch = 0
         self.start()
 
     def start(self) -> None:
         """As a new process would, from what is in the store."""
-        self.joining = Joining(self.store, self.refused.append, DEFAULT_LIMITS, *self._limits)
+        self.joining = Joining(self.store, self.refused.append, DEFAULT_LIMITS, *self._limits, self._fairness)
         self.joining.take_over()
-        self.recorder = Recorder(self.store, Residuals(self.store), self.joining)
+        self.recorder = Recorder(self.store, Residuals(self.store), self.joining, self._fairness)
 
     def take(self, *events: dict[str, Any]) -> pa.Table:
         """A batch of events, recorded."""
@@ -91,6 +94,55 @@ def test_an_event_tells_what_it_did_to_each_content(store: Store, exchange: Exch
 
 def json_changes(text: str | None) -> list[tuple[str, Any]]:
     return [(change["change"], change.get("row")) for change in json.loads(str(text))]
+
+
+LIKED = "SELECT * FROM Stocks JOIN Reviews USING (Symbol) WHERE Analyst LIKE"
+# Found by the q, and then all of it but its end fits at every other place.
+SLOW, QUICK = f"{LIKED} '%{'_b' * 400}_q%'", f"{LIKED} '%ab%'"
+LONG = "q" + "ab" * 300_000
+
+
+def test_a_join_whose_pattern_is_slow_is_suspended_and_begins_anew_once_it_is_resumed(
+    store: Store, tmp_path: Path
+) -> None:
+    suspended: list[Suspended] = []
+    fairness = Fairness(store, tmp_path / "desk", suspended.append, budget=0.001, patience=0.0)
+    exchange = Exchange(store, size=1 << 24, fairness=fairness)
+    slow, quick = subscribed(store, SLOW), subscribed(store, QUICK)
+    fairness.begin()
+    exchange.take(stock("GOOG", 51.5), review("GOOG", LONG, 7.5))
+    assert [(one.suspended, one.id) for one in suspended] == [(slow.number, slow.id)]
+    found = store.subscriptions.get(slow.id)
+    assert found is not None
+    assert (found.state, found.reason) == ("suspended", suspended[0].reason)
+    assert list(store.joins.joined()) == [quick.number]
+    assert store.notifications.after(slow.number, 0) == []
+    assert len(kept(store, quick.number)) == 1
+    fairness.begin()
+    exchange.take(review("GOOG", LONG + "!", 7.5))
+    assert len(suspended) == 1
+    exchange.take(review("GOOG", LONG, 0.0, operation="delete"), review("GOOG", LONG + "!", 0.0, operation="delete"))
+    exchange.take(review("GOOG", "b" * 900 + "q", 7.5))
+    store.subscriptions.replace(slow.id, state="active")
+    exchange.take(review("GOOG", "b" * 901 + "q", 7.5))
+    assert len(kept(store, slow.number)) == 2
+    assert told(store, slow.number, {}, 0) == kept(store, slow.number)
+    assert len(suspended) == 1
+
+
+def test_a_join_whose_pattern_is_slow_on_the_rows_there_are_is_suspended_before_it_begins(
+    store: Store, tmp_path: Path
+) -> None:
+    suspended: list[Suspended] = []
+    fairness = Fairness(store, tmp_path / "desk", suspended.append, budget=0.001, patience=0.0)
+    exchange = Exchange(store, size=1 << 24, fairness=fairness)
+    fairness.begin()
+    exchange.take(stock("GOOG", 51.5), review("GOOG", LONG, 7.5))
+    slow, quick = subscribed(store, SLOW), subscribed(store, QUICK)
+    exchange.joining.settle()
+    assert [one.suspended for one in suspended] == [slow.number]
+    assert list(store.joins.joined()) == [quick.number]
+    assert len(kept(store, quick.number)) == 1
 
 
 def test_a_join_begins_with_the_content_of_now(store: Store, exchange: Exchange) -> None:

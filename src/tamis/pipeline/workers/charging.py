@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tamis.arrays import Bools, Floats, Int32s
 from tamis.engine import Index
 from tamis.errors import PipelineError
+from tamis.joins.server import JoinServer
 from tamis.matching.codes.holders import Holders
 from tamis.matching.patterns import PatternSet
 
@@ -33,10 +34,13 @@ _taken: dict[str, dict[str, float]] = {}
 
 
 class Charging:
-    """The meter of one match with one index: charges the holders of a pattern, in equal parts, with what it took."""
+    """The meter of one match with one index: charges the holders of a pattern, in equal parts, with what it took.
 
-    def __init__(self, index: Index, desk: str) -> None:
-        if not index.matcher.tells_holders:
+    Or of the contents that a server of joins works out.
+    """
+
+    def __init__(self, index: Index | JoinServer, desk: str) -> None:
+        if isinstance(index, Index) and not index.matcher.tells_holders:
             raise PipelineError(
                 f"the matcher {index.matcher.name!r} does not tell whose slow patterns take how long, so nobody can be "
                 "charged for them; compile the subscriptions with another, such as 'columnar'"

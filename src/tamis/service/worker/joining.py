@@ -21,12 +21,15 @@ from tamis.arrays import Int64s
 from tamis.joins.netting import ResultChange
 from tamis.joins.server import JoinServer
 from tamis.language import Limits
+from tamis.matching.patterns.metering import metered
+from tamis.pipeline.workers.charging import Charging
 from tamis.schema import Schema
 from tamis.service.base.configuration import Settings
 from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Owner, Store
 from tamis.service.store.followed_schema import FollowedSchema
 from tamis.service.store.joined_rows import changed_text, key_text, read_table, result_id, row_text
 from tamis.service.worker.messages import Refusal
+from tamis.service.worker.suspending import Fairness
 
 T = TypeVar("T")
 
@@ -48,6 +51,22 @@ class Step:
     outgrown: dict[int, str] = field(default_factory=dict)
 
 
+class _Charging(Charging):
+    """Meter of the contents of joins, in the process that suspends: nobody else looks at the desk meanwhile.
+
+    `excluded` are the subscriptions whose patterns may not have been run on all rows.
+    """
+
+    def __init__(self, server: JoinServer, fairness: Fairness) -> None:
+        super().__init__(server, str(fairness.folder))
+        self._fairness = fairness
+        self.excluded: frozenset[int] = frozenset()
+
+    def tell(self) -> None:
+        super().tell()
+        self.excluded |= self._fairness.left_out().union(map(int, self._left_out))
+
+
 class Joining:
     """The tables and the joins of a store, for the one process that matches its events.
 
@@ -62,11 +81,13 @@ class Joining:
         limits: Limits,
         content_rows: int,
         content_bytes: int,
+        fairness: Fairness | None = None,
     ) -> None:
         self._store = store
         self._refused = refused
         self._limits = limits
         self._most = (content_rows, content_bytes)
+        self._fairness = fairness
         self._entered = threading.RLock()
         self._owner: Owner | None = None
         self._sound = False
@@ -129,7 +150,10 @@ class Joining:
             there = (int(positions[row]), texts[row]) if change.there else None
             writes.rows[change.table, key_text(change.identity)] = there
             writes.arrivals[change.table] = server.arrivals(change.table)
-        changes = server.result_changes(applied)
+        with self._charged(server) as charging:
+            changes = server.result_changes(applied)
+        suspended = self._forget_excluded(charging, writes)
+        changes = [change for change in changes if int(change.id) not in suspended]
         pairs = self._pairs(changes, positions[rows], writes)
         outgrown = self._outgrown({int(change.id) for change in changes})
         self._stop(outgrown, writes)
@@ -196,11 +220,13 @@ class Joining:
             self._stopped.add(int(id))
             writes.joined[int(id)] = Joined("", "", f"it cannot be read: {error.message}")
         taken = {number: row for number, row in new.items() if str(number) in server}
-        openings = [opening for row in taken.values() for opening in self._opened(row, writes)]
-        outgrown = self._outgrown(taken)
+        with self._charged(server) as charging:
+            openings = [opening for row in taken.values() for opening in self._opened(row, writes)]
+        suspended = self._forget_excluded(charging, writes)
+        outgrown = self._outgrown(taken.keys() - suspended)
         self._stop(outgrown, writes)
         if writes or openings:
-            told = [one for one in openings if one.subscription not in outgrown]
+            told = [one for one in openings if one.subscription not in outgrown.keys() | suspended]
             self._store.joins.open(writes, told, self._owner)
         self._sound = True
         self._pause(outgrown)
@@ -239,6 +265,25 @@ class Joining:
         self._forget(outgrown, writes)
         self._stopped |= outgrown.keys()
         writes.joined.update({number: Joined("", "", trouble) for number, trouble in outgrown.items()})
+
+    @contextmanager
+    def _charged(self, server: JoinServer) -> Iterator[_Charging | None]:
+        """Slow patterns that decide which results there are within are charged to the joins that hold them."""
+        if self._fairness is None:
+            yield None
+            return
+        charging = _Charging(server, self._fairness)
+        with metered(charging):
+            yield charging
+        charging.tell()
+
+    def _forget_excluded(self, charging: _Charging | None, writes: JoinWrites) -> frozenset[int]:
+        """Ends those whose patterns were left out, so that contents are not whole: resumed, they begin anew."""
+        if charging is None:
+            return frozenset()
+        excluded = charging.excluded & self._begun.keys()
+        self._forget(excluded, writes)
+        return excluded
 
     def _let_go(self, stopped: set[int], writes: JoinWrites) -> None:
         """Forgets why joins were stopped, unless they are paused still."""
@@ -287,10 +332,12 @@ class Joining:
                 self._store.subscriptions.replace(one.id, state="paused")
 
 
-def joining_of(settings: Settings, store: Store, refused: Callable[[Refusal], None]) -> Joining:
+def joining_of(
+    settings: Settings, store: Store, refused: Callable[[Refusal], None], fairness: Fairness | None = None
+) -> Joining:
     """The joins of a store, within the limits of the settings."""
     limits = settings.limits
-    return Joining(store, refused, limits.filter, limits.content_rows, limits.content_bytes)
+    return Joining(store, refused, limits.filter, limits.content_rows, limits.content_bytes, fairness)
 
 
 def _columns(server: JoinServer, number: int) -> str:

@@ -182,8 +182,8 @@ class Running:
         self._heard = 0.0
         self._backtests: BacktestRunner | None = None
         self._say(Turn("building"))
-        self._joining = joining_of(standby.settings, self._store, self._say)
         self._fairness = Fairness(self._store, standby.state / "desk", self._say, standby.settings.limits.owner_seconds)
+        self._joining = joining_of(standby.settings, self._store, self._say, self._fairness)
         self._matching = Matching(
             standby.spark,
             standby.log,
