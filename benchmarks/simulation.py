@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from benchmarks.findings import Finding, Options
 from tamis.lab.simulation.joins import simulate
-from tamis.lab.simulation.simulation import Star
-from tamis.lab.simulation.topology import overlay_of
+from tamis.lab.simulation.simulation import Star, overlay_of
 from tamis.workloads.select_joins import select_joins
 
 LARGE, EVENTS = 1_000_000, 59_000

@@ -17,7 +17,7 @@ from benchmarks.findings import Finding, Options
 from benchmarks.join_history import KEYS, SCHEMA, history, subscriptions
 from benchmarks.spark import CORES, local_session
 from tamis import pipeline
-from tamis.pipeline.joining.row_changes import row_changes
+from tamis.pipeline.joining.cell import row_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

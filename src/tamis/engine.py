@@ -24,13 +24,12 @@ from tamis.matching.base.matcher import Matcher, Matches
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation
-from tamis.matching.index_part import FilterPart, IndexPart
-from tamis.matching.matchers import MATCHERS, Choice
+from tamis.matching.index_part import MATCHERS, Choice, FilterPart, IndexPart
 from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_subscriptions
 from tamis.operators import Operator
-from tamis.operators.calling_part import calling_part, open_calling_part
 from tamis.operators.health import OperatorTable
+from tamis.operators.matcher import calling_part, open_calling_part
 from tamis.operators.part import CallingPart
 from tamis.schema import Schema
 

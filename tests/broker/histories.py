@@ -8,7 +8,7 @@ from random import Random
 
 import tamis
 from tamis.broker.broker import BrokerSettings
-from tamis.testing.broker_network import BrokerNetwork
+from tamis.testing.faults import BrokerNetwork
 
 SCHEMA = tamis.Schema.from_dict(
     {

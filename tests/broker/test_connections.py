@@ -14,8 +14,7 @@ import pytest
 from tamis.broker import process
 from tamis.broker.access import Access, AccessError, BrokerAway, BrokerRefusal, ask_status, require_free
 from tamis.broker.broker import Broker, BrokerSettings
-from tamis.broker.broker_thread import BrokerThread
-from tamis.broker.client import BrokerClient
+from tamis.broker.client import BrokerClient, BrokerThread
 from tamis.broker.store import BrokerStore
 from tests.broker.histories import SCHEMA
 from tests.broker.processes import CuttableLink

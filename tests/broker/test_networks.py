@@ -8,7 +8,7 @@ import tamis
 from tamis.broker.broker import BrokerSettings
 from tamis.routing.merging import MergePolicy
 from tamis.routing.tables import POLICIES
-from tamis.testing.broker_network import BrokerNetwork
+from tamis.testing.faults import BrokerNetwork
 from tests.broker.histories import SCHEMA, History, history, rebuilt
 
 

@@ -13,7 +13,7 @@ from tamis.broker.encoding import Applied, Holds, Message, Supply, Want, decode,
 from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore
 from tamis.routing.merging import MergePolicy, Rules
-from tamis.testing.broker_network import BrokerNetwork, NetworkClient
+from tamis.testing.faults import BrokerNetwork, NetworkClient
 from tests.broker.histories import SCHEMA
 
 

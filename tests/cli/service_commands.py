@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tamis.cli.base.failures import Commands
+from tamis.cli.base.options import Commands
 from tamis.cli.keys import keys
 from tamis.cli.subscriptions_import import subscriptions_import
 

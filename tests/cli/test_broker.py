@@ -13,8 +13,7 @@ pytest.importorskip("grpc", reason="the broker extra is not installed")
 from typer.testing import CliRunner
 
 from tamis.broker.broker import Broker
-from tamis.broker.broker_thread import BrokerThread
-from tamis.broker.client import BrokerClient
+from tamis.broker.client import BrokerClient, BrokerThread
 from tamis.broker.store import BrokerStore
 from tamis.cli.broker import clients as reaching
 from tamis.cli.commands import app

@@ -17,9 +17,9 @@ from tamis.cli.bench import bench
 from tamis.cli.commands import app
 from tamis.cli.simulate import simulate
 from tamis.lab.comparison import measuring
-from tamis.lab.simulation import topology
-from tamis.lab.simulation import topology as overlay
-from tamis.matching.matchers import MATCHERS
+from tamis.lab.simulation import simulation as overlay
+from tamis.lab.simulation import simulation as topology
+from tamis.matching.index_part import MATCHERS
 from tamis.operators.schedules import SCHEDULES
 from tamis.workloads import select_joins
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 from tamis.cli.work.subscriptions import read_subscriptions
 
 WANTED = {"s1": "price < 10", "s2": "title = 'bed, of oak'"}

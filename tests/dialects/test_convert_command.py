@@ -14,7 +14,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 import tamis
-from tamis.cli.base.failures import Commands
+from tamis.cli.base.options import Commands
 from tamis.cli.convert import convert
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"

@@ -15,7 +15,7 @@ from tamis.language import bind, kernels, normal_form_of, normalise, parse, shap
 from tamis.language.cutting import cut_one
 from tamis.language.forms import Filter
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.predicates import Between, Like, Not, OneOf, Order, Present, Slot, equals
+from tamis.language.numbers import Between, Like, Not, OneOf, Order, Present, Slot, equals
 from tamis.language.shapes import Bound
 from tamis.language.templates import TEMPLATES, Template, TemplateCache, make_template
 from tests.language.auction import SCHEMA

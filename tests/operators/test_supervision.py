@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tamis.operators.supervision import LATE, Calls, Course, Supervisor
+from tamis.operators.health import LATE, Calls, Course, Supervisor
 
 
 def run(supervisor: Supervisor, calls: list[Callable[[], Any]], limit: float | None) -> list[Any]:

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from tamis.analysis.cost_model import cost_of
 from tamis.analysis.findings import Analysis, Found, always_true, never_true, table_of
-from tamis.analysis.history import Events, History, look_back, one_level
-from tamis.analysis.hot import Usage
+from tamis.analysis.hot import Events, History, Usage, look_back, one_level
 from tamis.engine import Index, compile
 from tamis.errors import FilterError, TamisError
 from tamis.language import Filter, normalise, parse

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.arrays import Int64s
+from tamis.broker.encoding import MessageError
 from tamis.engine import compile
 from tamis.matching.base.statistics import Statistics
+from tamis.routing.payloads import payload_id
 from tamis.schema import Schema
 
 _BETWEEN: Final = "\x1f"  # hop and id; in neither of them
@@ -120,3 +123,166 @@ def _narrow(batch: pa.RecordBatch) -> pa.Table:
     names = zip(batch.schema.names, batch.columns, strict=True)
     kept = {name: column for name, column in names if column.nbytes <= _WIDE * max(1, len(column))}
     return pa.table(kept) if kept else pa.table({"tamis:none": pa.nulls(batch.num_rows)})
+
+
+# Events as they travel: an Arrow IPC stream, with what must stay beside each event in columns of its own.
+
+# Bulky values of events, taken out so that they can travel by name, and put back.
+
+PLACES: Final = "tamis:payloads"
+_PLACE: Final = pa.struct([("attribute", pa.string()), ("id", pa.binary())])
+_BULKY: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Events without their bulky values, and these by their names. Where they were is in a column beside the events."""
+
+    events: pa.RecordBatch
+    contents: dict[bytes, bytes]
+
+
+def take_out(events: pa.RecordBatch, least: int, most: int) -> Taken:
+    """Takes out texts and bytes of so many bytes at least, and at most; equal ones are one."""
+    contents: dict[bytes, bytes] = {}
+    places: list[list[dict[str, object]]] = [[] for _ in range(events.num_rows)]
+    columns = list(events.columns)
+    for number, (name, column) in enumerate(zip(events.schema.names, events.columns, strict=True)):
+        if not any(is_kind(column.type) for is_kind in _BULKY):
+            continue
+        lengths = np.asarray(pc.fill_null(pc.binary_length(column), 0))
+        bulky = (lengths >= least) & (lengths <= most)
+        if not bulky.any():
+            continue
+        for row in np.flatnonzero(bulky).tolist():
+            value = column[row].as_py()
+            content = value.encode() if isinstance(value, str) else value
+            id = payload_id(content)
+            contents[id] = content
+            places[row].append({"attribute": name, "id": id})
+        # Not if_else: it leaves the bytes where they were, under a null.
+        columns[number] = pc.replace_with_mask(column, pa.array(bulky), pa.scalar(None, column.type))
+    if not contents:
+        return Taken(events, {})
+    made = [*columns, pa.array(places, pa.list_(_PLACE))]
+    return Taken(pa.RecordBatch.from_arrays(made, [*events.schema.names, PLACES]), contents)
+
+
+def put_back(events: pa.RecordBatch, contents: Mapping[bytes, bytes]) -> pa.RecordBatch:
+    """The events as they were; MessageError if what says where values were makes no sense."""
+    names = events.schema.names
+    if PLACES not in names:
+        return events
+    places = events.column(names.index(PLACES))
+    if places.type != pa.list_(_PLACE):
+        raise MessageError("the events of this message do not say where their values belong")
+    columns = {name: events.column(place) for place, name in enumerate(names) if name != PLACES}
+    values: dict[str, dict[int, bytes]] = {}
+    for row, found in enumerate(places.to_pylist()):
+        for place in found or ():
+            if place["attribute"] not in columns or place["id"] not in contents:
+                raise MessageError("the events of this message lack a value")
+            values.setdefault(place["attribute"], {})[row] = contents[place["id"]]
+    for name, rows in values.items():
+        kind = columns[name].type
+        if not any(is_kind(kind) for is_kind in _BULKY):
+            raise MessageError(f"{name!r} holds no texts or bytes")
+        try:
+            put = pa.array([rows.get(row) for row in range(events.num_rows)], pa.large_binary()).cast(kind)
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise MessageError(f"a value of {name!r} is no {kind}: {error}") from error
+        columns[name] = pc.coalesce(put, columns[name])
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+# No attribute has a colon in its name.
+_ROW: Final = "tamis:row"
+_MATCHED: Final = "tamis:subscriptions"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Events, the row that each has in the batch it was published with, and for clients what each satisfies."""
+
+    events: pa.RecordBatch
+    rows: pa.Array
+    matched: pa.Array | None = None
+
+    def taken(self, places: Int64s, matched: pa.Array | None = None) -> Carried:
+        """Some of the events."""
+        if len(places) == self.events.num_rows:  # places are sorted and differ, so these are all
+            return Carried(self.events, self.rows, matched)
+        chosen = pa.array(places)
+        return Carried(self.events.take(chosen), self.rows.take(chosen), matched)
+
+
+def published(events: pa.RecordBatch) -> Carried:
+    """Events that begin to travel."""
+    return Carried(events, pa.array(np.arange(events.num_rows, dtype=np.int32)))
+
+
+def pack(carried: Carried) -> bytes:
+    """As bytes."""
+    arrays, names = [*carried.events.columns, carried.rows], [*carried.events.schema.names, _ROW]
+    if carried.matched is not None:
+        arrays, names = [*arrays, carried.matched], [*names, _MATCHED]
+    return write_events(pa.RecordBatch.from_arrays(arrays, names))
+
+
+def unpack(data: bytes, contents: Mapping[bytes, bytes] | None = None) -> Carried:
+    """From bytes, with the values that were taken out; MessageError if they are no events."""
+    batch = put_back(read_events(data), contents or {})
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    rows, matched = columns.pop(_ROW, None), columns.pop(_MATCHED, None)
+    if rows is None or rows.type != pa.int32():
+        raise MessageError("the events of this message do not say which they are")
+    if matched is not None and matched.type != pa.list_(pa.string()):
+        raise MessageError("the events of this message do not say what they satisfy")
+    return Carried(batch.select([n for n in batch.schema.names if n not in (_ROW, _MATCHED)]), rows, matched)
+
+
+def write_events(batch: pa.RecordBatch) -> bytes:
+    """A batch as an IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def read_events(data: bytes) -> pa.RecordBatch:
+    """The one batch of an IPC stream, every buffer of it checked; MessageError if that is not what it is."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
+            batches: list[Any] = list(stream)
+            if len(batches) != 1 or len(set(stream.schema.names)) != len(stream.schema.names):
+                raise MessageError("events come as one batch with different columns")
+            batches[0].validate(full=True)
+            return batches[0]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise MessageError(f"these are no events in Arrow's form: {error}") from error
+
+
+# Events as a client gets them.
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Events that came together: an Arrow batch, and for each event the ids of the subscriptions it satisfies.
+
+    `origin`, `epoch`, `number` and `rows` name each event in the whole network, the same at every client.
+    """
+
+    events: pa.RecordBatch
+    subscriptions: pa.Array
+    origin: str
+    epoch: str
+    number: int
+    rows: pa.Array
+
+    def to_pylist(self) -> list[tuple[dict[str, Any], list[str]]]:
+        """For each event what it has, and what it satisfies."""
+        told = [
+            {name: value for name, value in event.items() if value is not None} for event in self.events.to_pylist()
+        ]
+        return list(zip(told, self.subscriptions.to_pylist(), strict=True))

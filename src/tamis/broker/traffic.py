@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.broker.carrying import Carried, pack, take_out, unpack
 from tamis.broker.encoding import Batch, Delivery, Received, encode
 from tamis.broker.link_payloads import Answers, Link, Whole, neighbour, with_contents
 from tamis.broker.outbox import Outbox, QueueBound, Seen
-from tamis.broker.sieve import Catch, Observed, Sieve
+from tamis.broker.sieve import Carried, Catch, Observed, Sieve, pack, take_out, unpack
 from tamis.broker.store import BrokerStore
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import typer
 
 from tamis.cli.analyze import analyze
 from tamis.cli.backtest import backtest
-from tamis.cli.base.failures import Commands
+from tamis.cli.base.options import Commands
 from tamis.cli.base.terminal import out
 from tamis.cli.bench import bench
 from tamis.cli.broker import broker

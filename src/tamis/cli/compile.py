@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
 from tamis.cli.base.options import (
+    PARTLY_REFUSED,
     SAMPLE,
+    CommandError,
     MatcherOption,
     MatcherOptionsOption,
     OperatorsOption,

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 import tamis
-from tamis.cli.base.failures import FAILED, CommandError
+from tamis.cli.base.options import FAILED, CommandError
 from tamis.cli.base.terminal import complain, out, progress_bar, remark
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def run(
 def _run(session: SparkSession, figure: Figure, kept: PointStore, scale: float) -> bool:
     """Runs one figure, and says what came out; whether some of its points failed."""
     from tamis.lab.experiments.reporting import run_missing
-    from tamis.lab.measuring.drawing import save
+    from tamis.lab.measuring.figure import save
 
     points = figure.grid(scale)
     done = len(points) - len(kept.missing(figure, points))

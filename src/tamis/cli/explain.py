@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 import tamis
-from tamis.cli.base.failures import CommandError
-from tamis.cli.base.options import OperatorsOption, SchemaOption, SubscriptionsArgument, operators_of
+from tamis.cli.base.options import CommandError, OperatorsOption, SchemaOption, SubscriptionsArgument, operators_of
 from tamis.cli.base.terminal import out
 from tamis.errors import SubscriptionError
 

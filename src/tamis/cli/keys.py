@@ -9,8 +9,7 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.base.failures import CommandError
-from tamis.cli.base.options import StateOption, StoreOption, opened_store
+from tamis.cli.base.options import CommandError, StateOption, StoreOption, opened_store
 from tamis.cli.base.terminal import PartedTable, out, remark
 
 keys = typer.Typer(

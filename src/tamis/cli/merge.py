@@ -10,8 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.base.options import SAMPLE, RefusedOption, SubscriptionsArgument
+from tamis.cli.base.options import PARTLY_REFUSED, SAMPLE, CommandError, RefusedOption, SubscriptionsArgument
 from tamis.cli.base.terminal import err, out
 from tamis.errors import TamisError
 

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.base.failures import CommandError
 from tamis.cli.base.options import (
+    CommandError,
     MatcherOption,
     MatcherOptionsOption,
     OperatorsOption,

@@ -10,9 +10,9 @@ import typer
 from rich.table import Column
 from rich.text import Text
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 from tamis.cli.base.terminal import PartedTable, out, remark
-from tamis.lab.measuring.numbers import figures
+from tamis.lab.measuring.timing import figures
 
 if TYPE_CHECKING:
     from tamis.lab.simulation.accounting import Traffic
@@ -78,8 +78,7 @@ def simulate(
 
     from tamis.joins.schemes.scheme import SCHEMES
     from tamis.lab.simulation.joins import simulate as run
-    from tamis.lab.simulation.simulation import NETWORKS, Star
-    from tamis.lab.simulation.topology import FAN_OUT, overlay_of
+    from tamis.lab.simulation.simulation import FAN_OUT, NETWORKS, Star, overlay_of
     from tamis.workloads.select_joins import select_joins
 
     names = list(dict.fromkeys(scheme or SCHEMES))

@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.base.options import OperatorsOption, RefusedOption, StateOption, StoreOption, opened_store, separate
+from tamis.cli.base.options import (
+    PARTLY_REFUSED,
+    CommandError,
+    OperatorsOption,
+    RefusedOption,
+    StateOption,
+    StoreOption,
+    opened_store,
+    separate,
+)
 from tamis.cli.base.paths import Format, format_of, require_writable
 from tamis.cli.base.terminal import err, progress_bar, remark
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.base.failures import PARTLY_REFUSED
 from tamis.cli.base.options import (
+    PARTLY_REFUSED,
     BatchRowsOption,
     DeadLettersOption,
     IgnoreUnknownOption,
@@ -61,7 +61,7 @@ def validate(
     from tamis.cli.work.events import EventFiles
     from tamis.cli.work.tables import require_tables
     from tamis.language import Signatures
-    from tamis.operators.calling_part import resolved_all
+    from tamis.operators.matcher import resolved_all
     from tamis.schema import Schema
 
     require_tables(dead_letters_to, refused_to)

@@ -14,10 +14,18 @@ from importlib.util import find_spec
 if find_spec("httpx") is None:
     raise ModuleNotFoundError("the client needs httpx: pip install 'tamis[client]'", name="httpx")
 
-from tamis.client.answers import Change, Content, Delivery, LiveTable, Notification, Published
+from tamis.client.answers import (
+    Change,
+    Content,
+    Delivery,
+    LiveTable,
+    Notification,
+    Published,
+    ServiceError,
+    ServiceUnreachable,
+)
 from tamis.client.asynchronous import AsyncClient, AsyncSubscription
 from tamis.client.blocking import Client, Subscription
-from tamis.client.errors import ServiceError, ServiceUnreachable
 
 __all__ = [
     "AsyncClient",

@@ -15,9 +15,24 @@ from sqlglot import exp
 
 from tamis.errors import FilterSyntaxError, FilterTooComplex, FilterTypeError, PatternError
 from tamis.language.limits import Limits
-from tamis.language.numbers import INT_MAX, INT_MIN, Bounds, float_bounds, integer_bounds, read_timestamp
+from tamis.language.numbers import (
+    INT_MAX,
+    INT_MIN,
+    Between,
+    Bounds,
+    Like,
+    Never,
+    Operand,
+    Order,
+    RLike,
+    Value,
+    among,
+    equals,
+    float_bounds,
+    integer_bounds,
+    read_timestamp,
+)
 from tamis.language.patterns import inner_wildcards, like_fault, rlike_fault
-from tamis.language.predicates import Between, Like, Never, Operand, Order, RLike, Value, among, equals
 from tamis.language.syntax import span
 from tamis.language.tree import Negation, Tree
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain

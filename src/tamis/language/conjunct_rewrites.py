@@ -29,8 +29,7 @@ from tamis.language.extents import (
     united,
     without,
 )
-from tamis.language.patterns import like_matches, rlike_matches
-from tamis.language.predicates import (
+from tamis.language.numbers import (
     Between,
     Leaf,
     Like,
@@ -46,6 +45,7 @@ from tamis.language.predicates import (
     equals,
     sort_key,
 )
+from tamis.language.patterns import like_matches, rlike_matches
 from tamis.language.tree import Conjunct
 from tamis.schema import Attribute, Schema
 

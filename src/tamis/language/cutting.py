@@ -22,9 +22,8 @@ from tamis.language import kernels
 from tamis.language.calls import Called, Moment, with_parts
 from tamis.language.kernels import DECIMAL, INTEGER, STRING
 from tamis.language.limits import Limits
-from tamis.language.numbers import INT_MAX, INT_MIN, read_timestamp
+from tamis.language.numbers import INT_MAX, INT_MIN, Literal, Not, OneOf, Slot, Value, read_timestamp
 from tamis.language.patterns import like_fault, rlike_fault
-from tamis.language.predicates import Literal, Not, OneOf, Slot, Value
 from tamis.language.templates import Reading, Span
 from tamis.language.tree import Conjunct
 from tamis.schema import EnumeratedDomain, HierarchicalDomain

@@ -24,7 +24,7 @@ from tamis.language.extents import (
     united,
     without,
 )
-from tamis.language.predicates import (
+from tamis.language.numbers import (
     Between,
     Literal,
     Not,

@@ -13,8 +13,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from tamis.language.numbers import INT_MAX, INT_MIN
-from tamis.language.predicates import Between, Leaf, Literal, Never, Not, OneOf, Order, Present, Slot, Value, equals
+from tamis.language.numbers import (
+    INT_MAX,
+    INT_MIN,
+    Between,
+    Leaf,
+    Literal,
+    Never,
+    Not,
+    OneOf,
+    Order,
+    Present,
+    Slot,
+    Value,
+    equals,
+)
 from tamis.schema import EVENT_TYPE, Attribute, EnumeratedDomain, HierarchicalDomain
 
 Cut: TypeAlias = tuple[Any, ...]

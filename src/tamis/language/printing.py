@@ -10,8 +10,9 @@ from typing import Protocol
 from tamis.language.call_rewrites import Case
 from tamis.language.calls import Argument, Arithmetic, Call, Called, Constraint, Expression, Field, Moment, Variable
 from tamis.language.forms import CalledFilter, Filter
-from tamis.language.numbers import EARLIEST, LATEST, write_timestamp
-from tamis.language.predicates import (
+from tamis.language.numbers import (
+    EARLIEST,
+    LATEST,
     Between,
     Leaf,
     Like,
@@ -25,6 +26,7 @@ from tamis.language.predicates import (
     RLike,
     Slot,
     Versus,
+    write_timestamp,
 )
 from tamis.language.syntax import WORDS
 from tamis.language.tree import And, Constant, Negation, Or, Tree

@@ -26,8 +26,7 @@ from tamis.language.extents import (
     negatives_of,
 )
 from tamis.language.limits import Limits
-from tamis.language.patterns import Wildcard, read_like, write_like
-from tamis.language.predicates import (
+from tamis.language.numbers import (
     Between,
     Leaf,
     Like,
@@ -43,6 +42,7 @@ from tamis.language.predicates import (
     equals,
     sort_key,
 )
+from tamis.language.patterns import Wildcard, read_like, write_like
 from tamis.language.tree import And, Conjunct, Constant, Negation, Or, Pushed, Tree, in_order
 from tamis.schema import Attribute, Schema
 

@@ -17,8 +17,7 @@ import pyarrow as pa
 from tamis.errors import EventError, Violation
 from tamis.language import CalledFilter, Filter
 from tamis.language.calls import Call, Called, Variable, parts_of, with_parts
-from tamis.language.patterns import like_pattern, rlike_pattern
-from tamis.language.predicates import (
+from tamis.language.numbers import (
     Between,
     Like,
     Literal,
@@ -31,6 +30,7 @@ from tamis.language.predicates import (
     Versus,
     attributes_of,
 )
+from tamis.language.patterns import like_pattern, rlike_pattern
 from tamis.language.printing import print_called, print_literal
 from tamis.schema import EVENT_TYPE, EnumeratedDomain, HierarchicalDomain, Schema
 

@@ -1,7 +1,6 @@
 """Expensive operators: functions that filters call, shared between subscriptions and run only where still needed."""
 
 from tamis.operators.declaring import operator
-from tamis.operators.definition import Operator, Var
-from tamis.operators.registry import Registry, installed, installed_names
+from tamis.operators.registry import Operator, Registry, Var, installed, installed_names
 
 __all__ = ["Operator", "Registry", "Var", "installed", "installed_names", "operator"]

@@ -15,7 +15,7 @@ from tamis.errors import OperatorError
 from tamis.language.calls import Parameter, ParameterKind
 from tamis.language.syntax import WORDS
 from tamis.operators.asking import code_of
-from tamis.operators.definition import TIME_LIMIT, Formal, Operator, Var
+from tamis.operators.registry import TIME_LIMIT, Formal, Operator, Var
 
 Function = Callable[..., Any]
 Reads = Sequence[str] | Mapping[str, str]

@@ -17,10 +17,9 @@ from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation
 from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions
-from tamis.operators.definition import Operator
 from tamis.operators.health import Health, OperatorTable
 from tamis.operators.learning import Lessons, Seen
-from tamis.operators.registry import Resolved
+from tamis.operators.registry import Operator, Resolved
 
 CALLS_FILE = "operators.json"
 

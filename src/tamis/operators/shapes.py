@@ -10,7 +10,7 @@ from tamis.language import Filter
 from tamis.language.call_rewrites import Case
 from tamis.language.calls import Call, Constraint, Moment, Variable, parts_of, variables_of
 from tamis.language.cutting import fill_called, fill_conjunct
-from tamis.language.predicates import Slot
+from tamis.language.numbers import Slot
 from tamis.operators.joining import Join, plan
 from tamis.operators.predicates import variables_in_order
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.analysis import Analysis
-from tamis.analysis.history import History, one_level
+from tamis.analysis.hot import History, one_level
 from tamis.analysis.subscription_set import analyze_level
 from tamis.arrays import Int64s
 from tamis.engine import Index
@@ -25,8 +25,7 @@ from tamis.matching.columnar.level import Level
 from tamis.pipeline.backtest import backtest
 from tamis.pipeline.compile import bind_frame, build
 from tamis.pipeline.frames import mapped
-from tamis.pipeline.indexes import Subscribed, opened_source, shared_folder
-from tamis.pipeline.shards import Shards
+from tamis.pipeline.indexes import Shards, Subscribed, opened_source, shared_folder
 from tamis.pipeline.statistics import statistics as statistics_of
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.subscriptions import listed

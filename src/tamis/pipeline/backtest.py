@@ -21,7 +21,7 @@ from tamis.pipeline.compile import bind_frame, build, calling_part
 from tamis.pipeline.frames import attribute_columns, chosen, kept_columns, mapped
 from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
 from tamis.pipeline.table.subscriptions import listed
-from tamis.pipeline.workers.looking_back import EVENTS, ILLEGIBLE, MATCHES, SAMPLE, LookingBack
+from tamis.pipeline.workers.covering import EVENTS, ILLEGIBLE, MATCHES, SAMPLE, LookingBack
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

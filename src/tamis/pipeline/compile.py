@@ -20,9 +20,9 @@ from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Block, Bound, CalledBlo
 from tamis.language.cutting import Column
 from tamis.matching.base.matcher import Subscriptions
 from tamis.matching.base.statistics import Statistics
-from tamis.matching.matchers import COLUMNAR, Choice
+from tamis.matching.index_part import COLUMNAR, Choice
 from tamis.matching.taking_in import BoundSubscriptions
-from tamis.operators.calling_part import calling_part as new_calling_part
+from tamis.operators.matcher import calling_part as new_calling_part
 from tamis.operators.part import CallingPart
 from tamis.pipeline.frames import mapped
 from tamis.pipeline.table.subscriptions import require_columns, sifted

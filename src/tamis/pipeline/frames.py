@@ -11,8 +11,7 @@ from tamis.errors import PipelineError
 from tamis.pipeline.calling.ledger import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
-from tamis.pipeline.workers.opened import DeadCount
-from tamis.pipeline.workers.reading import Reader
+from tamis.pipeline.workers.opened import DeadCount, Reader
 from tamis.pipeline.workers.sieve import Form, Sieve
 from tamis.schema import Schema
 from tamis.schema.columns import holds_objects
@@ -199,6 +198,6 @@ def violations_field() -> StructField:
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import ArrayType, StructField
 
-    from tamis.pipeline.workers.reading import VIOLATION
+    from tamis.pipeline.workers.opened import VIOLATION
 
     return StructField(VIOLATIONS, ArrayType(from_arrow_type(VIOLATION), False))

@@ -3,23 +3,178 @@
 from __future__ import annotations
 
 import atexit
+import json
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from tamis.durable import replace_durably
 from tamis.engine import Index, Operators
-from tamis.errors import PipelineError
-from tamis.pipeline.calling.ledger import LEARNED, Crew, Ledger
-from tamis.pipeline.shards import SHARDS, Shards
+from tamis.engine import compile as compile_index
+from tamis.errors import IndexFileError, PipelineError, TamisError
+from tamis.matching.base.statistics import Statistics
+from tamis.matching.index_part import Choice
+from tamis.operators.health import OperatorTable
+from tamis.operators.part import CallingPart
+from tamis.pipeline.calling.ledger import LEARNED, Crew, Ledger, write_learned
+from tamis.pipeline.compile import bind_frame, build, calling_part
 from tamis.pipeline.table.subscription_table import SubscriptionTable
-from tamis.pipeline.table.subscriptions import Part, Snapshot
+from tamis.pipeline.table.subscriptions import Part, Snapshot, require_columns
 from tamis.pipeline.table.versions import CURRENT, Live
+from tamis.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+
+# Indexes too large for one worker's memory: cut into shards, which workers open one at a time.
+
+SHARDS = "shards.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """A folder of saved indexes that share no subscription: `shards.json` names them, and is written last."""
+
+    path: Path
+    schema: Schema
+    names: tuple[str, ...]
+    crew: Crew | None = None
+
+    @classmethod
+    def open(cls, path: str | Path, operators: Operators | None = None) -> Shards:
+        """The shards in a folder, their checksums verified. Operators are handed over, or installed packages do."""
+        folder = Path(path)
+        try:
+            about = json.loads((folder / SHARDS).read_text(encoding="utf-8"))
+            written, names = about["format"], tuple(about["shards"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise IndexFileError(f"{folder} holds no shards, or not all of them: {error}; cut them again") from error
+        if written > FORMAT:
+            raise IndexFileError(f"{folder} was written by a newer Tamis (format {written})")
+        schemas: set[Schema] = set()
+        calling: CallingPart | None = None
+        for name in names:
+            index = Index.open(folder / name, operators=operators)
+            schemas.add(index.schema)
+            calling = index.calling
+        if len(schemas) != 1:
+            raise IndexFileError(f"the shards in {folder} differ in their schemas; cut them again")
+        crew = None
+        if calling is not None:
+            ledger = Ledger.at(folder.resolve() / LEARNED)
+            crew = Crew.of(calling.operators, str(ledger.path), ledger.name)
+        return cls(folder, schemas.pop(), names, crew)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def snapshot(self) -> Snapshot:
+        """Snapshot from which a worker opens them."""
+        return Snapshot(self.schema, tuple(Part(str((self.path / name).resolve())) for name in self.names), self.crew)
+
+    @property
+    def operators(self) -> OperatorTable:
+        """Statistics of the operators in all workers that this process has started."""
+        if self.crew is None:
+            return OperatorTable([])
+        return Ledger.at(Path(self.crew.learned)).statistics(self.crew.unpacked(), self.schema)
+
+
+class Cut(NamedTuple):
+    """The shards, and the subscriptions that went into none, by id."""
+
+    shards: Shards
+    errors: list[tuple[str, TamisError]]
+
+
+def shard(
+    subscriptions: Index | DataFrame,
+    path: str | Path,
+    shards: int,
+    schema: Schema | None = None,
+    statistics: Statistics | None = None,
+    operators: Operators | None = None,
+    schedule: str = "adaptive",
+    matcher: str = "columnar",
+    options: Mapping[str, Any] | None = None,
+) -> Cut:
+    """Cuts subscriptions into so many indexes under a new folder; `match` takes the result as it takes an index.
+
+    `subscriptions` is an index, or a DataFrame with the columns id and filter (then `schema` is needed), of which only
+    one shard's part is on the driver at a time, and whose filters may call the `operators`. Shards of an index have its
+    matcher and its schedule; those of a DataFrame the `matcher`, `options` and `schedule` given.
+    """
+    folder = Path(path)
+    if shards < 1:
+        raise PipelineError(f"{shards} shards hold no subscriptions; one or more are needed")
+    if (folder / SHARDS).exists():
+        raise PipelineError(f"{folder} holds shards already; cut into a new folder")
+    names = tuple(f"shard-{number:04}" for number in range(shards))
+    errors: list[tuple[str, TamisError]] = []
+    if isinstance(subscriptions, Index):
+        pieces = _pieces_of_index(subscriptions, shards, statistics)
+        operators = None if subscriptions.calling is None else subscriptions.calling.operators
+    else:
+        operators = None if operators is None else list(operators)
+        pieces = _pieces(subscriptions, shards, schema, statistics, operators, schedule, Choice.of(matcher, options))
+    for name, (index, refused) in zip(names, pieces, strict=True):
+        index.save(folder / name)
+        errors += refused
+    about = {"format": FORMAT, "shards": names}
+    replace_durably(folder / SHARDS, json.dumps(about).encode())
+    if isinstance(subscriptions, Index) and subscriptions.calling is not None:
+        write_learned(folder / LEARNED, subscriptions.calling.known())
+    return Cut(Shards.open(folder, operators), errors)
+
+
+def _pieces_of_index(
+    index: Index, shards: int, statistics: Statistics | None
+) -> Iterator[tuple[Index, Sequence[tuple[str, TamisError]]]]:
+    ids, calling, choice = index.ids().to_pylist(), index.calling, Choice.behind(index.matcher)
+    operators, schedule = (None, "adaptive") if calling is None else (calling.operators, calling.schedule)
+    for number in range(shards):
+        piece = {id: index.text(id) for id in ids[number::shards]}
+        shard = compile_index(
+            piece,
+            index.schema,
+            choice.matcher,
+            statistics,
+            options=choice.options,
+            operators=operators,
+            schedule=schedule,
+        )
+        yield shard, []
+
+
+def _pieces(
+    subscriptions: DataFrame,
+    shards: int,
+    schema: Schema | None,
+    statistics: Statistics | None,
+    operators: Operators | None,
+    schedule: str,
+    choice: Choice,
+) -> Iterator[tuple[Index, Sequence[tuple[str, TamisError]]]]:
+    if schema is None:
+        raise PipelineError("to cut a DataFrame of subscriptions into shards, its schema is needed: schema=…")
+    require_columns(subscriptions.columns)
+    texts = subscriptions.selectExpr("id", "filter", f"pmod(xxhash64(id), {shards}) shard").persist()
+    try:
+        for number in range(shards):
+            calling = calling_part(operators, schema, statistics, schedule, choice)
+            rows, bound, refused = bind_frame(texts.where(f"shard = {number}"), schema, calling)
+            index = build(rows, bound, schema, statistics, calling, choice)
+            yield index, [*refused, *index.errors]
+    finally:
+        texts.unpersist()
+
 
 Subscribed = Index | Shards | SubscriptionTable | str | Path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,23 @@ import pyarrow.compute as pc
 from tamis.errors import StatisticsError
 from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.pipeline.backtest import backtest
-from tamis.pipeline.frames import attribute_columns, mapped
-from tamis.pipeline.workers.opened import partition
+from tamis.pipeline.frames import (
+    REASON,
+    VIOLATIONS,
+    attribute_columns,
+    attribute_fields,
+    kept_columns,
+    mapped,
+    text_column,
+    violations_field,
+)
+from tamis.pipeline.workers.opened import Reader, canonical, partition
 from tamis.pipeline.workers.sieve import legible
 from tamis.schema import EVENT_TYPE, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 SAMPLE = 50_000
 # A partition may hold more than its share of the sample; one that holds more than this many times lowers the sample.
@@ -130,3 +140,74 @@ def _present(column: pa.Array) -> int:
     if pa.types.is_list(column.type):
         return int(pc.sum(pc.greater(pc.list_value_length(column), 0)).as_py() or 0)
     return len(column) - column.null_count
+
+
+# `validate`: events that satisfy the schema, and dead letters that say why they do not.
+
+
+class Validated(NamedTuple):
+    """Every row of the input is in exactly one of the two. `dead` has the row as it came, `violations` (attribute,
+    rule, value and message of each thing wrong) and `reason`, the messages in one text."""
+
+    valid: DataFrame
+    dead: DataFrame
+
+
+def validate(events: DataFrame, schema: Schema, json: str | None = None, *, ignore_unknown: bool = False) -> Validated:
+    """Checks events against R1–R3 and their attributes' domains; batch or streaming.
+
+    With `json`, that column holds JSON texts, one event each (strings or bytes, as from text files or Kafka); `valid`
+    then has the attributes as columns in place of the text. A text with names that the schema does not have is dead,
+    unless `ignore_unknown`. Columns that are no attributes are passed through.
+
+    The two frames are computed apart, each by a pass over the events; `stream` makes both of one pass.
+    """
+    read = attribute_columns(events, schema) if json is None else [text_column(events, json)]
+    parsed = [] if json is None else attribute_fields(schema)
+    columns = kept_columns(events, None, [VIOLATIONS, REASON])
+    kept = [name for name in columns if name != json]
+    kept_columns(events, kept, [field.name for field in parsed])
+    reader = Reader(schema, tuple(map(columns.index, read)), tuple(read), True, json is not None, ignore_unknown)
+    valid = mapped(
+        events,
+        columns,
+        _Checker(reader, tuple(map(columns.index, kept))).valid,
+        [*(events.schema[name] for name in kept), *parsed],
+    )
+    everything = tuple(range(len(columns)))
+    dead = mapped(events, columns, _Checker(reader, everything).dead, [*events.schema.fields, violations_field()])
+    return Validated(valid, with_reason(dead))
+
+
+def with_reason(dead: DataFrame) -> DataFrame:
+    """Adds the messages of a row's violations as one text."""
+    from pyspark.sql import functions
+
+    return dead.withColumn(REASON, functions.array_join(functions.col(VIOLATIONS)["message"], "; "))
+
+
+@dataclass(frozen=True, slots=True)
+class _Checker:
+    """Validation in a worker: keeps the valid rows of its batches, or the dead ones."""
+
+    reader: Reader
+    kept: tuple[int, ...]
+
+    def valid(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            read = self.reader.read(batch)
+            rows = None if len(read.rows) == batch.num_rows else pa.array(read.rows)
+            columns = [batch.column(place) if rows is None else batch.column(place).take(rows) for place in self.kept]
+            if self.reader.json:
+                columns += canonical(self.reader.schema, read.events)
+            yield _batch(columns)
+
+    def dead(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            read = self.reader.read(batch)
+            rows = pa.array(read.dead)
+            yield _batch([column.take(rows) for column in (*map(batch.column, self.kept), read.violations)])
+
+
+def _batch(columns: list[pa.Array]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])

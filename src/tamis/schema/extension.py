@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.errors import SchemaError, shown
 from tamis.schema.domains import Annotation, Domain, EnumeratedDomain, EventType, HierarchicalDomain, listing
 from tamis.schema.form import read_annotation
-from tamis.schema.placed import within
-from tamis.schema.tables import Table, write_table
+from tamis.schema.tables import Table, within, write_table
 
 if TYPE_CHECKING:
     from tamis.schema.model import Schema

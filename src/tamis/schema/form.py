@@ -24,8 +24,20 @@ from tamis.schema.domains import (
     EventType,
     HierarchicalDomain,
 )
-from tamis.schema.placed import defined, known_keys, mapping, name_of, sequence, text_of, within
-from tamis.schema.tables import Table, changeable, read_tables, with_operation, write_table
+from tamis.schema.tables import (
+    Table,
+    changeable,
+    defined,
+    known_keys,
+    mapping,
+    name_of,
+    read_tables,
+    sequence,
+    text_of,
+    with_operation,
+    within,
+    write_table,
+)
 from tamis.yaml_loading import Loader, TooManyAliasesError, load
 
 _REMEDIES: Final = {

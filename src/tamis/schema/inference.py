@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from tamis.errors import SchemaError
 from tamis.schema.columns import holds_objects, is_list
 from tamis.schema.domains import EVENT_TYPE
-from tamis.schema.placed import within
+from tamis.schema.tables import within
 
 _PLAIN = {
     "string": pa.string(),

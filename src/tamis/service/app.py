@@ -21,11 +21,11 @@ from tamis.service.http import (
     keys,
     network,
     operators,
-    probes,
     schemas,
     status,
     subscriptions,
 )
+from tamis.service.http import background as probes
 from tamis.service.http.acceptance import Acceptance
 from tamis.service.http.access import caller_of
 from tamis.service.http.background import Running

@@ -5,9 +5,8 @@ workload = named("le_subscribe(p=1)")(subscriptions=10_000, events=256, seed=1)
 """
 
 from tamis.workloads.auction_lots import auctions
-from tamis.workloads.city_watch import CityWatch, city_watch
-from tamis.workloads.gryphon import gryphon, gryphon_hard
-from tamis.workloads.le_subscribe import le_subscribe
+from tamis.workloads.city_subscriptions import CityWatch, city_watch
+from tamis.workloads.gryphon import gryphon, gryphon_hard, le_subscribe
 from tamis.workloads.naming import NAMES, READABLE, named
 from tamis.workloads.stock_quotes import padres_sets, stock_quotes
 from tamis.workloads.workload import Workload

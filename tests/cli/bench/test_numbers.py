@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 from tamis.cli.bench.numbers import count, memory
-from tamis.lab.measuring.numbers import short
+from tamis.lab.measuring.timing import short
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tamis
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 from tamis.cli.bench.problems import DEFAULT_MATCHERS, EVERY_WORKLOAD, matchers_named, named_problems
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 from tamis.cli.bench.plot import plot, require_plot
 from tamis.cli.bench.problems import Results
 from tamis.cli.bench.tables import page_table, table

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.dialects.cloudevents_filters import CloudEventsFilterError, CloudEventsFilters
 from tamis.language import Limits
-from tamis.service.base.serving_schema import serving_schema
+from tamis.service.base.offering import serving_schema
 from tests.dialects.cesql.cases import SOLD
 from tests.generated import cases
 

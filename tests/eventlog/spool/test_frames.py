@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.eventlog.base.event_log import content_hash, key_hash
-from tamis.eventlog.spool.frames import (
+from tamis.eventlog.spool.segments import (
     HEADER_SIZE,
     FrameError,
     FrameHeader,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.eventlog import RECORDS
 from tamis.eventlog.spool import SpoolError, SpoolReader, SpoolWriter
-from tamis.eventlog.spool.frames import FrameHeader, parse_header
-from tamis.eventlog.spool.segments import INDEX, segment_path, segments
+from tamis.eventlog.spool.segments import INDEX, FrameHeader, parse_header, segment_path, segments
 from tests.eventlog.spool.appended import append, filled, numbered, read_ids
 from tests.generated import cases
 

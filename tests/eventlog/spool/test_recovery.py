@@ -11,8 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.eventlog.spool import SpoolDamaged, SpoolError, SpoolReader, SpoolWriter
-from tamis.eventlog.spool.frames import HEADER_SIZE, FrameHeader, parse_header
-from tamis.eventlog.spool.segments import SEGMENT_HEADER, read_segment_header, segment_path
+from tamis.eventlog.spool.segments import (
+    HEADER_SIZE,
+    SEGMENT_HEADER,
+    FrameHeader,
+    parse_header,
+    read_segment_header,
+    segment_path,
+)
 from tamis.eventlog.spool.side_files import MARK
 from tests.eventlog.spool.appended import append, filled, numbered, read_ids
 from tests.generated import cases

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tamis.lab.diagrams import DiagramRows
-from tamis.lab.diagrams.row_kernels import EVALUATED
+from tamis.lab.diagrams.dependencies import EVALUATED
 from tamis.routing.predicates import PredicateIndex
 from tests.routing.covering.small_worlds import SCHEMA, normal
 

@@ -11,9 +11,8 @@ from tamis.errors import TamisError
 from tamis.joins.index.messages import accepts
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.lab.simulation.joins import simulate
-from tamis.lab.simulation.simulation import NETWORKS, Simulation, Star
+from tamis.lab.simulation.simulation import NETWORKS, Overlay, Simulation, Star, overlay_of
 from tamis.lab.simulation.spaces import Spaces, post_of
-from tamis.lab.simulation.topology import Overlay, overlay_of
 from tamis.workloads.select_joins import select_joins
 from tests.generated import cases
 from tests.joins.histories import History, drawn_ranges

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tamis.lab.networks.links import ROOT
-from tamis.lab.simulation.topology import internet_like, overlay_of
+from tamis.lab.simulation.simulation import internet_like, overlay_of
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 50, 2_000])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import TamisError
 from tamis.matching.codes import conditions as module
-from tamis.matching.codes.lowering_kernels import distinct_rows, gather_intervals, gather_numbers, take_rows
+from tamis.matching.codes.conditions import distinct_rows, gather_intervals, gather_numbers, take_rows
 from tests.matching.columnar.subject import SCHEMA, found, level_of
 
 intervals = st.lists(

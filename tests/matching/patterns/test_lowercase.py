@@ -7,8 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.matching.patterns.kernels import lower
-from tamis.matching.patterns.lowercase import lower_table, lower_texts
+from tamis.matching.patterns.kernels import lower, lower_table, lower_texts
 from tamis.matching.patterns.texts import Texts
 
 _SURROGATES = range(0xD800, 0xE000)

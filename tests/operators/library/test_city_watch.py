@@ -17,7 +17,7 @@ from tamis.language.calls import Signatures
 from tamis.operators import Operator
 from tamis.operators.registry import resolve
 from tamis.operators.schedules import SCHEDULES
-from tamis.workloads.city_watch import CityWatch, city_watch, city_watch_schema
+from tamis.workloads.city_subscriptions import CityWatch, city_watch, city_watch_schema
 
 pytest.importorskip("shapely", reason="the extra `spatial` is not installed")
 pytest.importorskip("cv2", reason="the extra `images` is not installed")

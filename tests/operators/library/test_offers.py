@@ -68,7 +68,7 @@ sys.modules.update(dict.fromkeys(["cv2", "shapely", "geographiclib", "rdflib", "
 import tamis
 from importlib.metadata import EntryPoint, EntryPoints
 from tamis.operators import registry
-from tamis.workloads.city_watch import city_watch_schema
+from tamis.workloads.city_subscriptions import city_watch_schema
 entries = EntryPoints(EntryPoint(name, value, registry.GROUP) for name, value in {offered!r}.items())
 registry.entry_points = lambda **selection: entries.select(**selection)
 print(len(registry.installed_names()))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import TamisError
-from tamis.lab.schedules.walking import Order
+from tamis.lab.schedules.counting import Order
 from tamis.operators.schedules import Problem, schedule
 from tamis.operators.schedules.graph import Graph
 from tests.operators.schedules.generated import members, problems

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.matching.matchers import Choice
+from tamis.matching.index_part import Choice
 from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.workers.opened import opened
 from tamis.testing import reference_matches

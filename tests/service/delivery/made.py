@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from tamis.service.base.configuration import DeliverySettings, LimitSettings, Settings
-from tamis.service.base.notification import Notification
+from tamis.service.base.event_body import Notification
 from tamis.service.delivery import Delivery
+from tamis.service.delivery.channels import Undelivered
 from tamis.service.delivery.delivery import CHANGES_SECONDS
 from tamis.service.delivery.outlets import SAVE_SECONDS
 from tamis.service.delivery.sending import Backoff
-from tamis.service.delivery.webhook import Undelivered
 from tamis.service.store import NewSubscription, Store, Subscription
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -8,9 +8,9 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
-from tamis.service.base.notification import Notification
+from tamis.service.base.event_body import Notification
+from tamis.service.delivery.channels import Undelivered
 from tamis.service.delivery.matched import structured_event
-from tamis.service.delivery.webhook import Undelivered
 from tamis.service.store import Store
 from tests.service.delivery.made import NOON, WEBHOOK, Running, Told, cheap, run, subscribed
 from tests.service.delivery.site import next_event, site

@@ -10,8 +10,8 @@ from functools import partial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.service.base.notification import BEGINNING, Cursor, Notification
-from tamis.service.delivery.feeds import LiveFeed, WideFeed
+from tamis.service.base.event_body import BEGINNING, Cursor, Notification
+from tamis.service.delivery.fanout import LiveFeed, WideFeed
 from tests.generated import cases
 from tests.service.delivery.made import run
 from tests.service.delivery.stepped import NUMBERS, QUEUE, SUBSCRIPTIONS, Stepped, StoreOfPairs

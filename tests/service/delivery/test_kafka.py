@@ -6,9 +6,8 @@ import pytest
 from aiokafka.errors import OutOfOrderSequenceNumber
 
 from tamis.service.base.configuration import DeliverySettings
-from tamis.service.base.notification import Notification
-from tamis.service.delivery.kafka import KafkaChannel
-from tamis.service.delivery.webhook import Undelivered
+from tamis.service.base.event_body import Notification
+from tamis.service.delivery.channels import KafkaChannel, Undelivered
 from tamis.service.store import Store
 from tests.service.delivery.made import NOON, run, subscribed
 

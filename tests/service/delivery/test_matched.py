@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language import DEFAULT_LIMITS, Limits, Tree, normalise, parse
-from tamis.language.predicates import Literal
+from tamis.language.numbers import Literal
 from tamis.matching.conditions import Evaluator, evaluator_of
 from tamis.matching.explanation import explain
 from tamis.schema import Schema
-from tamis.service.base.offering import Offering
-from tamis.service.base.serving_schema import serving_schema
+from tamis.service.base.offering import Offering, serving_schema
 from tamis.service.delivery.matched import Matched, OpenedEvent
 from tamis.service.store import Store, Subscription
 from tamis.service.store.followed_schema import FollowedSchema

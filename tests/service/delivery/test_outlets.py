@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tamis.service.base.notification import Notification
+from tamis.service.base.event_body import Notification
+from tamis.service.delivery.channels import Undelivered
 from tamis.service.delivery.store_reader import NotReplayable
-from tamis.service.delivery.webhook import Undelivered
 from tamis.service.store import DeliveryState, Store, Subscription
 from tests.service.delivery.made import NOON, WEBHOOK, Running, Told, cheap, record, run, subscribed
 

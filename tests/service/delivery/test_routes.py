@@ -11,7 +11,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from tamis.service.base.configuration import LimitSettings
-from tamis.service.delivery.webhook import Undelivered
+from tamis.service.delivery.channels import Undelivered
 from tamis.service.http.notifications import router
 from tamis.service.store import Store
 from tests.service.delivery.made import WEBHOOK, Running, Told, cheap, record, run, subscribed

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tamis.service.base.configuration import DeliverySettings
-from tamis.service.base.notification import Notification, notification_id
-from tamis.service.delivery.webhook import Undelivered, WebhookChannel
+from tamis.service.base.event_body import Notification, notification_id
+from tamis.service.delivery.channels import Undelivered, WebhookChannel
 from tamis.service.store import Subscription
 from tests.service.delivery.endpoints import Request, saying, serving
 from tests.service.delivery.made import LATER, NOON, SECRET, StillClock, run

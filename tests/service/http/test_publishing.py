@@ -21,7 +21,8 @@ from tamis.eventlog import NotAppended, open_log
 from tamis.service.app import create_app
 from tamis.service.base.configuration import LimitSettings, Settings
 from tamis.service.delivery import Delivery
-from tamis.service.http import acceptance, probes
+from tamis.service.http import acceptance
+from tamis.service.http import background as probes
 from tamis.service.http.acceptance import repeatable_ids
 from tamis.service.http.service import Service
 from tamis.service.store import Store

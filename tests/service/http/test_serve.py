@@ -353,7 +353,7 @@ def test_missing_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_command_ends_with_2_and_says_why(tmp_path: Path) -> None:
     import typer
 
-    from tamis.cli.base.failures import Commands
+    from tamis.cli.base.options import Commands
     from tamis.cli.serve import serve as command
 
     app = typer.Typer(cls=Commands)

@@ -7,7 +7,7 @@ import pytest
 import tamis
 from tamis.errors import SchemaError
 from tamis.schema import Schema
-from tamis.service.base.serving_schema import CONTEXT_ATTRIBUTES, serving_schema
+from tamis.service.base.offering import CONTEXT_ATTRIBUTES, serving_schema
 
 SHOP = Schema.from_dict(
     {

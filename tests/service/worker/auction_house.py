@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tamis.eventlog.spool import SpoolWriter
 from tamis.service.base.configuration import Settings
-from tamis.service.base.serving_schema import serving_schema
+from tamis.service.base.offering import serving_schema
 from tamis.service.store import NewSubscription, Store, Subscription
 from tamis.testing import reference_matches
 from tamis.workloads.auction_lots import auction_schema, interests, lots

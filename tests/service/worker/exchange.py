@@ -11,7 +11,7 @@ from typing import Any
 from tamis.joins.arrivals import Showing
 from tamis.joins.naive import NaiveJoins
 from tamis.schema import Schema
-from tamis.service.base.serving_schema import serving_schema
+from tamis.service.base.offering import serving_schema
 from tamis.service.store import NewSubscription, Store, Subscription
 from tamis.service.store.joined_rows import result_id, row_text
 

@@ -17,8 +17,7 @@ from tamis.pipeline.sources import read_log
 from tamis.schema import Schema
 from tamis.service.base.event_body import parted_body
 from tamis.service.store import Backtest
-from tamis.service.worker.backtests import BacktestRunner
-from tamis.service.worker.looking_back import Asked, look_back
+from tamis.service.worker.backtests import Asked, BacktestRunner, look_back
 from tamis.testing import reference_matches
 from tests.service.worker.auction_house import SCHEMA, AuctionHouse
 

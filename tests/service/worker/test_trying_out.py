@@ -11,7 +11,7 @@ import pytest
 from tamis.eventlog import open_log
 from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.schema import Schema
-from tamis.service.base.serving_schema import serving_schema
+from tamis.service.base.offering import serving_schema
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.matching import made_up_event, try_out
 from tamis.service.worker.spark import warm

@@ -6,7 +6,7 @@ import os
 from enum import Enum
 from pathlib import Path
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 
 STREAM = Path("-")
 

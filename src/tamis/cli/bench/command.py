@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 
 import tamis
-from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.base.options import SchemaOption
+from tamis.cli.base.options import PARTLY_REFUSED, CommandError, SchemaOption
 from tamis.cli.base.paths import require_writable
 from tamis.cli.base.terminal import out, progress_bar, remark
 from tamis.cli.bench import numbers

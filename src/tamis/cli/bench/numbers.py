@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 
 _COUNTS = {"": 1, "k": 1_000, "m": 1_000_000}
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}

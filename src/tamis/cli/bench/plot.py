@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 from tamis.cli.bench.problems import Results
 from tamis.lab.comparison import Cell
-from tamis.lab.measuring.drawing import INK, plain
-from tamis.lab.measuring.numbers import duration, round_duration, short
-from tamis.matching.matchers import AUTO
+from tamis.lab.measuring.figure import INK, plain
+from tamis.lab.measuring.timing import duration, round_duration, short
+from tamis.matching.index_part import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Column
 
-from tamis.cli.base.failures import PARTLY_REFUSED, CommandError
-from tamis.cli.base.options import DeadLettersOption, EventsArgument
+from tamis.cli.base.options import PARTLY_REFUSED, CommandError, DeadLettersOption, EventsArgument
 from tamis.cli.base.terminal import PartedTable, out, remark, warn
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 from tamis.cli.base.terminal import remark, warn
 from tamis.cli.broker.clients import (
     DEFAULT_ADDRESS,
@@ -164,7 +164,7 @@ def _schema(file: Path, for_services: bool) -> Schema:
     schema = Schema.load(file)
     if not for_services:
         return schema
-    from tamis.service.base.serving_schema import serving_schema
+    from tamis.service.base.offering import serving_schema
     from tamis.service.network.bridge import network_schema
 
     return network_schema(serving_schema(schema))

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from tamis.cli.base.failures import CommandError
+from tamis.cli.base.options import CommandError
 from tamis.cli.base.paths import Format, format_of
 from tamis.cli.base.terminal import warn
 from tamis.cli.work.events import read_lines

@@ -20,8 +20,8 @@ from tamis.dialects.eventbridge.reading import Field, Node, Number, Test, fields
 from tamis.dialects.eventbridge.texts import is_number
 from tamis.errors import shown
 from tamis.language import Tree
+from tamis.language.numbers import Present, RLike, Value
 from tamis.language.patterns import rlike_matches
-from tamis.language.predicates import Present, RLike, Value
 from tamis.language.tree import And, Negation, Or, all_of, any_of
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 

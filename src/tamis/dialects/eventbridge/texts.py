@@ -13,8 +13,8 @@ from tamis.dialects.eventbridge.reading import Number, Test
 from tamis.errors import shown
 from tamis.language import Tree
 from tamis.language.limits import DEFAULT_LIMITS
+from tamis.language.numbers import Leaf, Like, RLike, equals
 from tamis.language.patterns import Wildcard, regex_literal, rlike_matches, write_like
-from tamis.language.predicates import Leaf, Like, RLike, equals
 from tamis.language.tree import FALSE, all_of, any_of
 from tamis.schema import Attribute
 

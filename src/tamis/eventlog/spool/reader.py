@@ -10,12 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.eventlog.base.event_log import RECORDS
-from tamis.eventlog.spool.frames import HEADER_SIZE, FrameError, FrameHeader, check_payload, from_payload, parse_header
 from tamis.eventlog.spool.segments import (
+    HEADER_SIZE,
     SEGMENT_HEADER,
+    FrameError,
+    FrameHeader,
     SegmentHeader,
     SpoolDamaged,
     SpoolError,
+    check_payload,
+    from_payload,
+    parse_header,
     parse_segment_header,
     segment_of,
     segment_path,

@@ -17,26 +17,24 @@ import pyarrow as pa
 
 from tamis.durable import UNFINISHED, flush
 from tamis.eventlog.base.event_log import Keyed, RememberedKeys, microseconds
-from tamis.eventlog.spool.frames import (
+from tamis.eventlog.spool.segments import (
     HEADER_SIZE,
     MAGIC,
     NO_KEY,
+    SEGMENT_HEADER,
     FrameError,
     FrameHeader,
-    check_payload,
-    parse_header,
-    to_payload,
-)
-from tamis.eventlog.spool.segments import (
-    SEGMENT_HEADER,
     SegmentFile,
     SegmentHeader,
     SpoolDamaged,
     SpoolError,
+    check_payload,
     create_segment,
+    parse_header,
     read_segment_header,
     segment_path,
     segments,
+    to_payload,
 )
 from tamis.eventlog.spool.side_files import MARK, Mark, MarkFile, PositionsFile, load_keys, parse_mark, save_keys
 

@@ -22,9 +22,8 @@ from tamis.eventlog.base.event_log import (
     key_hash,
     microseconds,
 )
-from tamis.eventlog.spool.frames import MOST_BYTES, NO_KEY
 from tamis.eventlog.spool.reader import SpoolReader
-from tamis.eventlog.spool.segments import SegmentFile, sweep
+from tamis.eventlog.spool.segments import MOST_BYTES, NO_KEY, SegmentFile, sweep
 from tamis.eventlog.spool.tail import Events, Files, Tail
 
 SEGMENT_BYTES: Final = 1 << 26

@@ -7,9 +7,253 @@ from typing import Any
 import numpy as np
 
 from tamis.arrays import Int64s
-from tamis.lab.diagrams.row_kernels import NO_EDGE, assign_by_cache, candidates, depend, forget
+from tamis.compiled import bare_kernel
+from tamis.lab.diagrams.diagrams import DEAD, TRUE
 from tamis.matching.base.flat_arrays import doubled
 from tamis.routing.predicates import PredicateIndex
+from tamis.routing.standing.rows import (
+    ASK,
+    COMPARED,
+    COVERED,
+    COVERING,
+    FOUND_COVERED,
+    FOUND_COVERING,
+    FULL,
+    NO,
+    YES,
+    follows,
+)
+
+# Kernels that relate a new conjunction to all predicates and diagrams: both directions, one pass or two.
+#
+# An assignment is two marks a predicate: `right` that it follows from the new conjunction's predicate on its column,
+# `left` that that one follows from it; a mark is good with the stamp of its time: `stamp << 2 | answer`. `asked` has
+# the
+# stamp at columns that the new conjunction is on.
+
+NOBODY = -1
+NO_EDGE = -1
+# What `evaluate` counts beside what `relate_to_all` does: nodes evaluated, in place of rows compared.
+EVALUATED = COMPARED
+# What an edge list's state is: how many edges were made, and the first free one.
+EDGES, FREE = range(2)
+_BLOCKED = -1
+
+
+@bare_kernel
+def assign_by_scan(
+    term: int, columns: Any, alive: Any, count: int, predicates: Any, stamp: int, left: Any, right: Any
+) -> None:
+    """Compares one predicate with every one in the index."""
+    for other in range(count):
+        if alive[other] and columns[other] == columns[term]:
+            answer = follows(term, other, predicates)
+            if answer != NO:
+                right[other] = stamp << 2 | answer
+            answer = follows(other, term, predicates)
+            if answer != NO:
+                left[other] = stamp << 2 | answer
+
+
+@bare_kernel
+def assign_by_cache(term: int, upward: Any, downward: Any, stack: Any, stamp: int, left: Any, right: Any) -> None:
+    """Marks what follows from a predicate, and what it follows from, by going along the known dependencies."""
+    walk(term, upward, stack, stamp << 2 | YES, right)
+    walk(term, downward, stack, stamp << 2 | YES, left)
+
+
+@bare_kernel
+def walk(start: int, edges: Any, stack: Any, mark: int, marks: Any) -> int:
+    """Marks all predicates that edges lead to; returns how many there are."""
+    heads, targets, nexts, _ = edges
+    marks[start] = mark
+    stack[0] = start
+    end = found = 1
+    while end > 0:
+        end -= 1
+        edge = heads[stack[end]]
+        while edge != NO_EDGE:
+            target = targets[edge]
+            if marks[target] != mark:
+                marks[target] = mark
+                stack[end] = target
+                end += 1
+                found += 1
+            edge = nexts[edge]
+    return found
+
+
+@bare_kernel
+def link(source: int, target: int, edges: Any) -> None:
+    """A new edge."""
+    heads, targets, nexts, state = edges
+    edge = state[FREE]
+    if edge == NO_EDGE:
+        edge = state[EDGES]
+        state[EDGES] += 1
+    else:
+        state[FREE] = nexts[edge]
+    targets[edge], nexts[edge] = target, heads[source]
+    heads[source] = edge
+
+
+@bare_kernel
+def unlink(source: int, target: int, edges: Any) -> bool:
+    """Takes an edge away, if it is there."""
+    heads, targets, nexts, state = edges
+    before, edge = NO_EDGE, heads[source]
+    while edge != NO_EDGE and targets[edge] != target:
+        before, edge = edge, nexts[edge]
+    if edge == NO_EDGE:
+        return False
+    if before == NO_EDGE:
+        heads[source] = nexts[edge]
+    else:
+        nexts[before] = nexts[edge]
+    nexts[edge] = state[FREE]
+    state[FREE] = edge
+    return True
+
+
+@bare_kernel
+def nearest(some: Any, count: int, edges: Any, stack: Any, mark: int, marks: Any, near: Any) -> None:
+    """Of some predicates, those that no other one of them leads to: the first on the way, in minimal dependencies."""
+    for k in range(count):
+        near[k] = 1
+    for k in range(count):
+        walk(some[k], edges, stack, mark + k, marks)
+        for j in range(count):
+            if j != k and marks[some[j]] == mark + k:
+                near[j] = 0
+
+
+@bare_kernel
+def depend(
+    term: int, weaker: Any, weaker_count: int, stronger: Any, stronger_count: int, upward: Any, downward: Any,
+    near: Any, stack: Any, mark: int, marks: Any,
+) -> None:  # fmt: skip
+    """Enters a predicate's dependencies, and takes out those that it makes redundant: the cache stays minimal."""
+    nearest(weaker, weaker_count, upward, stack, mark, marks, near[0])
+    nearest(stronger, stronger_count, downward, stack, mark + weaker_count, marks, near[1])
+    for i in range(stronger_count):
+        if near[1][i]:
+            for j in range(weaker_count):
+                if near[0][j] and unlink(stronger[i], weaker[j], upward):
+                    unlink(weaker[j], stronger[i], downward)
+    for j in range(weaker_count):
+        if near[0][j]:
+            link(term, weaker[j], upward)
+            link(weaker[j], term, downward)
+    for i in range(stronger_count):
+        if near[1][i]:
+            link(stronger[i], term, upward)
+            link(term, stronger[i], downward)
+
+
+@bare_kernel
+def forget(term: int, upward: Any, downward: Any, stack: Any, mark: int, marks: Any) -> int:
+    """Takes a predicate out; what led through it is linked directly, unless there is another way.
+
+    Returns how many marks were used.
+    """
+    used = 0
+    while downward[0][term] != NO_EDGE:
+        below = downward[1][downward[0][term]]
+        unlink(term, below, downward)
+        unlink(below, term, upward)
+        edge = upward[0][term]
+        while edge != NO_EDGE:
+            above = upward[1][edge]
+            walk(below, upward, stack, mark + used, marks)
+            if marks[above] != mark + used:
+                link(below, above, upward)
+                link(above, below, downward)
+            used += 1
+            edge = upward[2][edge]
+    while upward[0][term] != NO_EDGE:
+        above = upward[1][upward[0][term]]
+        unlink(term, above, upward)
+        unlink(above, term, downward)
+    return used
+
+
+@bare_kernel
+def candidates(
+    term: int, columns: Any, known: Any, alive: Any, births: Any, count: int, predicates: Any, weaker: Any,
+    stronger: Any, asked: Any, ends: Any,
+) -> None:  # fmt: skip
+    """The known predicates that follow from one, that it follows from, and those to be looked at more closely."""
+    ends[0] = ends[1] = ends[2] = 0
+    for other in range(count):
+        if other == term or columns[other] != columns[term]:
+            continue
+        if not alive[other] or known[other] != births[other]:
+            continue  # its number stands for nothing, or for what is not entered yet
+        up, down = follows(term, other, predicates), follows(other, term, predicates)
+        if up == YES:
+            weaker[ends[0]] = other
+            ends[0] += 1
+        if down == YES:
+            stronger[ends[1]] = other
+            ends[1] += 1
+        if up == ASK or down == ASK:
+            asked[ends[2]] = other
+            ends[2] += 1
+
+
+@bare_kernel
+def evaluate(
+    wanted: int, once: bool, width: int, stamp: int, variables: Any, children: Any, owners: Any, count: int,
+    columns: Any, asked: Any, left: Any, right: Any, rhs: Any, lhs: Any, covering: Any, covered: Any, work: Any,
+) -> None:  # fmt: skip
+    """Evaluates the pair of diagrams, node by node, children first.
+
+    `rhs[n]`: whether all predicates down from node n follow from the new conjunction. `lhs[n]`: twice the number of new
+    predicates that follow from these, and one more if a closer look is needed; blocked where a predicate is on a column
+    of the new conjunction and its predicate does not follow. Early stops as in the paper's Fig 7 if `once`.
+    """
+    upward, downward = wanted & COVERING != 0, wanted & COVERED != 0
+    rhs[TRUE], lhs[TRUE] = YES, 0
+    for node in range(count):
+        if node != TRUE:
+            variable = variables[node]
+            if variable == DEAD:
+                continue
+            work[EVALUATED] += 1
+            if upward:
+                told = right[variable]
+                answer = told & 3 if told >> 2 == stamp else NO
+                rhs[node] = min(rhs[children[node]], answer)
+            if downward:
+                below = lhs[children[node]]
+                if below != _BLOCKED and asked[columns[variable]] == stamp:
+                    told = left[variable]
+                    if told >> 2 != stamp:
+                        below = _BLOCKED
+                    else:
+                        below = (below + 2) | (told & 3 == ASK)
+                lhs[node] = below
+        owner = owners[node]
+        if owner == NOBODY:
+            continue
+        if upward and rhs[node] != NO:
+            if work[FOUND_COVERING] == len(covering):
+                work[FULL] = 1
+            else:
+                covering[work[FOUND_COVERING], 0], covering[work[FOUND_COVERING], 1] = owner >> 1, rhs[node]
+                work[FOUND_COVERING] += 1
+                if rhs[node] == YES and once:
+                    return
+        if downward and lhs[node] >> 1 == width and lhs[node] != _BLOCKED:
+            answer = ASK if lhs[node] & 1 else YES
+            if work[FOUND_COVERED] == len(covered):
+                work[FULL] = 1
+            else:
+                covered[work[FOUND_COVERED], 0], covered[work[FOUND_COVERED], 1] = owner >> 1, answer
+                work[FOUND_COVERED] += 1
+                if answer == YES and once and owner & 1 == 0:
+                    upward = False
+
 
 _FIRST_ROOM = 256
 

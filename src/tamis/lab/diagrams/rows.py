@@ -7,12 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from tamis.lab.diagrams.dependencies import Dependencies
+from tamis.lab.diagrams.dependencies import NOBODY, Dependencies, assign_by_scan, evaluate
 from tamis.lab.diagrams.diagrams import Diagrams
 from tamis.lab.diagrams.matcher import from_the_top
-from tamis.lab.diagrams.row_kernels import NOBODY, assign_by_scan, evaluate
 from tamis.language.forms import Filter
-from tamis.language.predicates import Literal, attributes_of
+from tamis.language.numbers import Literal, attributes_of
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.rows import COVERED, COVERING, Related, Relating

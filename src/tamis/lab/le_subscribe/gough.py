@@ -12,9 +12,9 @@ from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.clustering import distinct_runs, hashed
 from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, intervals_of, load, settle
 from tamis.matching.base.matcher import CANDIDATES, NODES, PREDICATES
-from tamis.matching.codes.codes import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.dictionary import power_of_two
+from tamis.matching.codes.encoding_kernels import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 

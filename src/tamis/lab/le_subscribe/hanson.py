@@ -11,8 +11,8 @@ from tamis.arrays import Int32s, Int64s
 from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, holds, intervals_of, load, rows_of, settle, taken
 from tamis.matching.base.matcher import BUCKETS, CANDIDATES, NODES, PREDICATES
-from tamis.matching.codes.codes import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Encoder
+from tamis.matching.codes.encoding_kernels import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 

@@ -13,8 +13,8 @@ from tamis.arrays import Arrays, Bools, Int32s, Int64s
 from tamis.compiled import bare_kernel
 from tamis.matching.base.matcher import CANDIDATES, PREDICATES
 from tamis.matching.base.statistics import Statistics
-from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Encoded, Encoder
+from tamis.matching.codes.encoding_kernels import Conjuncts
 from tamis.matching.codes.level import Level, Scratch, part_of, under
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.codes.names import Names, Texts

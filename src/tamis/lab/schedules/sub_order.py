@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.arrays import Floats, Int32s, Int64s
 from tamis.compiled import bare_kernel
-from tamis.lab.schedules.walking import Order, Walking
+from tamis.lab.schedules.counting import Order, Walking
 from tamis.operators.schedules.graph import Lists, Rows
 from tamis.operators.schedules.kernels import NAIVE, SEQUENTIAL, STOPPING
 from tamis.operators.schedules.knowledge import HALF_LIFE, LEAST, MOST, Knowledge

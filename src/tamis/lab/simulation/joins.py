@@ -13,8 +13,7 @@ from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.multiway import filtering_of
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.lab.simulation.accounting import Traffic
-from tamis.lab.simulation.simulation import Simulation, Star
-from tamis.lab.simulation.topology import Overlay
+from tamis.lab.simulation.simulation import Overlay, Simulation, Star
 from tamis.workloads.join_mix import EDGES, EDGES_OF, SIGNATURES, JoinMix
 from tamis.workloads.select_joins import SelectJoins
 

@@ -12,7 +12,7 @@ from tamis.arrays import Arrays, Int64s
 from tamis.lab.tree.layout import LISTED, OF, SEVERAL, TEST_COUNT, TESTS
 from tamis.lab.tree.vocabulary import Vocabulary
 from tamis.matching.base.flat_arrays import extended
-from tamis.matching.codes.lowering_kernels import distinct_rows
+from tamis.matching.codes.conditions import distinct_rows
 
 _ARRAYS = ("specials", "lists", "tests", "operands", "uses", "listed")
 

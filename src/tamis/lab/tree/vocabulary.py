@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tamis.arrays import Arrays, Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.tree.layout import HIGHEST, LOWEST
-from tamis.language.predicates import Like, RLike
+from tamis.language.numbers import Like, RLike
 from tamis.matching.base.flat_arrays import extended
 from tamis.matching.codes.columns import Column, Encoder, Kind
 from tamis.matching.codes.constants import OPEN_HIGH, OPEN_LOW, Constants, Edge, Fixed, Ranked, Ref

@@ -16,9 +16,17 @@ import pyarrow.compute as pc
 from tamis.arrays import Int32s, Int64s
 from tamis.compiled import kernel
 from tamis.errors import EventError, Violation
-from tamis.matching.codes.codes import ABSENT
 from tamis.matching.codes.dictionary import Dictionary, validity
-from tamis.matching.codes.encoding_kernels import BIT, COLUMN, FIELDS, VALID, encode_columns, extremes, gather_sets
+from tamis.matching.codes.encoding_kernels import (
+    ABSENT,
+    BIT,
+    COLUMN,
+    FIELDS,
+    VALID,
+    encode_columns,
+    extremes,
+    gather_sets,
+)
 from tamis.matching.patterns import PatternSet
 from tamis.schema import EVENT_TYPE, EnumeratedDomain, HierarchicalDomain, Schema
 from tamis.schema.columns import typed

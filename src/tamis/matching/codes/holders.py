@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.arrays import Int32s, Int64s
-from tamis.matching.codes.codes import HIGHEST, LISTED, LOWEST, Conjuncts
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.codes.constants import Edge, Fixed, Recoded
 from tamis.matching.codes.dictionary import Strings
+from tamis.matching.codes.encoding_kernels import HIGHEST, LISTED, LOWEST, Conjuncts
 from tamis.matching.codes.level import Level
 
 if TYPE_CHECKING:

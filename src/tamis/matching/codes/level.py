@@ -17,10 +17,10 @@ from tamis.arrays import Arrays, Int32s, Int64s
 from tamis.errors import EventError
 from tamis.matching.base.matcher import Part, Work
 from tamis.matching.base.statistics import Statistics
-from tamis.matching.codes.codes import Conjuncts
 from tamis.matching.codes.columns import Column, Encoded, Encoder, Kind
 from tamis.matching.codes.conditions import Conditions
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
+from tamis.matching.codes.encoding_kernels import Conjuncts
 from tamis.matching.codes.files import Source, read_arrays, write_arrays
 from tamis.matching.codes.names import Names, Texts
 from tamis.matching.patterns import PatternSet

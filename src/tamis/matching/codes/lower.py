@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.arrays import Int64s
-from tamis.language.predicates import (
+from tamis.language.numbers import (
     Between,
     Leaf,
     Like,
@@ -27,10 +27,10 @@ from tamis.language.predicates import (
     Versus,
 )  # fmt: skip
 from tamis.language.shapes import Block, Bound
-from tamis.matching.codes.codes import NEGATED
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.codes.constants import OPEN_HIGH, OPEN_LOW, Edge, Fixed, Ranked, numbers_of
+from tamis.matching.codes.encoding_kernels import NEGATED
 from tamis.matching.patterns import literal_of, prefix_of
 from tamis.schema import EnumeratedDomain, HierarchicalDomain
 

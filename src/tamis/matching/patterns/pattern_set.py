@@ -10,11 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.arrays import Arrays, Int32s
-from tamis.language.predicates import Like, RLike
-from tamis.matching.patterns.kernels import merge
+from tamis.language.numbers import Like, RLike
+from tamis.matching.patterns.kernels import lower_texts, merge
 from tamis.matching.patterns.like import program_of
 from tamis.matching.patterns.like_set import Hits, LikeSet
-from tamis.matching.patterns.lowercase import lower_texts
 from tamis.matching.patterns.metering import Gauge
 from tamis.matching.patterns.regex_search import like_program_of
 from tamis.matching.patterns.regex_set import RegexSet

@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.arrays import Arrays, Int32s
-from tamis.matching.patterns.kernels import gather
+from tamis.matching.patterns.kernels import gather, lower_texts
 from tamis.matching.patterns.like import containing
 from tamis.matching.patterns.like_set import Hits, LikeSet
-from tamis.matching.patterns.lowercase import lower_texts
 from tamis.matching.patterns.metering import Gauge
 from tamis.matching.patterns.regex_search import Together, required_literals, search_alone, search_each
 from tamis.matching.patterns.texts import Texts, frozen, prefixed, under

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import OperatorError
-from tamis.operators.definition import Operator, Var
+from tamis.operators.registry import Operator, Var
 
 
 class Found(NamedTuple):

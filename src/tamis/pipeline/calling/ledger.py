@@ -20,9 +20,9 @@ from tamis.durable import replace_durably
 from tamis.engine import Index
 from tamis.errors import IndexFileError, PipelineError
 from tamis.operators import Operator
-from tamis.operators.calling_part import resolved_all
 from tamis.operators.health import OperatorStatistics, OperatorTable, Tally
 from tamis.operators.learning import COUNTS, EVALUATED, HALF_LIFE, HELD, SPENT, TIMED, Lessons, Seen, faded, united
+from tamis.operators.matcher import resolved_all
 from tamis.operators.registry import installed, is_offered
 from tamis.schema import Schema
 

@@ -18,14 +18,13 @@ from tamis.arrays import Int64s
 from tamis.errors import EventError, PipelineError
 from tamis.matching.base.matcher import Matches
 from tamis.matching.patterns.metering import metered
+from tamis.operators.inputs import json_bindings
 from tamis.operators.learning import Lessons
-from tamis.operators.values import json_bindings
 from tamis.pipeline.calling.ledger import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
 from tamis.pipeline.workers.charging import Charging
-from tamis.pipeline.workers.opened import DeadCount, micro_batch, opened
-from tamis.pipeline.workers.reading import Pace, Read, Reader, canonical, in_rows
+from tamis.pipeline.workers.opened import DeadCount, Pace, Read, Reader, canonical, in_rows, micro_batch, opened
 from tamis.schema import Schema
 
 # Matches as Arrow lists, one list an event: what goes back to the JVM. Flat arrays throughout, no object a match.

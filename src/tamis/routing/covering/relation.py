@@ -6,8 +6,19 @@ from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
 from tamis.language.forms import Filter
-from tamis.language.numbers import EARLIEST, LATEST, write_timestamp
-from tamis.language.predicates import Literal, Never, Not, OneOf, Present, Value, attributes_of, equals
+from tamis.language.numbers import (
+    EARLIEST,
+    LATEST,
+    Literal,
+    Never,
+    Not,
+    OneOf,
+    Present,
+    Value,
+    attributes_of,
+    equals,
+    write_timestamp,
+)
 from tamis.language.tree import Conjunct
 from tamis.matching.conditions import satisfied
 from tamis.routing.covering.exact_values import is_absence

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tamis.language.extents import Extent, everything, without
 from tamis.language.forms import Filter
-from tamis.language.predicates import sort_key
+from tamis.language.numbers import sort_key
 from tamis.matching.base.statistics import Statistics
 from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Said

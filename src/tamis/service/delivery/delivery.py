@@ -14,17 +14,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from tamis.errors import TamisError
 from tamis.service.base.configuration import Settings
-from tamis.service.base.notification import BEGINNING, LAST, Cursor, Notification
+from tamis.service.base.event_body import BEGINNING, LAST, Cursor, Notification
 from tamis.service.base.offering import NOTHING, Offering
-from tamis.service.delivery.clock import Clock, SystemClock
-from tamis.service.delivery.fanout import Fanout
-from tamis.service.delivery.feeds import FeedEnded, LiveFeed, WideFeed
-from tamis.service.delivery.kafka import KafkaChannel
+from tamis.service.delivery.channels import Channel, Clock, KafkaChannel, SystemClock, WebhookChannel
+from tamis.service.delivery.fanout import Fanout, FeedEnded, LiveFeed, WideFeed
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.outlets import Changes, Cursors, Outlets
 from tamis.service.delivery.sending import Backoff, Outcome, Sending
 from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
-from tamis.service.delivery.webhook import Channel, WebhookChannel
 from tamis.service.store import DeadLetter, DeliveryState, Store
 from tamis.service.store.database import warn
 from tamis.service.store.followed_schema import FollowedSchema

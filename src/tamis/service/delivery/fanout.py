@@ -4,17 +4,222 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from tamis.errors import TamisError
-from tamis.service.base.notification import Cursor, Notification
-from tamis.service.delivery.feeds import LiveFeed, WideFeed
+from tamis.service.base.event_body import Cursor, Notification
 from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
 from tamis.service.store.database import warn
+
+# The notifications of one reader in order, without gap or repeat: first from the store, then as they come.
+#
+# A feed belongs to the event loop. Its cursor is what the reader has taken; everything after it is still to come.
+
+QUEUE_BYTES: Final = 1 << 20
+PAGE: Final = 100
+
+
+class FeedEnded(TamisError):  # noqa: N818 - reads as what happened
+    """There is nothing more to come: the subscription is `standing`, the service stops, or the reader may not go on.
+
+    A reader may not go on whose key is `revoked`, or whose subscription was `given to another key`.
+    """
+
+    def __init__(self, standing: str) -> None:
+        super().__init__(standing)
+        self.standing = standing
+
+
+class Feed(Protocol):
+    """Feed of notifications that a stream or socket reads from."""
+
+    cursor: Cursor
+    wide: bool
+
+    async def take(self) -> list[Notification]: ...
+    def close(self) -> None: ...
+
+
+class Source(Protocol):
+    """Fan-out, as feeds need it."""
+
+    @property
+    def done(self) -> int: ...
+    def join(self, feed: LiveFeed) -> int: ...
+    def leave(self, feed: LiveFeed) -> None: ...
+    def hold(self, feed: LiveFeed) -> None: ...
+    def admit(self, feed: WideFeed) -> None: ...
+    def forget(self, feed: LiveFeed | WideFeed) -> None: ...
+    async def page(self, number: int, after: int, upto: int, limit: int) -> Page: ...
+    async def wide_page(self, owner: str | None, cursor: Cursor, upto: int, limit: int) -> WidePage: ...
+
+
+class LiveFeed:
+    """One subscription's notifications.
+
+    Joined to the fan-out, it is offered whatever comes after position `since`, and reads what is between its cursor and
+    `since` from the store. A queue that is full is dropped and the feed leaves the fan-out; the next `take` reads from
+    the store again, from the cursor, and joins anew. So a slow reader holds nobody up and keeps little in memory.
+
+    `arrival` is called when there may be something to take: by default it wakes whoever waits in `take`.
+    """
+
+    wide = False
+
+    def __init__(
+        self, source: Source, number: int, cursor: Cursor, queue: int, arrival: Callable[[], None] | None = None
+    ) -> None:
+        self.number = number
+        self.cursor = cursor
+        self.interruptions = 0
+        self._source = source
+        self._limit = queue
+        self._queue: deque[Notification] = deque()
+        self._bytes = 0
+        self._since = 0
+        self._joined = False
+        self._stopped = ""
+        self._arrived = asyncio.Event()
+        self._arrival = arrival or self._arrived.set
+
+    def offer(self, notification: Notification) -> None:
+        """Takes what is new, if it is; called by the fan-out in order."""
+        if notification.position <= self._since or notification.position <= self.cursor.position:
+            return
+        self._bytes += len(notification.body)
+        if len(self._queue) >= self._limit or self._bytes > QUEUE_BYTES:
+            self._leave()
+        else:
+            self._queue.append(notification)
+        self._arrival()
+
+    def interrupt(self) -> None:
+        """The subscription has changed: what waits is dropped, and read again as the subscription is by then."""
+        self.interruptions += 1
+        self._leave()
+        self._arrival()
+
+    def stop(self, standing: str = "stopping") -> None:
+        """The service stops, or the reader may not go on: so does whoever waits."""
+        self._stopped = standing
+        self.interrupt()
+
+    def rewind(self, cursor: Cursor) -> None:
+        """Goes back to where the reader had come in truth; nothing is kept in memory until the next `take`."""
+        self._leave()
+        self.cursor = cursor
+
+    async def take(self) -> list[Notification]:
+        """What comes next, one or more; waits for it. `FeedEnded` if nothing will come."""
+        while True:
+            found = await self.take_now()
+            if found:
+                return found
+            await self._arrived.wait()
+
+    async def take_now(self, limit: int = PAGE) -> list[Notification]:
+        """Notifications that are there now; none if the reader has everything, or the subscription is paused."""
+        while True:
+            self._arrived.clear()
+            if self._stopped:
+                raise FeedEnded(self._stopped)
+            if self._queue:
+                return self._drain()
+            if self._joined:
+                return []
+            found = await self._catch_up(limit)
+            if found is not None:
+                return found
+
+    async def _catch_up(self, limit: int) -> list[Notification] | None:
+        """Joins, and reads what came before; None if there was nothing, but there may be by now."""
+        self._joined = True
+        self._since = upto = self._source.join(self)
+        try:
+            page = await self._source.page(self.number, self.cursor.position, upto, limit)
+        except BaseException:
+            # Cancelled, perhaps: the feed must not take itself for one that has read up to here.
+            self._leave()
+            raise
+        if page.standing in ("paused", "suspended"):
+            self._leave()
+            self._source.hold(self)
+            return []
+        if page.standing != "active":
+            self._leave()
+            raise FeedEnded(page.standing)
+        if not page.complete:
+            self._leave()
+        if page.notifications:
+            self.cursor = Cursor(page.notifications[-1].position)
+            return list(page.notifications)
+        return None
+
+    def _drain(self) -> list[Notification]:
+        found = list(self._queue)
+        self._queue.clear()
+        self._bytes = 0
+        self.cursor = Cursor(found[-1].position)
+        return found
+
+    def _leave(self) -> None:
+        self._queue.clear()
+        self._bytes = 0
+        if self._joined:
+            self._joined = False
+            self._source.leave(self)
+
+    def close(self) -> None:
+        self._leave()
+        self._source.forget(self)
+
+
+class WideFeed:
+    """The notifications of all subscriptions of an owner (None: of everybody), in the order of events.
+
+    Once it is read from, it is nudged when there is something for it, and reads the store at the pace of its reader.
+    Subscriptions that are not active when their turn comes are passed over.
+    """
+
+    wide = True
+
+    def __init__(self, source: Source, owner: str | None, cursor: Cursor) -> None:
+        self.owner = owner
+        self.cursor = cursor
+        self._source = source
+        self._stopped = ""
+        self._nudged = asyncio.Event()
+
+    def nudge(self) -> None:
+        """Something new is there."""
+        self._nudged.set()
+
+    def stop(self, standing: str = "stopping") -> None:
+        self._stopped = standing
+        self.nudge()
+
+    async def take(self) -> list[Notification]:
+        """What comes next, one or more; waits for it. `FeedEnded` if the service stops."""
+        self._source.admit(self)
+        while True:
+            self._nudged.clear()
+            if self._stopped:
+                raise FeedEnded(self._stopped)
+            page = await self._source.wide_page(self.owner, self.cursor, self._source.done, PAGE)
+            self.cursor = page.cursor
+            if page.notifications:
+                return list(page.notifications)
+            if page.complete:
+                await self._nudged.wait()
+
+    def close(self) -> None:
+        self._source.forget(self)
+
 
 POLL_SECONDS: Final = 0.2
 _PAIRS: Final = 20_000

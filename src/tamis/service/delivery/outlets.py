@@ -15,9 +15,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from tamis.errors import TamisError
-from tamis.service.base.notification import Cursor, Notification
-from tamis.service.delivery.clock import Clock
-from tamis.service.delivery.feeds import FeedEnded, LiveFeed, Source
+from tamis.service.base.event_body import Cursor, Notification
+from tamis.service.delivery.channels import Clock
+from tamis.service.delivery.fanout import FeedEnded, LiveFeed, Source
 from tamis.service.delivery.sending import Outcome, Sending
 from tamis.service.store import DeliveryState, Store, Subscription
 from tamis.service.store.database import warn

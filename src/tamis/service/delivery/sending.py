@@ -14,9 +14,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from tamis.service.base.configuration import DeliverySettings
-from tamis.service.base.notification import Notification
-from tamis.service.delivery.clock import Clock
-from tamis.service.delivery.webhook import Channel, Undelivered
+from tamis.service.base.event_body import Notification
+from tamis.service.delivery.channels import Channel, Clock, Undelivered
 
 _TROUBLED: Final = 25
 _MOST_DOUBLINGS: Final = 60  # of a backoff

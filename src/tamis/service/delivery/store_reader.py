@@ -16,8 +16,8 @@ from typing import Final, Literal, TypeAlias
 import orjson
 
 from tamis.errors import TamisError
-from tamis.service.base.notification import LAST, Cursor, Notification, notification_id
-from tamis.service.delivery.clock import Clock
+from tamis.service.base.event_body import LAST, Cursor, Notification, notification_id
+from tamis.service.delivery.channels import Clock
 from tamis.service.delivery.matched import Matched, OpenedEvent
 from tamis.service.store import DeadLetter, Pair, Store, Subscription
 

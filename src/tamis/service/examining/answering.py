@@ -16,11 +16,9 @@ import pyarrow as pa
 from tamis.errors import TamisError
 from tamis.schema import Schema
 from tamis.service.base.configuration import Settings
-from tamis.service.base.offering import NOTHING, Offering
-from tamis.service.base.serving_schema import serving_schema
-from tamis.service.examining.bench import Bench
+from tamis.service.base.offering import NOTHING, Offering, serving_schema
 from tamis.service.examining.explanations import explained
-from tamis.service.examining.language import ReadFilter, read_filter
+from tamis.service.examining.language import Bench, ReadFilter, read_filter
 from tamis.service.examining.pool import ANSWER, BEGUN, FAULT, HEAD, LOADING, REFUSAL, framed
 from tamis.service.examining.trials import tried
 from tamis.service.intake.problems import Problem, of_error

@@ -14,7 +14,7 @@ from tamis.language.joins import Join, parse_join
 from tamis.matching.conditions import event_values
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 from tamis.schema.tables import DELETE
-from tamis.service.examining.bench import Reads, Shows
+from tamis.service.examining.language import Reads, Shows
 from tamis.service.store.joined_rows import read_rows, row_text
 
 MOST_ROWS: Final = 20_000  # of one table, the newest, that somebody who waits is answered from

@@ -3,27 +3,73 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 import pyarrow as pa
 
 from tamis.errors import FilterError, FilterTooComplex
-from tamis.language import (
-    NO_OPERATORS,
-    CalledFilter,
-    Filter,
-    Limits,
-    Signatures,
-    normal_form_of,
-    parse,
-    print_filter,
-)
+from tamis.language import NO_OPERATORS, CalledFilter, Filter, Limits, Signatures, normal_form_of, parse, print_filter
 from tamis.language.joins import are_joins, parse_join, print_join
 from tamis.schema import Schema
-from tamis.service.examining.bench import Reads
+from tamis.service.base.configuration import LimitSettings, Settings
+from tamis.service.base.offering import Offering
 from tamis.service.intake.problems import Fault, Problem, of_filter
-from tamis.service.store import Kind
+from tamis.service.store import Kind, Store
+
+# Context in which a filter is examined: schema, limits, operators and tables, in whichever process.
+
+
+class Reads(Protocol):
+    """Whatever filters can be read by: a service, or the bench of an examiner."""
+
+    @property
+    def limits(self) -> LimitSettings: ...
+    @property
+    def offering(self) -> Offering: ...
+    @property
+    def schema(self) -> Schema: ...
+
+
+class Shows(Reads, Protocol):
+    """Whatever joins can be shown by: the store has their tables."""
+
+    @property
+    def store(self) -> Store: ...
+
+
+@dataclass(slots=True)
+class Bench:
+    """An examiner's own: the schema as of the last question, operators loaded once, and a store that opens when asked.
+
+    `learned` are the costs and selectivities that matching has found of operators, by name. `loading` is called before
+    something is loaded that is loaded only once, and `begun` after it, with the seconds that the answer may take from
+    then on; None: what was left.
+    """
+
+    settings: Settings
+    offering: Offering
+    schema: Schema
+    ignores_unknown: bool = True
+    learned: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    loading: Callable[[], None] = lambda: None
+    begun: Callable[[float | None], None] = lambda seconds: None
+    columnar: bool = False
+    """Whether the kernels of the columnar matcher are loaded."""
+    _store: Store | None = None
+
+    @property
+    def limits(self) -> LimitSettings:
+        return self.settings.limits
+
+    @property
+    def store(self) -> Store:
+        """Opened when a join is first looked at."""
+        if self._store is None:
+            self._store = Store.open(self.settings.store)
+        return self._store
+
 
 _QUERY: Final = re.compile(r"\s*\(*\s*(SELECT|WITH)\b", re.IGNORECASE)
 _NO_TABLES: Final = "this is a join (SELECT ...), and the schema has no tables to join; write a filter over one event"

@@ -18,11 +18,10 @@ import tamis
 from tamis.matching.base.matcher import Matches
 from tamis.operators import Operator
 from tamis.operators.caller import prepare
-from tamis.operators.values import json_bindings
+from tamis.operators.inputs import json_bindings
 from tamis.service.base.event_body import published_event
-from tamis.service.examining.bench import Bench
 from tamis.service.examining.joins import JoinedNow
-from tamis.service.examining.language import ReadFilter
+from tamis.service.examining.language import Bench, ReadFilter
 
 # One filter by itself in an index: to explain it, or to try it on what was published last.
 

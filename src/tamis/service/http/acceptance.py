@@ -20,12 +20,11 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from tamis.eventlog import IdempotencyConflict, NotAppended, Receipt
 from tamis.eventlog.base.event_log import KEPT_FOR, content_hash
 from tamis.schema import Schema
-from tamis.service.base.serving_schema import serving_schema
+from tamis.service.base.offering import serving_schema
 from tamis.service.http.access import Caller
 from tamis.service.http.service import Service
 from tamis.service.intake import formats
-from tamis.service.intake.door import Judged, judge
-from tamis.service.intake.formats import Incoming
+from tamis.service.intake.formats import Incoming, Judged, judge
 from tamis.service.intake.problems import Fault, Problem
 from tamis.service.store import StoreError
 from tamis.service.store.dead_letters import letter_row

@@ -13,7 +13,7 @@ from tamis.service.base.event_body import published_event
 from tamis.service.http.acceptance import Acceptance
 from tamis.service.http.access import Administrator, Publisher
 from tamis.service.http.service import Serving
-from tamis.service.http.strict_json import StrictRoute
+from tamis.service.http.watching import StrictRoute
 from tamis.service.intake import formats
 from tamis.service.intake.problems import responses
 

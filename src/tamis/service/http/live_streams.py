@@ -16,8 +16,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from tamis.service.base.notification import CursorError, Notification
-from tamis.service.delivery.feeds import Feed, FeedEnded
+from tamis.service.base.event_body import CursorError, Notification
+from tamis.service.delivery.fanout import Feed, FeedEnded
 from tamis.service.store import StoreAwayError
 
 HELLO_SECONDS: Final = 2.0

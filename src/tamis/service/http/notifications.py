@@ -12,9 +12,9 @@ from fastapi import APIRouter, Depends, Header, Query, Response, WebSocket
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from tamis.service.base.notification import Cursor, CursorError, Notification
+from tamis.service.base.event_body import Cursor, CursorError, Notification
 from tamis.service.delivery.delivery import Admitted, Delivery, Polled, TooManyListeners
-from tamis.service.delivery.feeds import Feed
+from tamis.service.delivery.fanout import Feed
 from tamis.service.http import dead_letters as dead_letter_routes
 from tamis.service.http.access import Asking, Caller, Opening, SubscriptionId, Ticket, look_up
 from tamis.service.http.live_streams import MEDIA_TYPE, EventStream, refuse_socket, serve_socket

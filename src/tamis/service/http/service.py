@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Generic, Protocol, TypeVar
 
@@ -23,7 +24,6 @@ from tamis.service.base.configuration import LimitSettings, Settings
 from tamis.service.base.offering import NOTHING, USUAL, Algorithms, Offering
 from tamis.service.examining.pool import Examiners
 from tamis.service.http.metrics import Meter, Metrics, counted
-from tamis.service.http.probing import Probe
 from tamis.service.intake.allowances import Claimant, Line, Places, RateLimit
 from tamis.service.store import Key, Store
 from tamis.service.store.followed_schema import FollowedSchema
@@ -34,6 +34,61 @@ if TYPE_CHECKING:
     from tamis.service.network import Bridge
     from tamis.service.store import Store
     from tamis.service.worker import Supervisor
+
+
+# Questions to parts that may hang: one at a time, in a thread of its own, and not waited for for long.
+
+T = TypeVar("T")
+
+PATIENCE: Final = 2.0  # seconds
+
+
+class Probe(Generic[T]):
+    """A question to a part, for any number of callers at once. For one event loop at a time.
+
+    Those who come while it is being asked get the same answer. So a part that hangs has one thread of its own, however
+    many callers come and give up, and takes none from those that serve requests.
+    """
+
+    def __init__(self, ask: Callable[[], T], patience: float = PATIENCE) -> None:
+        self._ask = ask
+        self._patience = patience
+        self._asked: asyncio.Future[T] | None = None
+
+    async def answer(self) -> T:
+        """Answer of the part, or its error; a TimeoutError if it says nothing for some seconds."""
+        loop = asyncio.get_running_loop()
+        if self._asked is None or self._asked.done() or self._asked.get_loop() is not loop:
+            self._asked = self._begun(loop)
+        async with asyncio.timeout(self._patience):
+            return await asyncio.shield(self._asked)
+
+    def _begun(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[T]:
+        asked: asyncio.Future[T] = loop.create_future()
+        # Perhaps nobody waits any more.
+        asked.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+        def settle(answer: T | None, error: BaseException | None) -> None:
+            if asked.cancelled():
+                return
+            if error is not None:
+                asked.set_exception(error)
+            else:
+                asked.set_result(answer)  # type: ignore[arg-type]
+
+        def work() -> None:
+            answer, error = None, None
+            try:
+                answer = self._ask()
+            except Exception as failed:  # noqa: BLE001 - it is raised where the answer is awaited
+                error = failed
+            # The loop may have ended meanwhile.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle, answer, error)
+
+        # Not of a pool: at the end of the program, pools wait for their threads.
+        threading.Thread(target=work, name="probe", daemon=True).start()
+        return asked
 
 
 # Allowances of callers without a key: how much may stand in the service for one address.
@@ -171,8 +226,6 @@ _EXAMINERS: Final = 4
 _EXAMINED: Final = 2_000  # filters of one caller that wait to be read
 _LOG_READERS: Final = 4
 _LOG_SECONDS: Final = 1.5  # that a reader of the log waits for others
-
-T = TypeVar("T")
 
 
 class Service:

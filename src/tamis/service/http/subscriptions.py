@@ -19,7 +19,6 @@ from tamis.service.http.access import Asking, Caller, Owned, Subscriber, Ticket,
 from tamis.service.http.deliveries import stored_delivery
 from tamis.service.http.filters import asked
 from tamis.service.http.service import Service, Serving
-from tamis.service.http.strict_json import StrictRoute
 from tamis.service.http.subscription_forms import (
     ChangedForm,
     ChangeForm,
@@ -32,6 +31,7 @@ from tamis.service.http.subscription_forms import (
     fields_shown,
     shown,
 )
+from tamis.service.http.watching import StrictRoute
 from tamis.service.intake.problems import Fault, Problem, responses
 from tamis.service.store import UNCHANGED, NewSubscription, RevokedError, State, Subscription, TooManyError
 

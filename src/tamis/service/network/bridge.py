@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 from tamis.broker.access import Access, BrokerAway, BrokerRefusal, require_free
 from tamis.broker.broker import Broker, merging_of
 from tamis.broker.broker import BrokerSettings as Routing
-from tamis.broker.broker_thread import BrokerThread
-from tamis.broker.carrying import Delivered
-from tamis.broker.client import BrokerClient
+from tamis.broker.client import BrokerClient, BrokerThread
 from tamis.broker.outbox import QueueBound
+from tamis.broker.sieve import Delivered
 from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.errors import FilterError, TamisError
 from tamis.eventlog import EventLog, NotAppended
@@ -30,7 +29,7 @@ from tamis.service.base.configuration import ConfigurationError, Settings
 from tamis.service.base.event_body import published_text
 from tamis.service.base.offering import Offering
 from tamis.service.intake.arrow_rows import row_text
-from tamis.service.intake.door import judge
+from tamis.service.intake.formats import judge
 from tamis.service.store import Store
 from tamis.service.store.followed_schema import FollowedSchema
 

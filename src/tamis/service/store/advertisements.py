@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Literal
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import Row, delete, func, insert, select, update
 
-from tamis.service.store import counters
-from tamis.service.store.database import Database, TooManyError, is_storable, pieces, require_storable
+from tamis.service.store import subscription as counters
+from tamis.service.store.database import Database, TooManyError, is_storable, made_storable, pieces, require_storable
 from tamis.service.store.hashing import random_text
-from tamis.service.store.tables import ADVERTISEMENTS, now
+from tamis.service.store.tables import ADVERTISEMENTS, BACKTESTS, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +102,127 @@ class Advertisements:
     def sweep(self, before: datetime) -> int:
         with self._database.write() as connection:
             return connection.execute(delete(ADVERTISEMENTS).where(ADVERTISEMENTS.c.expires < before)).rowcount
+
+
+# Backtests: asked for by subscribers, run one after the other where Spark is.
+
+BacktestState = Literal["waiting", "running", "done", "failed"]
+
+_ATTEMPTS = 3
+_UNDER_WAY = ("waiting", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """`result` is there once it is done, `error` once it has failed; `done` of `total` events have been looked at."""
+
+    id: str
+    owner: str
+    request: dict[str, Any]
+    state: BacktestState
+    done: int
+    total: int
+    result: dict[str, Any] | None
+    error: str
+    created: datetime
+    changed: datetime
+
+
+class Backtests:
+    """Jobs in the order of their making. A job is claimed by one, however many ask."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, owner: str, request: dict[str, Any], most: int | None = None) -> str:
+        """`TooManyError` if `most` of the owner's are under way already, however many ask at the same moment."""
+        id, moment = f"bkt_{random_text(16)}", now()
+        row = {"id": id, "owner": owner, "request": json.dumps(request), "state": "waiting", "attempts": 0, "done": 0}
+        rest = {"total": 0, "error": "", "created": moment, "changed": moment}
+        with self._database.write() as connection:
+            if most is not None:
+                # Whoever else makes one waits for this row.
+                counters.locked(connection, "revision")
+                under_way = select(func.count()).where(BACKTESTS.c.owner == owner, BACKTESTS.c.state.in_(_UNDER_WAY))
+                if connection.execute(under_way).scalar_one() >= most:
+                    raise TooManyError(f"{most:,} backtests are under way already")
+            connection.execute(insert(BACKTESTS).values(row | rest))
+        return id
+
+    def under_way(self, ids: Collection[str]) -> set[str]:
+        """Backtests among some that have not ended."""
+        found = select(BACKTESTS.c.id).where(BACKTESTS.c.id.in_(ids), BACKTESTS.c.state.in_(_UNDER_WAY))
+        with self._database.read() as connection:
+            return set(connection.execute(found).scalars())
+
+    def claim(self) -> Backtest | None:
+        """The one that has waited longest, which is running from now on; those of keys before those without one."""
+        table = BACKTESTS.c
+        first = (table.owner == "", table.created, table.id)
+        waiting = select(table.id).where(table.state == "waiting").order_by(*first).limit(1)
+        running = {"state": "running", "attempts": table.attempts + 1, "changed": now()}
+        with self._database.write() as connection:
+            id = connection.execute(waiting.with_for_update(skip_locked=True)).scalar_one_or_none()
+            if id is None:
+                return None
+            claimed = update(BACKTESTS).where(table.id == id).values(running).returning(BACKTESTS)
+            return _backtest(connection.execute(claimed).one())
+
+    def progress(self, id: str, done: int, total: int) -> None:
+        self._change(id, {"done": done, "total": total})
+
+    def finish(self, id: str, result: dict[str, Any] | None = None, error: str = "") -> None:
+        """With a result it is done; without one it has failed."""
+        state = "done" if result is not None else "failed"
+        kept = None if result is None else json.dumps(result)
+        self._change(id, {"state": state, "result": kept, "error": made_storable(error)})
+
+    def requeue(self) -> int:
+        """Requeues what ran when its process died, unless it has died with it too often; returns how many wait."""
+        table = BACKTESTS.c
+        lost = update(BACKTESTS).where(table.state == "running")
+        died = {"state": "failed", "error": "the process that ran it ended each time", "changed": now()}
+        with self._database.write() as connection:
+            connection.execute(lost.where(table.attempts >= _ATTEMPTS).values(died))
+            return connection.execute(lost.values(state="waiting", done=0, changed=now())).rowcount
+
+    def get(self, id: str) -> Backtest | None:
+        if not is_storable(id):
+            return None
+        with self._database.read() as connection:
+            row = connection.execute(select(BACKTESTS).where(BACKTESTS.c.id == id)).one_or_none()
+        return None if row is None else _backtest(row)
+
+    def list(self, owner: str | None, limit: int = 100) -> builtins.list[Backtest]:
+        """The owner's, or everybody's for None, newest first."""
+        wanted = select(BACKTESTS).order_by(BACKTESTS.c.created.desc(), BACKTESTS.c.id).limit(limit)
+        if owner is not None:
+            wanted = wanted.where(BACKTESTS.c.owner == owner)
+        with self._database.read() as connection:
+            return [_backtest(row) for row in connection.execute(wanted)]
+
+    def sweep(self, before: datetime) -> int:
+        """Removes those that ended before a moment; returns how many."""
+        ended = (BACKTESTS.c.state.in_(["done", "failed"]), BACKTESTS.c.changed < before)
+        with self._database.write() as connection:
+            return connection.execute(delete(BACKTESTS).where(*ended)).rowcount
+
+    def _change(self, id: str, values: dict[str, Any]) -> None:
+        with self._database.write() as connection:
+            connection.execute(update(BACKTESTS).where(BACKTESTS.c.id == id).values(values | {"changed": now()}))
+
+
+def _backtest(row: Row[tuple[object, ...]]) -> Backtest:
+    result = None if row.result is None else json.loads(row.result)
+    return Backtest(
+        row.id,
+        row.owner,
+        json.loads(row.request),
+        row.state,
+        row.done,
+        row.total,
+        result,
+        row.error,
+        row.created,
+        row.changed,
+    )

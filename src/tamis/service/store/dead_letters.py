@@ -5,14 +5,15 @@ from __future__ import annotations
 import builtins
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Row, delete, func, insert, select
+from sqlalchemy import Connection, Row, Update, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
-from tamis.service.store.database import Database, made_storable, pieces, within
-from tamis.service.store.tables import DEAD_LETTERS, now
+from tamis.service.store.database import Database, StoreError, made_storable, pieces, within
+from tamis.service.store.tables import DEAD_LETTERS, DELIVERIES, PROGRESS, now
 
 LetterKind = Literal["event", "delivery"]
 
@@ -133,3 +134,114 @@ def letter_row(
 def _letter(row: Row[tuple[object, ...]]) -> DeadLetter:
     detail = json.loads(row.detail)
     return DeadLetter(row.id, row.kind, row.subject, row.owner, row.reason, row.body, detail, row.time)
+
+
+# Delivery state of each webhook and Kafka subscription, and progress of the log.
+
+_CHANGING = ("cursor", "failures", "next_attempt", "last_error", "disabled")
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryState:
+    """Everything up to `cursor` was acknowledged by the subscriber. `failures` counts attempts since then."""
+
+    subscription: int
+    cursor: int = 0
+    failures: int = 0
+    next_attempt: datetime | None = None
+    last_error: str = ""
+    disabled: bool = False
+
+
+class Deliveries:
+    """One state a subscription number; one that was never saved is not there."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, numbers: Sequence[int]) -> dict[int, DeliveryState]:
+        found: dict[int, DeliveryState] = {}
+        with self._database.read() as connection:
+            for some in pieces(numbers):
+                rows = connection.execute(select(DELIVERIES).where(DELIVERIES.c.subscription.in_(some)))
+                found.update({row.subscription: DeliveryState(*row) for row in rows})
+        return found
+
+    def save(self, states: Sequence[DeliveryState]) -> None:
+        """All of them, in one transaction. A cursor only goes forward: one that went further meanwhile stays."""
+        if not states:
+            return
+        # In one order, so that two who save the same ones do not wait for each other; of two for one, the last.
+        newest = {state.subscription: state for state in states}
+        rows = [
+            {**asdict(newest[number]), "last_error": made_storable(newest[number].last_error)}
+            for number in sorted(newest)
+        ]
+        insert = sqlite.insert if self._database.is_sqlite else postgresql.insert
+        adding = insert(DELIVERIES)
+        changed = {name: adding.excluded[name] for name in _CHANGING}
+        # Who has lost the right to push may still be saving, while who has it now is further on.
+        older = DELIVERIES.c.cursor <= adding.excluded.cursor
+        saving = adding.on_conflict_do_update(index_elements=["subscription"], set_=changed, where=older)
+        with self._database.write() as connection:
+            connection.execute(saving, rows)
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        with self._database.write() as connection:
+            for some in pieces(numbers):
+                connection.execute(delete(DELIVERIES).where(DELIVERIES.c.subscription.in_(some)))
+
+
+# How far a log that several services share has been matched, and by which stream.
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """`stream` has the log, and everything before `offsets` (as Spark writes them; empty: nothing) is recorded."""
+
+    log: str
+    stream: str
+    offsets: str
+
+
+class Progress:
+    """One row a log. It moves in the transaction that records a batch, so each event is recorded once, by whomever."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, log: str) -> Reached | None:
+        """None if nobody has begun with it."""
+        with self._database.read() as connection:
+            row = connection.execute(select(PROGRESS).where(PROGRESS.c.log == log)).one_or_none()
+        return None if row is None else Reached(*row)
+
+    def take_over(self, last: Reached, stream: str) -> None:
+        """From here on only this stream records events of the log, beginning where `last` says.
+
+        StoreError, and nothing has changed, if somebody else has gone on from there meanwhile.
+        """
+        insert = sqlite.insert if self._database.is_sqlite else postgresql.insert
+        begun = insert(PROGRESS).values(log=last.log, stream="", offsets="").on_conflict_do_nothing()
+        there = (PROGRESS.c.log == last.log, PROGRESS.c.stream == last.stream, PROGRESS.c.offsets == last.offsets)
+        with self._database.write() as connection:
+            connection.execute(begun)
+            _move(connection, update(PROGRESS).where(*there).values(stream=stream), last.log)
+
+
+def advance(connection: Connection, reached: Reached) -> None:
+    """Moves on, within the transaction that is under way; a stream that has the log no more is refused."""
+    mine = (PROGRESS.c.log == reached.log, PROGRESS.c.stream == reached.stream)
+    _move(connection, update(PROGRESS).where(*mine).values(offsets=reached.offsets), reached.log)
+
+
+def require(connection: Connection, log: str, stream: str) -> None:
+    """Refuses a stream that has the log no more; one that has it keeps it to the end of the transaction."""
+    mine = select(PROGRESS.c.log).where(PROGRESS.c.log == log, PROGRESS.c.stream == stream).with_for_update()
+    if connection.execute(mine).first() is None:
+        raise StoreError(f"the log {log} is matched by another service by now")
+
+
+def _move(connection: Connection, moving: Update, log: str) -> None:
+    if connection.execute(moving).rowcount != 1:
+        raise StoreError(f"the log {log} is matched by another service by now")

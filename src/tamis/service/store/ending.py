@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from tamis.schema.timestamps import write_instant
-from tamis.service.store import counters
+from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, insert_rows, pieces
 from tamis.service.store.hashing import random_text
 from tamis.service.store.subscription import LASTING

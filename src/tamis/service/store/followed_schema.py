@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from tamis.schema import Schema
-from tamis.service.base.serving_schema import serving_schema
+from tamis.service.base.offering import serving_schema
 from tamis.service.store import Store
 
 

@@ -17,7 +17,7 @@ from tamis.errors import TamisError
 from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Limits, Signatures, bind
 from tamis.language.joins import are_joins, bind_joins
 from tamis.schema import Schema
-from tamis.service.store import counters
+from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, TextError, insert_rows
 from tamis.service.store.hashing import digest, random_texts
 from tamis.service.store.keys import require_live

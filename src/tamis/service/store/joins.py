@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert, literal, select, true
 
-from tamis.service.store import counters
+from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, insert_rows, pieces
-from tamis.service.store.deliveries import require
+from tamis.service.store.dead_letters import require
 from tamis.service.store.tables import (
     CONTENTS,
     COUNTERS,

@@ -12,7 +12,7 @@ from typing import Literal, cast, get_args
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from tamis.service.store import counters
+from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, RevokedError, StoreError, is_storable, pieces, require_storable
 from tamis.service.store.ending import pause_all
 from tamis.service.store.hashing import digest, fits, random_text

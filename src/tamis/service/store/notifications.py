@@ -26,9 +26,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from tamis.service.store import counters
+from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, StoreError, insert_rows, made_storable, pieces, within
-from tamis.service.store.deliveries import Reached, advance
+from tamis.service.store.dead_letters import Reached, advance
 from tamis.service.store.joins import JoinWrites, write
 from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS, moment
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from tamis.service.store.counters import locked
 from tamis.service.store.database import Database, StoreError
+from tamis.service.store.subscription import locked
 from tamis.service.store.tables import SCHEMAS, now
 
 

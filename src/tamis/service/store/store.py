@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.service.store.advertisements import Advertisements
-from tamis.service.store.backtests import Backtests
+from tamis.service.store.advertisements import Advertisements, Backtests
 from tamis.service.store.database import Database, migrate
-from tamis.service.store.dead_letters import DeadLetters
-from tamis.service.store.deliveries import Deliveries, Progress
+from tamis.service.store.dead_letters import DeadLetters, Deliveries, Progress
 from tamis.service.store.joins import Joins
 from tamis.service.store.keys import Keys
 from tamis.service.store.locks import Locks, StoreLock

@@ -25,8 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from tamis.service.store import counters
-from tamis.service.store.counters import counted
+from tamis.service.store import subscription as counters
 from tamis.service.store.database import (
     Database,
     NotFoundError,
@@ -53,6 +52,7 @@ from tamis.service.store.subscription import (
     NewSubscription,
     State,
     Subscription,
+    counted,
     notice_at,
 )
 from tamis.service.store.tables import SUBSCRIPTIONS, microseconds, now

@@ -15,6 +15,7 @@ from typing import Final
 
 from tamis.errors import PipelineError, TamisError
 from tamis.eventlog import NotAppended, open_log
+from tamis.pipeline.session import in_one_line, is_spark_error
 from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.service.base.configuration import Settings
 from tamis.service.base.offering import Algorithms, Offering
@@ -27,7 +28,6 @@ from tamis.service.worker.matching import Matching, try_out
 from tamis.service.worker.messages import Fared, Followed, Message, Operators, Turn, noticed, written
 from tamis.service.worker.spark import start_session, warm
 from tamis.service.worker.suspending import Fairness
-from tamis.spark_cause import in_one_line, is_spark_error
 
 _GRACE: Final = 8.0
 _SHOWN: Final = 2_000
@@ -77,7 +77,7 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
     if not lock.take(stopped):
         return
     # What is imported here takes seconds, and is of no use to a process that waits for its folder.
-    from tamis.service.worker.turns import take_turns
+    from tamis.service.worker.lifeline import take_turns
 
     take_turns(settings, lock, mouth.say, stopped)
 

@@ -18,6 +18,7 @@ from tamis.service.base.configuration import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 _CHECKPOINTING: Final = "org.apache.spark.sql.execution.streaming.checkpointing"
 _PACKAGES: Final = "spark.jars.packages"
 _JARS: Final = "spark.jars"

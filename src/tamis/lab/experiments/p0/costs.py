@@ -6,8 +6,20 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p0 import counted
 from tamis.lab.experiments.p0.counted import ADAPTIVE, BOUND, NAIVE, SEQUENTIAL, SHARED, STOPPING, SUB_ORDER, VERSION
-from tamis.lab.measuring.drawing import Style, axes_of, curves, legend_beside, pivot
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict
+from tamis.lab.measuring.figure import (
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Style,
+    Table,
+    Verdict,
+    axes_of,
+    curves,
+    legend_beside,
+    pivot,
+)
 from tamis.workloads import expensive_operators
 
 if TYPE_CHECKING:

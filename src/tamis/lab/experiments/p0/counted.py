@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.measuring.drawing import Style, axes_of, curves, legend_beside, pivot, quoted
-from tamis.lab.measuring.figure import Check, Point, Row, Rows, Table
+from tamis.lab.measuring.figure import (
+    Check,
+    Point,
+    Row,
+    Rows,
+    Style,
+    Table,
+    axes_of,
+    curves,
+    legend_beside,
+    pivot,
+    quoted,
+)
 from tamis.lab.schedules.counting import bounds, evaluations
 from tamis.workloads.expensive_operators import Parameters
 

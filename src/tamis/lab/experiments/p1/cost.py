@@ -6,8 +6,21 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p1.trees import FACTORED, KINDS, PLAIN, SET_UP, SHARED, SIZES, counted, exponent_of, of
-from tamis.lab.measuring.drawing import GREY, PAPER, Style, axes_of, curves, pivot
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, scaled
+from tamis.lab.measuring.figure import (
+    GREY,
+    PAPER,
+    Check,
+    Figure,
+    Point,
+    Rows,
+    Style,
+    Table,
+    Verdict,
+    axes_of,
+    curves,
+    pivot,
+    scaled,
+)
 from tamis.workloads.gryphon import exponent, visits_bound
 
 if TYPE_CHECKING:

@@ -18,8 +18,20 @@ from tamis.lab.experiments.p1.trees import (
     exponent_of,
     of,
 )
-from tamis.lab.measuring.drawing import PAPER, axes_of, curves, pivot
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
+from tamis.lab.measuring.figure import (
+    PAPER,
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Table,
+    Verdict,
+    axes_of,
+    curves,
+    pivot,
+    scaled,
+)
 from tamis.workloads.gryphon import ATTRIBUTES
 
 if TYPE_CHECKING:

@@ -6,9 +6,22 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.comparison import measure
 from tamis.lab.experiments.p1.trees import EVENTS, FACTORED, PLAIN, SET_UP, SIZES, WAYS, exponent_of, options, workload
-from tamis.lab.measuring.drawing import Style, axes_of, curves, pivot
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled
-from tamis.lab.measuring.numbers import figures
+from tamis.lab.measuring.figure import (
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Style,
+    Table,
+    Verdict,
+    axes_of,
+    budget,
+    curves,
+    pivot,
+    scaled,
+)
+from tamis.lab.measuring.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -8,9 +8,23 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.comparison import measure_adding
 from tamis.lab.experiments.p2.algorithms import FAIR, NAMES, NOISE, PREFERRED, QUARANTINE, STYLES, WORKLOAD
-from tamis.lab.measuring.drawing import axes_of, curves, legend_beside, pivot, quoted
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, scaled
-from tamis.lab.measuring.numbers import figures
+from tamis.lab.measuring.figure import (
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Table,
+    Verdict,
+    axes_of,
+    budget,
+    curves,
+    legend_beside,
+    pivot,
+    quoted,
+    scaled,
+)
+from tamis.lab.measuring.timing import figures
 from tamis.workloads import Workload, le_subscribe
 
 if TYPE_CHECKING:

@@ -17,9 +17,21 @@ from tamis.lab.experiments.p2.algorithms import (
     curve,
     measured,
 )
-from tamis.lab.measuring.drawing import GREY, axes_of, curves, pivot
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from tamis.lab.measuring.numbers import figures
+from tamis.lab.measuring.figure import (
+    GREY,
+    Check,
+    Figure,
+    Point,
+    Rows,
+    Table,
+    Verdict,
+    axes_of,
+    budget,
+    curves,
+    pivot,
+    scaled,
+)
+from tamis.lab.measuring.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

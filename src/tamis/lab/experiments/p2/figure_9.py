@@ -17,9 +17,22 @@ from tamis.lab.experiments.p2.algorithms import (
     curve,
     measured,
 )
-from tamis.lab.measuring.drawing import axes_of, curves, legend_beside, pivot, quoted
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from tamis.lab.measuring.numbers import figures, rounded
+from tamis.lab.measuring.figure import (
+    Check,
+    Figure,
+    Point,
+    Rows,
+    Table,
+    Verdict,
+    axes_of,
+    budget,
+    curves,
+    legend_beside,
+    pivot,
+    quoted,
+    scaled,
+)
+from tamis.lab.measuring.timing import figures, rounded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

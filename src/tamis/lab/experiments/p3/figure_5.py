@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES, WORKLOAD, at, measured
-from tamis.lab.measuring.drawing import axes_of, curves, legend_beside, pivot
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, budget, scaled
-from tamis.lab.measuring.numbers import figures
+from tamis.lab.measuring.figure import (
+    Check,
+    Figure,
+    Point,
+    Rows,
+    Table,
+    Verdict,
+    axes_of,
+    budget,
+    curves,
+    legend_beside,
+    pivot,
+    scaled,
+)
+from tamis.lab.measuring.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -11,7 +11,7 @@ from tamis.arrays import Int64s
 from tamis.joins.multiway import decomposed, parametric_costs
 from tamis.lab.measuring.figure import Point, Rows
 from tamis.lab.simulation.joins import MIX_SHAPE, simulate_mix
-from tamis.lab.simulation.topology import overlay_of
+from tamis.lab.simulation.simulation import overlay_of
 from tamis.workloads.join_mix import COUNTS, JOINING, SIGNATURES, JoinMix, S, join_mix
 
 NAMES_OF = "RSTU"

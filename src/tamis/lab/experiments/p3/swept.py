@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.lab.experiments.p3.network import carried, medians, over_seeds
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
-from tamis.lab.measuring.drawing import axes_of, curves, legend_beside, pivot
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict
-from tamis.lab.measuring.numbers import figures
+from tamis.lab.measuring.figure import (
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Table,
+    Verdict,
+    axes_of,
+    curves,
+    legend_beside,
+    pivot,
+)
+from tamis.lab.measuring.timing import figures
 
 EVENTS = 1_000
 ONE_SEED = f"One seed, {EVENTS:,} events, the same for all schemes (the paper: 59,000)"

@@ -11,10 +11,22 @@ import numpy as np
 from tamis.lab.diagrams import DiagramRows
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import NAMES, SETS
-from tamis.lab.measuring.drawing import GREY, Style, axes_of, curves, legend_beside
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, scaled
-from tamis.lab.measuring.numbers import rounded
-from tamis.lab.measuring.timing import seconds
+from tamis.lab.measuring.figure import (
+    GREY,
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Style,
+    Table,
+    Verdict,
+    axes_of,
+    curves,
+    legend_beside,
+    scaled,
+)
+from tamis.lab.measuring.timing import rounded, seconds
 from tamis.language import Filter
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms

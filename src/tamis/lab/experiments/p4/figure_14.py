@@ -8,8 +8,22 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import IMPERFECT, NAMES, SETS
-from tamis.lab.measuring.drawing import Style, axes_of, curves, legend_beside, quoted
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, one, scaled
+from tamis.lab.measuring.figure import (
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Style,
+    Table,
+    Verdict,
+    axes_of,
+    curves,
+    legend_beside,
+    one,
+    quoted,
+    scaled,
+)
 from tamis.language import normalise, parse
 
 if TYPE_CHECKING:

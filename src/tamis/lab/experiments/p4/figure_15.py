@@ -13,8 +13,22 @@ from tamis.arrays import Bools
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.figure_14 import FULL, THRESHOLDS
 from tamis.lab.experiments.p4.sets import IMPERFECT, SETS
-from tamis.lab.measuring.drawing import PAPER, Style, axes_of, curves, legend_beside
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, one, scaled
+from tamis.lab.measuring.figure import (
+    PAPER,
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Style,
+    Table,
+    Verdict,
+    axes_of,
+    curves,
+    legend_beside,
+    one,
+    scaled,
+)
 from tamis.workloads import padres_sets
 
 if TYPE_CHECKING:

@@ -7,8 +7,21 @@ from typing import TYPE_CHECKING
 from tamis.lab.comparison import measure
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.table_2 import BUDGET, MATCHERS
-from tamis.lab.measuring.drawing import axes_of, curves, legend_beside
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, one, scaled
+from tamis.lab.measuring.figure import (
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Table,
+    Verdict,
+    axes_of,
+    budget,
+    curves,
+    legend_beside,
+    one,
+    scaled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -11,8 +11,23 @@ import pyarrow as pa
 from tamis.lab.comparison import measure
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import COVERING, IMPERFECT, METHODS, NONE, PERFECT, SETS
-from tamis.lab.measuring.drawing import INK, Style, axes_of, curves, legend_beside
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, budget, one, scaled
+from tamis.lab.measuring.figure import (
+    INK,
+    Check,
+    Figure,
+    Point,
+    Row,
+    Rows,
+    Style,
+    Table,
+    Verdict,
+    axes_of,
+    budget,
+    curves,
+    legend_beside,
+    one,
+    scaled,
+)
 from tamis.language import Filter
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from tamis.arrays import Int64s
 from tamis.operators.declaring import operator
-from tamis.operators.definition import Operator, Var
 from tamis.operators.library.images.people import PeopleDetector, classifier, groups
 from tamis.operators.library.images.pictures import MOST_PIXELS, Remembered, read_picture
 from tamis.operators.library.images.vehicles import PATTERNS, Pattern, Sort, Vehicle, VehicleDetector, chases, counted
 from tamis.operators.library.offering import version_of
+from tamis.operators.registry import Operator, Var
 
 _FEWEST_IN_A_MOB = 5
 _PICTURES = 4096

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis.operators.declaring import operator
-from tamis.operators.definition import Operator, Var
 from tamis.operators.library.offering import version_of, with_choices
 from tamis.operators.library.reasoning.ontology import (
     SAMPLE,
@@ -21,6 +20,7 @@ from tamis.operators.library.reasoning.ontology import (
     stated_properties,
     vocabulary_of,
 )
+from tamis.operators.registry import Operator, Var
 
 _MILLISECONDS = 0.02
 

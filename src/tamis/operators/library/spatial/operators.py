@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from tamis.arrays import Floats
 from tamis.operators.declaring import operator
-from tamis.operators.definition import Operator, Var
 from tamis.operators.library.offering import Found, answer, version_of, with_choices
 from tamis.operators.library.spatial.gazetteer import SAMPLE, Gazetteer, Places, gazetteer_of, read_places
+from tamis.operators.registry import Operator, Var
 
 _MILLISECONDS = 0.005
 

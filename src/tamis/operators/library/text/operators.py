@@ -17,12 +17,12 @@ import yaml
 
 from tamis.errors import OperatorError, PatternError, shown
 from tamis.language.limits import DEFAULT_LIMITS
+from tamis.language.numbers import Like
 from tamis.language.patterns import compiled_rlike, rlike_fault
-from tamis.language.predicates import Like
 from tamis.matching.patterns import PatternSet
 from tamis.operators.declaring import operator
-from tamis.operators.definition import Operator, Var
 from tamis.operators.library.offering import Found, answer, each_value, version_of, with_choices
+from tamis.operators.registry import Operator, Var
 from tamis.yaml_loading import load
 
 # Named sets of keywords, each found in one scan of a text.

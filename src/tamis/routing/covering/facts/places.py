@@ -1,6 +1,6 @@
 """Places: the codes of an attribute that some value really has, numbered without gaps.
 
-A code (matching/codes/codes.py) may stand for no value at all: there is no integer between 3 and 4, and no value
+A code (matching/codes/encoding_kernels.py) may stand for no value at all: no integer is between 3 and 4, and no value
 between two of a listed domain. Among places there are none such, so two sets of values that filters ask for are equal
 iff their places are, and one holds the other iff its places do.
 """

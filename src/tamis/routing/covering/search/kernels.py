@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel, kernel
-from tamis.matching.codes.codes import ABSENT as NOTHING
-from tamis.matching.codes.codes import HIGHEST, LOWEST
+from tamis.matching.codes.encoding_kernels import ABSENT as NOTHING
+from tamis.matching.codes.encoding_kernels import HIGHEST, LOWEST
 from tamis.routing.covering.facts.kernels import ABSENT, EVERY, PATTERN, SOME
 from tamis.routing.covering.search.implication import ASK, NO, YES, all_points, implies
 

@@ -1,4 +1,4 @@
-"""Notifications as HTTP calls, signed by Standard Webhooks."""
+"""Notifications as messages on Kafka topics."""
 
 from __future__ import annotations
 
@@ -7,22 +7,44 @@ import base64
 import binascii
 import hmac
 import ssl
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import httpcore
 import httpx
 
 from tamis.errors import TamisError
+from tamis.eventlog.kafka.kafka_address import KafkaAddress
 from tamis.service.base.configuration import DeliverySettings
-from tamis.service.base.notification import Notification
+from tamis.service.base.event_body import Notification
 from tamis.service.delivery.addresses import AddressRefused, CheckedTransport, Endpoint, Resolve, Resolver, endpoint_of
-from tamis.service.delivery.clock import Clock
 from tamis.service.delivery.matched import structured_event
 from tamis.service.store import Subscription
+
+# Notifications as HTTP calls, signed by Standard Webhooks.
+
+# The time, so that tests can bring their own.
+
+
+class Clock(Protocol):
+    """Says what time it is, and waits."""
+
+    def now(self) -> datetime: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    """The time of day."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
 
 # What a way out of the service must do.
 
@@ -188,3 +210,76 @@ def retry_after(header: str | None, now: datetime) -> float:
         return 0.0
     aware = until.replace(tzinfo=UTC) if until.tzinfo is None else until
     return max(0.0, (aware - now).total_seconds())
+
+
+class Producer(Protocol):
+    """Producer of aiokafka, as far as it is needed."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def send_and_wait(self, topic: str, value: bytes, key: bytes, headers: Any = None) -> Any: ...
+
+
+class KafkaChannel:
+    """Sends each notification under its subscription's id as key, and waits for all replicas to have it."""
+
+    most_at_once = 32
+
+    def __init__(self, settings: DeliverySettings, make: Callable[[], Producer] | None = None) -> None:
+        self._address = KafkaAddress.parse(settings.kafka) if settings.kafka else None
+        self._timeout = settings.timeout
+        self._make = make or self._producer
+        self._started: Producer | None = None
+        self._starting = asyncio.Lock()
+
+    def endpoint(self, subscription: Subscription) -> str:
+        # A topic that cannot be written to is the trouble of those who named it.
+        return f"kafka topic {subscription.delivery['topic']}"
+
+    async def send(self, notification: Notification) -> None:
+        if self._address is None:
+            raise Undelivered("this server has no Kafka to deliver to (delivery.kafka)", fault=False)
+        from aiokafka.errors import KafkaError
+
+        from tamis.eventlog.kafka.kafka_log import ends_producer
+
+        topic = str(notification.subscription.delivery["topic"])
+        producer: Producer | None = None
+        try:
+            async with asyncio.timeout(self._timeout):
+                producer = await self._ready()
+                key = notification.subscription.id.encode()
+                headers = [("id", notification.id.encode())]
+                await producer.send_and_wait(topic, notification.body, key=key, headers=headers)
+        except TimeoutError as error:
+            raise Undelivered(f"no acknowledgement within {self._timeout:g} seconds") from error
+        except (KafkaError, OSError) as error:
+            # Another one's failure may have replaced it already.
+            if producer is self._started and ends_producer(error):
+                await self.close()
+            raise Undelivered(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+
+    async def _ready(self) -> Producer:
+        async with self._starting:
+            if self._started is None:
+                producer = self._make()
+                try:
+                    await producer.start()
+                except BaseException:
+                    await producer.stop()
+                    raise
+                self._started = producer
+            return self._started
+
+    def _producer(self) -> Producer:
+        from aiokafka import AIOKafkaProducer
+
+        assert self._address is not None
+        producer: Producer = AIOKafkaProducer(**self._address.client(), acks="all", enable_idempotence=True)
+        return producer
+
+    async def close(self) -> None:
+        """Lets go of the producer; the next notification has a new one."""
+        producer, self._started = self._started, None
+        if producer is not None:
+            await producer.stop()
