@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from tamis.joins.index.ranges import NOT_THERE, Ranges, Shape
-from tamis.joins.lowering import ABSENT, HIGHEST, Edge, JoinGroup, Signature
+from tamis.joins.lowering import ABSENT, HIGHEST, Edge, JoinGroup
+from tamis.language.joins import Signature
 from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
 from tamis.schema import Schema
 

@@ -17,7 +17,7 @@ EDGES_OF = ((0,), (0, 1, 2), (1,), (2,))
 SIGNATURES = ((0,), (0, 1), (0, 1, 2), (1, 2))
 """R⋈S, R⋈S⋈T, R⋈S⋈T⋈U and S⋈T⋈U, by their edges."""
 COUNTS = (50_000, 50_000, 50_000, 20_000)
-KEYS, JOINING = 100, (10, 70, 70, 30)
+MIX_KEYS, JOINING = 100, (10, 70, 70, 30)
 FACTS, DIMENSIONS = 25_000, 1_000
 
 
@@ -60,11 +60,11 @@ def join_mix(events: int, seed: int = 1, *, star: bool = False, scale: float = 1
     spans = [_spans(rng, len(signature), table) for table in range(4)]
     low, high = (np.column_stack([span[end] for span in spans]) for end in (0, 1))
     rng = np.random.default_rng([seed, 31])
-    keys = DIMENSIONS if star else KEYS
+    keys = DIMENSIONS if star else MIX_KEYS
     middles = 50_000 + 10_000 * rng.standard_normal(keys)
     tables, values, table_keys = range(4), [], []
     for table in tables:
-        rows = (FACTS if table == S else DIMENSIONS) if star else KEYS * JOINING[table]
+        rows = (FACTS if table == S else DIMENSIONS) if star else MIX_KEYS * JOINING[table]
         drawn = _keys(rng, keys, rows, table, star)
         if star and table != S:
             drawn = np.arange(rows)[:, None]

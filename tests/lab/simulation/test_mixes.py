@@ -8,7 +8,7 @@ import pytest
 from tamis.joins.multiway import decomposed
 from tamis.lab.simulation.joins import MIX_SHAPE, simulate_mix
 from tamis.lab.simulation.simulation import overlay_of
-from tamis.workloads.join_mix import DIMENSIONS, FACTS, JOINING, KEYS, S, join_mix
+from tamis.workloads.join_mix import DIMENSIONS, FACTS, JOINING, MIX_KEYS, S, join_mix
 
 EVEN = decomposed(MIX_SHAPE, np.ones(MIX_SHAPE.groups))
 
@@ -17,7 +17,7 @@ EVEN = decomposed(MIX_SHAPE, np.ones(MIX_SHAPE.groups))
 def test_tables_have_the_rows_of_the_schema(star: bool) -> None:
     mix = join_mix(50, 1, star=star, scale=0.001)
     rows = [len(values) for values in mix.values]
-    assert rows == ([DIMENSIONS, FACTS, DIMENSIONS, DIMENSIONS] if star else [KEYS * count for count in JOINING])
+    assert rows == ([DIMENSIONS, FACTS, DIMENSIONS, DIMENSIONS] if star else [MIX_KEYS * count for count in JOINING])
     assert [keys.shape[1] for keys in mix.keys] == [1, 3, 1, 1]
     assert (mix.replacing == ((mix.table != S) & star)).all()
     assert (mix.low <= mix.high).all()

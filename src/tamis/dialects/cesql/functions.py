@@ -9,16 +9,17 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
+from typing import Literal as OneOf
 
 # Values of CESQL, what can go wrong with them, and the casts between their types (CESQL 1.0, §3.1, §3.3, §3.7).
 
 Value: TypeAlias = bool | int | str
 """A Boolean, an Integer of 32 bits, or a String. A Boolean is never taken for an Integer, though Python's `bool` is."""
 
-Type: TypeAlias = Literal["Boolean", "Integer", "String"]
+Type: TypeAlias = OneOf["Boolean", "Integer", "String"]
 
-ErrorKind: TypeAlias = Literal[
+ErrorKind: TypeAlias = OneOf[
     "parse", "math", "cast", "missingFunction", "functionEvaluation", "missingAttribute", "generic"
 ]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal as OneOf
 
 from tamis.dialects.conversion import ConversionError
 
-Kind = Literal["word", "name", "string", "number", "operator", "end"]
+Kind = OneOf["word", "name", "string", "number", "operator", "end"]
 
 WORDS = frozenset(["NULL", "TRUE", "FALSE", "NOT", "AND", "OR", "BETWEEN", "LIKE", "IN", "IS", "ESCAPE"])
 """Reserved in any case; no identifier is called so."""

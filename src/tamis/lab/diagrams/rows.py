@@ -16,7 +16,7 @@ from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms
 from tamis.routing.standing.rows import COVERED, COVERING, Related, Relating
 
-_ROOM = 256
+_ROWS = 256
 
 
 class DiagramRows:
@@ -38,14 +38,14 @@ class DiagramRows:
         self._ranks = {name: rank for rank, name in enumerate(order)}
         self.diagrams = Diagrams()
         self.dependencies = Dependencies(index) if cache else None
-        self._owners = np.full(_ROOM, NOBODY, np.int32)
+        self._owners = np.full(_ROWS, NOBODY, np.int32)
         self._roots: dict[tuple[int, Terms], int] = {}
         self._shared: dict[int, dict[int, bool]] = {}
         self._stamp = 0
-        self._left, self._right = np.zeros(_ROOM, np.int64), np.zeros(_ROOM, np.int64)
-        self._asked = np.zeros(_ROOM, np.int64)
-        self._rhs, self._lhs = np.zeros(_ROOM, np.int8), np.zeros(_ROOM, np.int32)
-        self._relating = Relating(_ROOM)
+        self._left, self._right = np.zeros(_ROWS, np.int64), np.zeros(_ROWS, np.int64)
+        self._asked = np.zeros(_ROWS, np.int64)
+        self._rhs, self._lhs = np.zeros(_ROWS, np.int8), np.zeros(_ROWS, np.int32)
+        self._relating = Relating(_ROWS)
 
     def add(self, owner: int, terms: Terms, alone: bool) -> None:
         """A conjunction of the owner, who does not have it yet; `alone`: and will have no other."""

@@ -18,7 +18,7 @@ _EXAMPLE: dict[str, Any] = {
 }
 
 
-class ChangeForm(BaseModel):
+class ResultChangeForm(BaseModel):
     """A result of a join that came (`added`) or went (`removed`); one that changed is removed and added.
 
     `begins`, always the first: what the subscriber knows counts no more, since the subscription has begun anew.
@@ -50,7 +50,7 @@ class NotificationForm(BaseModel):
     bindings: dict[str, Any] = Field(
         default_factory=dict, description="What the filter's variables were bound to; left out if it has none"
     )
-    changes: list[ChangeForm] = Field(
+    changes: list[ResultChangeForm] = Field(
         default_factory=list, description="What the event changed in the content of a join; left out for filters"
     )
     cursor: str = Field(description="Where to go on after this one")

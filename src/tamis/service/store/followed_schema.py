@@ -7,7 +7,7 @@ from threading import Lock
 
 from tamis.schema import Schema
 from tamis.service.base.offering import serving_schema
-from tamis.service.store import Store
+from tamis.service.store.store import Store
 
 
 class FollowedSchema:

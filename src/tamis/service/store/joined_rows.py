@@ -13,7 +13,8 @@ from tamis.joins.arrivals import Identity, Result, Shown
 from tamis.joins.intake import TableRecord
 from tamis.schema import Schema
 from tamis.schema.values import write_base64
-from tamis.service.store import StoredRow, StoredTable, StoreError
+from tamis.service.store.database import StoreError
+from tamis.service.store.joins import StoredRow, StoredTable
 
 _OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
