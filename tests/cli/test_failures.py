@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tamis.cli.base.paths import require_new_folder
+from tamis.cli.base.options import require_new_folder
 from tamis.cli.work.tables import table_writer
 from tests.cli.house import Tamis
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.language import bind
 from tamis.language.kernels import terms_of
-from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.tree import DEFAULT_LIMITS, Limits
 from tamis.testing import Generated, conjunctions, events, reference_matches, schemas
 from tests.generated import cases
 from tests.language.auction import SCHEMA

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tamis.language.call_rewrites import Case
 from tamis.language.calls import Arithmetic, Call, Constraint, Variable
 from tamis.operators import joining
+from tamis.operators.guards import Shape
 from tamis.operators.inputs import key_of
 from tamis.operators.joining import Substitutions, TooLargeError, plan
 from tamis.operators.naive import constraint_holds
 from tamis.operators.predicates import variables_in_order
-from tamis.operators.shapes import Shape
 from tests.operators.places import SCHEMA
 
 NAMES = ("a", "b", "c", "d")

@@ -26,8 +26,8 @@ from tamis.cli.base.options import (
     SchemaOption,
     SubscriptionsArgument,
     operators_of,
+    require_writable,
 )
-from tamis.cli.base.paths import require_writable
 from tamis.cli.base.terminal import PartedTable, err, out, progress_bar, remark
 
 if TYPE_CHECKING:

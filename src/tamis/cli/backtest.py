@@ -20,8 +20,8 @@ from tamis.cli.base.options import (
     SchemaOption,
     SubscriptionsArgument,
     operators_of,
+    require_new_folder,
 )
-from tamis.cli.base.paths import require_new_folder
 from tamis.cli.base.terminal import PartedTable, out, remark
 
 if TYPE_CHECKING:

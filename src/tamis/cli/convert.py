@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.base.options import PARTLY_REFUSED, CommandError
-from tamis.cli.base.paths import require_writable
+from tamis.cli.base.options import PARTLY_REFUSED, CommandError, require_writable
 from tamis.cli.base.terminal import err, progress_bar, remark
 
 if TYPE_CHECKING:

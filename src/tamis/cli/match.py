@@ -18,6 +18,7 @@ import typer
 from tamis.arrays import Int64s
 from tamis.cli.base.options import (
     PARTLY_REFUSED,
+    STREAM,
     BatchRowsOption,
     CommandError,
     DeadLettersOption,
@@ -33,7 +34,6 @@ from tamis.cli.base.options import (
     matcher_options,
     operators_of,
 )
-from tamis.cli.base.paths import STREAM
 from tamis.cli.base.terminal import progress_bar, remark
 from tamis.cli.work.tables import JsonLines, TableWriter, json_rows, table_writer
 from tamis.engine import Index

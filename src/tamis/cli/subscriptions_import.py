@@ -18,14 +18,16 @@ import typer
 from tamis.cli.base.options import (
     PARTLY_REFUSED,
     CommandError,
+    Format,
     OperatorsOption,
     RefusedOption,
     StateOption,
     StoreOption,
+    format_of,
     opened_store,
+    require_writable,
     separate,
 )
-from tamis.cli.base.paths import Format, format_of, require_writable
 from tamis.cli.base.terminal import err, progress_bar, remark
 
 if TYPE_CHECKING:
@@ -222,7 +224,7 @@ def _schema(store: Store, path: Path | None) -> Schema:
     tell the servers.
     """
     from tamis.schema import Schema
-    from tamis.service.store.followed_schema import FollowedSchema
+    from tamis.service.store.store import FollowedSchema
 
     followed = FollowedSchema(store)
     if path is None:

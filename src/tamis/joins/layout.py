@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
+from tamis.arrays import Int64s
 from tamis.joins.index.ranges import NOT_THERE, Ranges, Shape
 from tamis.joins.lowering import ABSENT, HIGHEST, Edge, JoinGroup
+from tamis.joins.roster import Subscribed
+from tamis.joins.schemes.scheme import Scheme
 from tamis.language.joins import Signature
-from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
 from tamis.schema import Schema
+
+# Plans of semijoins: the neighbour that filters a table, and the attributes that descriptions speak of.
+
+Choice: TypeAlias = Callable[[Signature], Mapping[str, str]]
+"""For each table of a signature the neighbour that filters what is sent of it."""
+
+
+def first_neighbours(signature: Signature) -> dict[str, str]:
+    """Each table filtered by its first neighbour; of two tables, each by the other."""
+    return {table: signature.neighbours(table)[0] for table in signature.tables}
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """Plan of a join of several tables, or of a table with several restricted attributes.
+
+    `filters` says which neighbour filters each table (§4). A description speaks of one attribute a table, the first of
+    `leading` that subscriptions restrict, else the one that most of them do; clients check the others. With
+    `every_attribute` it speaks of all of them: nothing is sent in vain, and the server looks at every subscription for
+    every change (App. C). Contents are the same under any plan.
+    """
+
+    filters: Choice = first_neighbours
+    leading: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    every_attribute: bool = False
+
+
+DEFAULT_PLAN = JoinPlan()
+
 
 NO_COLUMN = ""
 """Stands for a column of zeros in tables that no subscription restricts: schemes want one."""
@@ -93,3 +126,36 @@ class Layout:
 
     def edge_between(self, signature: Signature, one: str, other: str) -> int:
         return next(self.edges[edge] for edge in signature.edges if {edge.left, edge.right} == {one, other})
+
+
+# Tables and subscriptions at work: a layout, and the scheme that goes by it.
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """Tables, columns and edges by the numbers of one layout; a new layout comes with a new scheme."""
+
+    layout: Layout
+    scheme: Scheme
+
+    def selected(self, found: Subscribed, table: str, rows: Int64s) -> Int64s:
+        """Rows of a table that a subscription selects by the considered attributes."""
+        wide = self.scheme.state.shape.considered[self.layout.numbers[table]]
+        return self._within(found, table, rows, wide)
+
+    def within(self, found: Subscribed, table: str, rows: Int64s) -> Int64s:
+        """Rows of a table that lie in all of a subscription's intervals."""
+        wide = self.scheme.state.shape.widths[self.layout.numbers[table]]
+        return self._within(found, table, rows, wide)
+
+    def _within(self, found: Subscribed, table: str, rows: Int64s, wide: int) -> Int64s:
+        state, number = self.scheme.state, self.layout.numbers[table]
+        column, ranges = int(state.shape.first_column[number]), state.subscriptions
+        low, high = (part[found.number, column : column + wide] for part in (ranges.low, ranges.high))
+        values = state.rows[number].values[rows, :wide]
+        return rows[((low <= values) & (values <= high)).all(axis=1)]
+
+    def keys(self, found: Subscribed, one: str, other: str, whose: str) -> Int64s:
+        """By row of one of two tables: the key by which a subscription joins them."""
+        edge = self.layout.edge_between(found.group.signature, one, other)
+        return self.scheme.state.rows[self.layout.numbers[whose]].keys[edge]

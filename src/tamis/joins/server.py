@@ -15,8 +15,7 @@ from tamis.joins.client import ContentChange, JoinClient, Note, RowFilter, Snaps
 from tamis.joins.holding import Holding
 from tamis.joins.index.messages import Messages
 from tamis.joins.intake import Intake, TableRecord, Taken
-from tamis.joins.laid_out import LaidOut
-from tamis.joins.layout import Layout
+from tamis.joins.layout import DEFAULT_PLAN, JoinPlan, LaidOut, Layout
 from tamis.joins.lowering import Coding, JoinGroup, lower
 from tamis.joins.netting import (
     NetChanges,
@@ -28,7 +27,6 @@ from tamis.joins.netting import (
     changed_rows,
     results_in_arrow,
 )
-from tamis.joins.plan import DEFAULT_PLAN, JoinPlan
 from tamis.joins.residues import Residues
 from tamis.joins.roster import Part, Roster, Subscribed
 from tamis.joins.schemes.scheme import SCHEMES, Scheme

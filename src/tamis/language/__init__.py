@@ -2,11 +2,10 @@
 
 from tamis.language.calls import NO_OPERATORS, Signatures
 from tamis.language.forms import CalledFilter, Filter, normal_form, normalise
-from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parsing import parse
 from tamis.language.printing import print_filter
 from tamis.language.shapes import Block, Bound, CalledBlock, bind, normal_form_of
-from tamis.language.tree import Tree
+from tamis.language.tree import DEFAULT_LIMITS, Limits, Tree
 
 __all__ = [
     "DEFAULT_LIMITS",

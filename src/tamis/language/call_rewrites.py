@@ -13,8 +13,7 @@ from typing import TypeAlias
 from tamis.errors import FilterTooComplex
 from tamis.language.absorption import Implications, Summary
 from tamis.language.calls import Call, Called, Constraint, Variable, called_key, variables_of, with_parts
-from tamis.language.limits import Limits
-from tamis.language.tree import And, Conjunct, Or, Pushed
+from tamis.language.tree import And, Conjunct, Limits, Or, Pushed
 from tamis.language.tree_rewrites import fold_constants, to_disjunctive_form
 from tamis.schema import Schema
 

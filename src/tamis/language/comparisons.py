@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from tamis.errors import FilterSyntaxError, FilterTooComplex, FilterTypeError, PatternError
-from tamis.language.limits import Limits
 from tamis.language.numbers import (
     INT_MAX,
     INT_MIN,
@@ -34,7 +33,7 @@ from tamis.language.numbers import (
 )
 from tamis.language.patterns import inner_wildcards, like_fault, rlike_fault
 from tamis.language.syntax import span
-from tamis.language.tree import Negation, Tree
+from tamis.language.tree import Limits, Negation, Tree
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain
 
 Kind: TypeAlias = Literal["number", "string", "boolean", "timestamp", "null"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import re2
 
-from tamis.language.limits import Limits
+from tamis.language.tree import Limits
 
 _AMPLE = 1 << 28
 """Memory for patterns that were accepted already, under whatever limits."""

@@ -32,10 +32,9 @@ from tamis.language.cutting import (
 )
 from tamis.language.forms import CalledFilter, Filter, bound_form, normal_form, plain_form, settled
 from tamis.language.kernels import terms_of
-from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parsing import parse
 from tamis.language.templates import TEMPLATES, Reading, Template, TemplateCache
-from tamis.language.tree import And, Conjunct
+from tamis.language.tree import DEFAULT_LIMITS, And, Conjunct, Limits
 from tamis.schema import Schema
 
 _LARGEST = 1 << 30

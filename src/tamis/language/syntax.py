@@ -20,7 +20,7 @@ from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, FilterTypeError
-from tamis.language.limits import Limits
+from tamis.language.tree import Limits
 
 WORDS: dict[str, TokenType] = {
     "AND": TokenType.AND,

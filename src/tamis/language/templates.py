@@ -14,11 +14,10 @@ from tamis.language.calls import NO_OPERATORS, Signatures
 from tamis.language.comparisons import Comparisons, Known
 from tamis.language.forms import CalledFilter, Filter, bound_form
 from tamis.language.kernels import DECIMAL
-from tamis.language.limits import Limits
 from tamis.language.numbers import Between, Like, Not, OneOf, Operand, Order, RLike, Slot, equals
 from tamis.language.numbers import Literal as LeafLiteral
 from tamis.language.parsing import check
-from tamis.language.tree import Conjunct, Tree
+from tamis.language.tree import Conjunct, Limits, Tree
 from tamis.schema import Attribute, Schema
 
 Role: TypeAlias = Literal["value", "like", "rlike"]

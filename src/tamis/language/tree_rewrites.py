@@ -25,7 +25,6 @@ from tamis.language.extents import (
     literals_of,
     negatives_of,
 )
-from tamis.language.limits import Limits
 from tamis.language.numbers import (
     Between,
     Leaf,
@@ -43,7 +42,7 @@ from tamis.language.numbers import (
     sort_key,
 )
 from tamis.language.patterns import Wildcard, read_like, write_like
-from tamis.language.tree import And, Conjunct, Constant, Negation, Or, Pushed, Tree, in_order
+from tamis.language.tree import And, Conjunct, Constant, Limits, Negation, Or, Pushed, Tree, in_order
 from tamis.schema import Attribute, Schema
 
 

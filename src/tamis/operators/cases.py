@@ -13,11 +13,10 @@ from tamis.language.calls import Call
 from tamis.language.cutting import fill_called, literals_of
 from tamis.language.shapes import CalledBlock
 from tamis.matching.base.flat_arrays import reaching
-from tamis.operators.guards import GuardedRows
+from tamis.operators.guards import GuardedRows, Shape
 from tamis.operators.joining import Join, LocalChecks
 from tamis.operators.predicates import Predicates
 from tamis.operators.registry import Resolved
-from tamis.operators.shapes import Shape
 
 
 @dataclass(slots=True)

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.analysis import Analysis
-from tamis.analysis.hot import History, one_level
-from tamis.analysis.subscription_set import analyze_level
+from tamis.analysis.hot import History, analyze_level, one_level
 from tamis.arrays import Int64s
 from tamis.engine import Index
 from tamis.errors import PipelineError, TamisError

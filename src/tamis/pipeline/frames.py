@@ -11,8 +11,8 @@ from tamis.errors import PipelineError
 from tamis.pipeline.calling.ledger import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
+from tamis.pipeline.workers.charging import Form, Sieve
 from tamis.pipeline.workers.opened import DeadCount, Reader
-from tamis.pipeline.workers.sieve import Form, Sieve
 from tamis.schema import Schema
 from tamis.schema.columns import holds_objects
 

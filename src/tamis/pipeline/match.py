@@ -13,7 +13,7 @@ from tamis.errors import PipelineError
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTION, SUBSCRIPTIONS, kept_columns, places, plainly, sieved
 from tamis.pipeline.indexes import Subscribed, live, snapshot_of
 from tamis.pipeline.table.subscriptions import Snapshot
-from tamis.pipeline.workers.sieve import Form
+from tamis.pipeline.workers.charging import Form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

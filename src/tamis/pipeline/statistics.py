@@ -25,8 +25,8 @@ from tamis.pipeline.frames import (
     text_column,
     violations_field,
 )
+from tamis.pipeline.workers.charging import legible
 from tamis.pipeline.workers.opened import Reader, canonical, partition
-from tamis.pipeline.workers.sieve import legible
 from tamis.schema import EVENT_TYPE, Schema
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from tamis.service.http.request_guards import HeadLimit, KnownHost
 from tamis.service.http.schemas import settle_schema
 from tamis.service.http.service import Service
 from tamis.service.store import Store
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 from tamis.service.worker import Supervisor
 
 if TYPE_CHECKING:

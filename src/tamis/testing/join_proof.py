@@ -13,8 +13,8 @@ import duckdb
 
 from tamis.joins.arrivals import Values
 from tamis.joins.client import ContentChange, JoinClient, Note
+from tamis.joins.layout import JoinPlan
 from tamis.joins.naive import NaiveJoins
-from tamis.joins.plan import JoinPlan
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.joins.server import Applied, JoinServer
 from tamis.language.joins import Signature

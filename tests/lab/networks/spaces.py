@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays import Floats, Int64s
-from tamis.lab.networks.links import ROOT, LinkNetwork, Network, Tree
-from tamis.lab.networks.regions import Regions
+from tamis.lab.networks.links import ROOT, LinkNetwork, Network, Regions, Tree
 from tamis.lab.networks.zones import ZoneNetwork
 
 NETWORKS = ("zones", "links", "links, summed up")

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.lab.networks.links import ROOT, LinkNetwork
-from tamis.lab.networks.regions import Regions
+from tamis.lab.networks.links import ROOT, LinkNetwork, Regions
 from tamis.lab.networks.zones import ZoneNetwork
 from tests.generated import cases
 from tests.lab.networks.spaces import NETWORKS, delivered, drawn_parents, drawn_points, drawn_regions, network_of

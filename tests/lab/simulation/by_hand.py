@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from tamis.arrays import Bools, Int64s
-from tamis.lab.networks.links import Network, Tree
-from tamis.lab.networks.regions import Post
+from tamis.lab.networks.links import Network, Post, Tree
 from tamis.routing.payloads import Acknowledge, Action, Ask, Carried, Deliver, Parcel, PayloadNode, Send
 
 NAME, ACKNOWLEDGEMENT = 20, 16

@@ -8,7 +8,7 @@ import pytest
 from tamis.joins.multiway import decomposed
 from tamis.lab.simulation.joins import MIX_SHAPE, simulate_mix
 from tamis.lab.simulation.simulation import overlay_of
-from tamis.workloads.join_mix import DIMENSIONS, FACTS, JOINING, MIX_KEYS, S, join_mix
+from tamis.workloads.select_joins import DIMENSIONS, FACTS, JOINING, MIX_KEYS, S, join_mix
 
 EVEN = decomposed(MIX_SHAPE, np.ones(MIX_SHAPE.groups))
 

@@ -27,13 +27,20 @@ from tamis.operators.library.images import (  # noqa: E402
     traffic_pattern,
     vehicle_count,
 )
-from tamis.operators.library.images.people import groups  # noqa: E402
 from tamis.operators.library.images.pictures import (  # noqa: E402
     MOST_PIXELS,
     Remembered,
     read_picture,
 )
-from tamis.operators.library.images.vehicles import KINDS, PATTERNS, Vehicle, VehicleDetector, chases, counted  # noqa: E402  # noqa: E402
+from tamis.operators.library.images.vehicles import (  # noqa: E402  # noqa: E402
+    KINDS,
+    PATTERNS,
+    Vehicle,
+    VehicleDetector,
+    chases,
+    counted,
+    groups,
+)
 
 FIGURES = Path(__file__).parent / "pictures" / "figures.jpg"
 SHOWN = ("car", "taxi", "police_car", "tour_boat", "coast_guard_boat", "any_car", "any_boat")

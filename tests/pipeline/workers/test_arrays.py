@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
+from tamis.pipeline.workers.charging import id_lists, joined, number_lists, spread
 from tamis.pipeline.workers.covering import Tally, first_of_each
 from tamis.pipeline.workers.opened import Pace
-from tamis.pipeline.workers.sieve import id_lists, joined, number_lists, spread
 from tests.pipeline.auction_day import SCHEMA
 
 

@@ -9,7 +9,7 @@ REHEARSED = """
 import os, sys
 from tamis.pipeline.workers.daemon import load
 load()
-assert "tamis.pipeline.workers.sieve" in sys.modules and "pyspark.worker" in sys.modules
+assert "tamis.pipeline.workers.charging" in sys.modules and "pyspark.worker" in sys.modules
 import tamis
 schema = tamis.Schema.from_dict({"attributes": {"price": "float"}, "event_types": {"lot": {"price": "optional"}}})
 child = os.fork()

@@ -16,7 +16,7 @@ from tamis.service.http.notifications import router
 from tamis.service.http.service import Service
 from tamis.service.intake import problems
 from tamis.service.store import NewSubscription, Role, Store, Subscription
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 from tests.service.delivery.made import LATER, Running, Told
 
 

@@ -12,7 +12,7 @@ from tamis.service.base.event_body import Notification
 from tamis.service.delivery.channels import Undelivered
 from tamis.service.delivery.matched import structured_event
 from tamis.service.store import JoinWrites, Opening, Store
-from tamis.service.store.joined_rows import changed_text
+from tamis.service.store.joins import changed_text
 from tests.service.delivery.made import NOON, WEBHOOK, Running, Told, run, subscribed
 from tests.service.delivery.site import next_event, site
 

@@ -17,7 +17,7 @@ from tamis.schema import Schema
 from tamis.service.base.offering import Offering, serving_schema
 from tamis.service.delivery.matched import Matched, OpenedEvent
 from tamis.service.store import Store, Subscription
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 from tests.service.city import ALL, CITY, shot
 from tests.service.delivery.made import LATER, NOON, SCHEMA, subscribed
 

@@ -23,7 +23,7 @@ from tamis.service.delivery import Delivery
 from tamis.service.http.service import Service
 from tamis.service.serve import server_config
 from tamis.service.store import Role, Store
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 from tamis.service.worker import Batch, PipelineStatus, Supervisor
 
 AUCTIONS: dict[str, Any] = {

@@ -29,7 +29,7 @@ from tamis.service.delivery.matched import OpenedEvent
 from tamis.service.http.schemas import settle_schema
 from tamis.service.http.service import Service
 from tamis.service.store import Store
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 from tamis.testing import reference_matches
 from tests.service.http.server import PlayedPipeline, Server, make_service
 

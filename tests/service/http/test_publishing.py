@@ -26,7 +26,7 @@ from tamis.service.http import background as probes
 from tamis.service.http.acceptance import repeatable_ids
 from tamis.service.http.service import Service
 from tamis.service.store import Store
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 from tests.service.http.server import AUCTIONS, CHEAP, PlayedPipeline, Server
 
 if TYPE_CHECKING:

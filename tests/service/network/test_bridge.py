@@ -25,7 +25,7 @@ from tamis.service.base.event_body import PASSED_OVER, published_event
 from tamis.service.base.offering import NOTHING
 from tamis.service.network import Bridge, bridge
 from tamis.service.store import Store
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 from tests.service.store.made import CHEAP
 
 SCHEMA = {"attributes": {"price": "integer"}, "event_types": {"sale": {"price": "mandatory"}}}

@@ -13,7 +13,7 @@ from tamis.joins.naive import NaiveJoins
 from tamis.schema import Schema
 from tamis.service.base.offering import serving_schema
 from tamis.service.store import NewSubscription, Store, Subscription
-from tamis.service.store.joined_rows import result_id, row_text
+from tamis.service.store.joins import result_id, row_text
 
 FORM = Schema.from_yaml("""
 attributes: {Symbol: string, PER: float, Analyst: string, Rating: float, Price: float, at: timestamp}

@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 
 import tamis
-from tamis.cli.base.options import PARTLY_REFUSED, CommandError, SchemaOption
-from tamis.cli.base.paths import require_writable
+from tamis.cli.base.options import PARTLY_REFUSED, CommandError, SchemaOption, require_writable
 from tamis.cli.base.terminal import out, progress_bar, remark
 from tamis.cli.bench import numbers
 
@@ -205,7 +204,7 @@ def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms
 
 
 def _content(results: Results, about: dict[str, Any]) -> dict[str, Any]:
-    from tamis.lab.measuring.timing import occasion
+    from tamis.lab.measuring.figure import occasion
 
     return {
         **occasion(),

@@ -21,8 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset
 
-from tamis.cli.base.options import CommandError
-from tamis.cli.base.paths import STREAM, Format, format_of
+from tamis.cli.base.options import STREAM, CommandError, Format, format_of
 from tamis.cli.work.tables import NO_LETTERS, json_rows, letters
 from tamis.schema import Schema
 from tamis.schema.checking import Checked

@@ -17,8 +17,7 @@ import typer
 import tamis
 from tamis import pipeline
 from tamis.analysis import Analysis
-from tamis.cli.base.options import PARTLY_REFUSED, SAMPLE, CommandError
-from tamis.cli.base.paths import STREAM, Format
+from tamis.cli.base.options import PARTLY_REFUSED, SAMPLE, STREAM, CommandError, Format
 from tamis.cli.base.terminal import err, remark
 from tamis.cli.work.events import EventFiles
 from tamis.cli.work.spark import require_new, spark_session, tasks_shown, written

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamis import pipeline
-from tamis.cli.base.paths import Format, format_of, require_new_folder
+from tamis.cli.base.options import Format, format_of, require_new_folder
 from tamis.cli.base.terminal import progress_bar
 from tamis.pipeline.session import require_spark
 

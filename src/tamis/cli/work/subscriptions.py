@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from tamis.cli.base.options import CommandError
-from tamis.cli.base.paths import Format, format_of
+from tamis.cli.base.options import CommandError, Format, format_of
 from tamis.cli.base.terminal import warn
 from tamis.cli.work.events import read_lines
 from tamis.cli.work.tables import write_table

@@ -25,7 +25,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from rich.text import Text
 
-from tamis.cli.base.paths import STREAM, Format, format_of, require_writable
+from tamis.cli.base.options import STREAM, Format, format_of, require_writable
 from tamis.cli.base.terminal import err
 from tamis.schema.timestamps import write_instant
 from tamis.schema.values import write_base64

@@ -12,10 +12,9 @@ from tamis.dialects.conversion import ConversionError, between, compared
 from tamis.dialects.eventbridge.reading import Number, Test
 from tamis.errors import shown
 from tamis.language import Tree
-from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.numbers import Leaf, Like, RLike, equals
 from tamis.language.patterns import Wildcard, regex_literal, rlike_matches, write_like
-from tamis.language.tree import FALSE, all_of, any_of
+from tamis.language.tree import DEFAULT_LIMITS, FALSE, all_of, any_of
 from tamis.schema import Attribute
 
 _LONGEST = DEFAULT_LIMITS.pattern

@@ -15,9 +15,8 @@ from tamis.arrays import Floats, Int64s
 from tamis.joins.index.ranges import NOT_THERE, Ranges, Shape
 from tamis.joins.index.tables import NO_ROW, Changes, TableRows
 from tamis.joins.intake import Intake
-from tamis.joins.layout import NO_COLUMN, Layout
+from tamis.joins.layout import NO_COLUMN, JoinPlan, Layout
 from tamis.joins.lowering import Coding, JoinGroup, lower
-from tamis.joins.plan import JoinPlan
 from tamis.joins.schemes.ref_sj import EnumSJ
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.joins import Signature, bind_joins

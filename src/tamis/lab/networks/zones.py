@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from tamis.arrays import Bools, Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.lab.networks.links import ROOT, Tree, Way, by_node, tree_of, way_for
-from tamis.lab.networks.regions import UNBOUNDED, Regions
+from tamis.lab.networks.links import ROOT, UNBOUNDED, Regions, Tree, Way, by_node, tree_of, way_for
 
 # The way of a message through zones: greedily to the region, then from zone to zone within it.
 

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from tamis.arrays import Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.lab.networks.links import ROOT
+from tamis.lab.networks.links import ROOT, count_held
 from tamis.lab.networks.links import spread as spread_over_links
-from tamis.lab.networks.regions import count_held
 from tamis.lab.networks.zones import spread as spread_over_zones
 from tamis.routing.payloads.kernels import NOWHERE, acknowledged, arrived, found, has_gone, supplied
 

@@ -14,8 +14,7 @@ from tamis.joins.multiway import filtering_of
 from tamis.joins.schemes.scheme import SCHEMES
 from tamis.lab.simulation.accounting import Traffic
 from tamis.lab.simulation.simulation import Overlay, Simulation, Star
-from tamis.workloads.join_mix import EDGES, EDGES_OF, SIGNATURES, JoinMix
-from tamis.workloads.select_joins import SelectJoins
+from tamis.workloads.select_joins import EDGES, EDGES_OF, SIGNATURES, JoinMix, SelectJoins
 
 # A scheme on the select-join workload: what experiments and benchmarks measure.
 

@@ -12,8 +12,7 @@ from tamis.arrays import Bools, Floats, Int64s
 from tamis.errors import TamisError
 from tamis.joins.index.messages import Messages
 from tamis.joins.index.ranges import Ranges, Shape
-from tamis.lab.networks.links import LEAVES, ROOT, LinkNetwork, Way, way_for
-from tamis.lab.networks.regions import EVERYBODY, Post
+from tamis.lab.networks.links import EVERYBODY, LEAVES, ROOT, LinkNetwork, Post, Way, way_for
 from tamis.lab.networks.zones import ZoneNetwork
 from tamis.lab.simulation.accounting import (
     ASKS,

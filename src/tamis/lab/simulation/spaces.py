@@ -12,7 +12,7 @@ from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.joins.index.messages import Form, Messages, Operation
 from tamis.joins.index.ranges import Ranges, Shape
 from tamis.joins.index.tables import NO_ROW, Changes
-from tamis.lab.networks.regions import Post, Regions
+from tamis.lab.networks.links import Post, Regions
 
 # Distances in a graph, and messages of schemes as boxes.
 

@@ -17,10 +17,10 @@ from tamis.language.cutting import Column, Cutting, is_proper
 from tamis.language.forms import Filter
 from tamis.language.joins.join import Join
 from tamis.language.joins.parsing import check_join, normal_join, parse_join
-from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.shapes import ShapeBinding, chunks
 from tamis.language.syntax import WORDS
 from tamis.language.templates import NoSlot, Reading, Slotted, Span, TemplateCache, all_closed
+from tamis.language.tree import DEFAULT_LIMITS, Limits
 from tamis.schema import Schema
 
 _NO_TEXT = "a join is a text, and this is none; write SELECT * FROM a JOIN b USING (x)"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from tamis.errors import FilterSyntaxError, FilterTooComplex
-from tamis.language.limits import Limits
 from tamis.language.syntax import tokens_of
+from tamis.language.tree import Limits
 
 _OUTER = ("LEFT", "RIGHT", "FULL", "OUTER", "CROSS")
 _AFTER = ("GROUP", "ORDER", "LIMIT", "HAVING", "UNION")

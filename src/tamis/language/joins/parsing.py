@@ -15,10 +15,9 @@ from tamis.language.comparisons import Comparisons
 from tamis.language.forms import Filter, normalise
 from tamis.language.joins.head import Head, Link, Name, read_head
 from tamis.language.joins.join import Column, Equalities, Join, Signature
-from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parsing import Checker, chain, suggestion
 from tamis.language.syntax import read, span
-from tamis.language.tree import TRUE, And, Tree
+from tamis.language.tree import DEFAULT_LIMITS, TRUE, And, Limits, Tree
 from tamis.schema import Attribute, Schema
 
 

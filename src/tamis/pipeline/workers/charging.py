@@ -10,19 +10,33 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from tamis.arrays import Bools, Floats, Int32s
+from tamis.arrays import Bools, Floats, Int32s, Int64s
 from tamis.engine import Index
-from tamis.errors import PipelineError
+from tamis.errors import EventError, PipelineError
 from tamis.joins.server import JoinServer
+from tamis.matching.base.matcher import Matches
 from tamis.matching.codes.holders import Holders
 from tamis.matching.patterns import PatternSet
+from tamis.matching.patterns.metering import metered
+from tamis.operators.inputs import json_bindings
+from tamis.operators.learning import Lessons
+from tamis.pipeline.calling.ledger import Report
+from tamis.pipeline.table.subscriptions import Snapshot
+from tamis.pipeline.table.versions import Live
+from tamis.pipeline.workers.opened import DeadCount, Pace, Read, Reader, canonical, in_rows, micro_batch, opened
+from tamis.schema import Schema
 
 LEFT_OUT: Final = "left_out.json"
 _TAKEN: Final = "taken"
@@ -161,3 +175,233 @@ def _replace(path: Path, content: list[str] | Mapping[str, object]) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(json.dumps(content))
     draft.replace(path)
+
+
+# Sieve of a worker: reads the events of its task's batches, matches them, puts the answers beside the rows.
+
+# Matches as Arrow lists, one list an event: what goes back to the JVM. Flat arrays throughout, no object a match.
+#
+# What variables are bound to stands in a list beside the ids.
+
+Form = Literal["map", "json"]
+"""A map from names to values as texts, which Spark casts; or a JSON object, which keeps what is a number."""
+
+_TYPES: dict[Form, pa.DataType] = {"map": pa.map_(pa.string(), pa.string()), "json": pa.string()}
+
+
+def id_lists(matches: Matches) -> pa.ListArray:
+    """The ids each event matched."""
+    return listed_by(matches.offsets, matches.ids(matches.numbers).cast(pa.string()))
+
+
+def number_lists(matches: Matches, first: int) -> pa.ListArray:
+    """The numbers each event matched, counted from `first`."""
+    return listed_by(matches.offsets, pa.array((matches.numbers + first).astype(np.int32, copy=False)))
+
+
+def joined(parts: Sequence[pa.ListArray]) -> pa.ListArray:
+    """Row by row the lists of all parts one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = [np.diff(_offsets(part)) for part in parts]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.sum(counts, axis=0))])
+    places, filled = [], offsets[:-1].copy()
+    for count in counts:
+        starts = filled - (np.cumsum(count) - count)
+        places.append(np.repeat(starts, count) + np.arange(int(count.sum())))
+        filled += count
+    order = np.empty(int(offsets[-1]), np.int64)
+    order[np.concatenate(places)] = np.arange(len(order))
+    return listed_by(offsets, pa.concat_arrays([part.flatten() for part in parts]).take(pa.array(order)))
+
+
+def spread(lists: pa.ListArray, rows: Int64s, count: int) -> pa.ListArray:
+    """The lists put into `count` rows: list i into row `rows[i]` (ascending), empty lists into the others."""
+    counts = np.zeros(count, np.int64)
+    counts[rows] = np.diff(_offsets(lists))
+    return listed_by(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), lists.flatten())
+
+
+def lengths(lists: pa.ListArray) -> Int64s:
+    """Length of each list."""
+    return np.diff(_offsets(lists))
+
+
+def listed_by(offsets: Int64s, values: pa.Array) -> pa.ListArray:
+    """List i is `values[offsets[i]:offsets[i + 1]]`."""
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
+
+
+def _offsets(lists: pa.ListArray) -> Int64s:
+    return lists.offsets.to_numpy().astype(np.int64)
+
+
+def binding_lists(matches: Matches, form: Form) -> pa.ListArray:
+    """For each match what its variables are bound to; null where the filter has none."""
+    bound = matches.bindings()
+    places = np.full(len(matches), -1, np.int64)
+    if bound:
+        events = np.array([one.event for one in bound], np.int64)
+        concerned = np.zeros(matches.events, np.bool_)
+        concerned[events] = True
+        rows = np.repeat(np.arange(matches.events), matches.counts)
+        candidates = np.flatnonzero(concerned[rows])
+        named = pa.array([one.subscription for one in bound], pa.string())
+        ids = matches.ids(matches.numbers[candidates]).cast(pa.string())
+        codes = np.asarray(pa.concat_arrays([ids, named]).dictionary_encode().indices, np.int64)
+        width = int(codes.max()) + 1
+        pairs = rows[candidates] * width + codes[: len(ids)]  # an event and a subscription: no pair comes twice
+        order = np.argsort(pairs)
+        found = order[np.searchsorted(pairs[order], events * width + codes[len(ids) :])]
+        places[candidates[found]] = np.arange(len(bound))
+    values = pa.array([_written(one.variables, form) for one in bound], _TYPES[form])
+    return listed_by(matches.offsets, values.take(pa.array(places, mask=places < 0)))
+
+
+def _written(variables: Any, form: Form) -> Any:
+    if form == "json":
+        return json.dumps(json_bindings(variables))
+    return [(name, _text(value)) for name, value in variables.items()]
+
+
+def _text(value: object) -> str:
+    """As Spark reads it again."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+# For looking back: history may hold values that are in no domain, and one of them must not spoil the rest.
+
+
+def legible(schema: Schema, events: pa.RecordBatch) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
+    """The events whose values are all in their domains, in canonical form, and their rows. R1–R3 are not checked."""
+    try:
+        batch = schema.to_arrow(events)
+        if not _has_nan(batch):
+            return batch, np.arange(events.num_rows)
+    except EventError:
+        pass
+    violations = schema.check(events, ignore_unknown=True).violations
+    wrong = violations.filter(pc.is_in(violations["rule"], value_set=pa.array(["domain", "form"])))
+    rows = np.setdiff1d(np.arange(events.num_rows), np.asarray(wrong["event"]))
+    return schema.to_arrow(events.take(pa.array(rows))), rows
+
+
+def _has_nan(batch: pa.RecordBatch) -> bool:
+    for column in batch.columns:
+        values = column.flatten() if pa.types.is_list(column.type) else column
+        if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+            return True
+    return False
+
+
+# So many matches are in memory at a time; with shards more, for every round of events opens every shard once.
+_MATCHES = 4_000_000
+_MATCHES_A_ROUND = 32_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """Rows in; out come the `kept` columns, the attributes where they were parsed (if `attributes` says so), the
+    list of matches, what their variables are bound to (in the form of `bindings`, if asked for), and the violations
+    where rows were checked. Sent to the workers by value: it holds paths, positions and operators only.
+
+    `every` row comes out, or only those that match or are dead; or with `pairs` each as often as it matches, beside one
+    match. `dead` is told how many dead ones there are, `report` what was learned of operators, where there are any.
+    """
+
+    source: Snapshot | Live
+    reader: Reader
+    kept: tuple[int, ...]
+    numbers: bool
+    every: bool
+    pairs: bool
+    dead: DeadCount | None = None
+    attributes: bool = True
+    bindings: Form | None = None
+    report: Report | None = None
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        snapshot = self.source if isinstance(self.source, Snapshot) else _of_micro_batch(self.source)
+        sharded = len(snapshot.parts) > 1
+        pace = Pace(_MATCHES_A_ROUND if sharded else _MATCHES)
+        dead, lessons = 0, Lessons()
+        for pieces in pace.rounds(batches):
+            reads = [self.reader.read(piece) for piece in pieces]
+            answers, more = self._matched(snapshot, reads)
+            lessons += more
+            pace.saw(sum(len(read.rows) for read in reads), sum(len(lists[0].flatten()) for lists in answers))
+            dead += sum(len(read.dead) for read in reads)
+            for piece, read, lists in zip(pieces, reads, answers, strict=True):
+                yield self._output(piece, read, lists)
+        if self.dead is not None:
+            self.dead.tell(dead)
+        if self.report is not None and snapshot.crew is not None:
+            self.report.tell(snapshot.crew.ledger, lessons)
+
+    def _matched(self, snapshot: Snapshot, reads: list[Read]) -> tuple[list[list[pa.ListArray]], Lessons]:
+        """For each batch a list an event, of ids, and of bindings if asked for; and what was learned of operators.
+
+        Every part is opened once; nothing of it is held when the next one is.
+        """
+        answers: list[list[list[pa.ListArray]]] = [[] for _ in reads]
+        first, lessons = 0, Lessons()
+        for part in snapshot.parts:
+            index = opened(part, snapshot.crew, alone=len(snapshot.parts) > 1)
+            names = 0
+            charging = None if snapshot.desk is None else Charging(index, snapshot.desk)
+            for read, lists in zip(reads, answers, strict=True):
+                try:
+                    with nullcontext() if charging is None else metered(charging):
+                        matches = index.match(read.events)
+                except EventError as error:
+                    error.add_note(
+                        "cast a column of another type; pipeline.validate sets single events aside, with the reason"
+                    )
+                    raise
+                told = [number_lists(matches, first) if self.numbers else id_lists(matches)]
+                if self.bindings is not None:
+                    told.append(binding_lists(matches, self.bindings))
+                lists.append(told)
+                names = len(matches.names)
+            if charging is not None:
+                charging.tell()
+            first += names
+            if snapshot.crew is not None and index.calling is not None:
+                lessons += index.calling.lessons()
+        return [[joined(some) for some in zip(*lists, strict=True)] for lists in answers], lessons
+
+    def _output(self, piece: pa.RecordBatch, read: Read, answers: list[pa.ListArray]) -> pa.RecordBatch:
+        count = piece.num_rows
+        columns = [piece.column(place) for place in self.kept]
+        if self.reader.json and self.attributes:
+            columns += in_rows(canonical(self.reader.schema, read.events), read.rows, count)
+        if len(read.rows) < count:
+            answers = [spread(lists, read.rows, count) for lists in answers]
+        matched = lengths(answers[0])
+        if self.pairs:
+            repeated = pa.array(np.repeat(np.arange(count), matched))
+            return _unnamed([*(column.take(repeated) for column in columns), *(lists.flatten() for lists in answers)])
+        columns += answers
+        if read.violations is not None:
+            columns.append(read.violations)
+        output = _unnamed(columns)
+        if not self.every:
+            wanted = matched > 0
+            wanted[read.dead] = True
+            if not wanted.all():
+                output = output.take(pa.array(np.flatnonzero(wanted)))
+        return output
+
+
+def _unnamed(columns: list[pa.Array]) -> pa.RecordBatch:
+    """Spark takes the columns by their places."""
+    return pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
+
+
+def _of_micro_batch(source: Live) -> Snapshot:
+    found = micro_batch()
+    if found is None:
+        raise PipelineError("a changing table of subscriptions is matched by micro-batches, and this task is in none")
+    return source.snapshot(*found)

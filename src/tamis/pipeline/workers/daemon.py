@@ -18,7 +18,7 @@ def load() -> None:
     """Loads what a worker needs, kernels included."""
     import pyspark.worker  # noqa: F401
 
-    import tamis.pipeline.workers.sieve  # noqa: F401
+    import tamis.pipeline.workers.charging  # noqa: F401
     from tamis.pipeline.workers.rehearsal import rehearse
 
     rehearse()

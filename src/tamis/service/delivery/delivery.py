@@ -24,7 +24,7 @@ from tamis.service.delivery.sending import Backoff, Outcome, Sending
 from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
 from tamis.service.store import DeadLetter, DeliveryState, Store
 from tamis.service.store.database import warn
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 
 CHANGES_SECONDS: Final = 0.25
 _REVOKED_EVERY: Final = 8  # times that it looks for changes, it looks whether readers' keys are revoked: two seconds

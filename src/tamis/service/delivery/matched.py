@@ -24,7 +24,7 @@ from tamis.service.base.event_body import Notification, published_text
 from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.intake.cloudevents.binary import CONTEXT, to_structured
 from tamis.service.store import Subscription
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 
 # A stored event, opened: parsed once, however many subscriptions it is shown to.
 

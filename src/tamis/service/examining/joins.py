@@ -15,7 +15,7 @@ from tamis.matching.conditions import event_values
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 from tamis.schema.tables import DELETE
 from tamis.service.examining.language import Reads, Shows
-from tamis.service.store.joined_rows import read_rows, row_text
+from tamis.service.store.joins import read_rows, row_text
 
 MOST_ROWS: Final = 20_000  # of one table, the newest, that somebody who waits is answered from
 SHOWN: Final = 50

@@ -18,8 +18,8 @@ from tamis.service.delivery.fanout import Feed
 from tamis.service.http import dead_letters as dead_letter_routes
 from tamis.service.http.access import Asking, Caller, Opening, SubscriptionId, Ticket, look_up
 from tamis.service.http.live_streams import MEDIA_TYPE, EventStream, refuse_socket, serve_socket
-from tamis.service.http.notification_forms import NotificationPage
 from tamis.service.http.service import Service, Serving
+from tamis.service.http.subscription_forms import NotificationPage
 from tamis.service.intake.problems import Problem, responses
 from tamis.service.store import Subscription
 

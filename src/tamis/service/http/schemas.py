@@ -16,7 +16,7 @@ from tamis.service.http.service import Service, Serving
 from tamis.service.http.watching import StrictRoute
 from tamis.service.intake.problems import Problem, of_schema, responses
 from tamis.service.store import Store, StoreError
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 
 router = APIRouter(prefix="/v1/schema", tags=["schema"], route_class=StrictRoute)
 

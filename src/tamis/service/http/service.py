@@ -26,7 +26,7 @@ from tamis.service.examining.pool import Examiners
 from tamis.service.http.metrics import Meter, Metrics, counted
 from tamis.service.intake.allowances import Claimant, Line, Places, RateLimit
 from tamis.service.store import Key, Store
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 
 if TYPE_CHECKING:
     from tamis.eventlog import EventLog

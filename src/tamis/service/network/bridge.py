@@ -31,7 +31,7 @@ from tamis.service.base.offering import Offering
 from tamis.service.intake.arrow_rows import row_text
 from tamis.service.intake.formats import judge
 from tamis.service.store import Store
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 
 # Events between the log and the network: on the log they are texts, in the network rows of a batch.
 

@@ -26,8 +26,8 @@ from tamis.schema import Schema
 from tamis.service.base.event_body import published_event
 from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.store import Backtest, Store
-from tamis.service.store.followed_schema import FollowedSchema
-from tamis.service.store.joined_rows import row_text
+from tamis.service.store.joins import row_text
+from tamis.service.store.store import FollowedSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

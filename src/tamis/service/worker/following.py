@@ -23,7 +23,7 @@ from tamis.pipeline.table.versions import Versions
 from tamis.schema import Schema
 from tamis.service.base.offering import NOTHING, USUAL, Algorithms, Offering
 from tamis.service.store import Store
-from tamis.service.store.followed_schema import FollowedSchema
+from tamis.service.store.store import FollowedSchema
 from tamis.service.worker.joining import TABLES, tables_filter
 from tamis.service.worker.messages import Fared, Refusal
 from tamis.service.worker.recording import Residuals

@@ -26,8 +26,8 @@ from tamis.pipeline.workers.charging import Charging
 from tamis.schema import Schema
 from tamis.service.base.configuration import Settings
 from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Owner, Store
-from tamis.service.store.followed_schema import FollowedSchema
-from tamis.service.store.joined_rows import changed_text, key_text, read_table, result_id, row_text
+from tamis.service.store.joins import changed_text, key_text, read_table, result_id, row_text
+from tamis.service.store.store import FollowedSchema
 from tamis.service.worker.messages import Refusal
 from tamis.service.worker.suspending import Fairness
 

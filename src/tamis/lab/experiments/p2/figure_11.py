@@ -28,10 +28,10 @@ from tamis.lab.measuring.figure import (
     axes_of,
     budget,
     curves,
+    figures,
     pivot,
     scaled,
 )
-from tamis.lab.measuring.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

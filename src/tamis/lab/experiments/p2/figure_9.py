@@ -27,12 +27,13 @@ from tamis.lab.measuring.figure import (
     axes_of,
     budget,
     curves,
+    figures,
     legend_beside,
     pivot,
     quoted,
+    rounded,
     scaled,
 )
-from tamis.lab.measuring.timing import figures, rounded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

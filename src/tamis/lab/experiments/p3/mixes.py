@@ -12,7 +12,7 @@ from tamis.joins.multiway import decomposed, parametric_costs
 from tamis.lab.measuring.figure import Point, Rows
 from tamis.lab.simulation.joins import MIX_SHAPE, simulate_mix
 from tamis.lab.simulation.simulation import overlay_of
-from tamis.workloads.join_mix import COUNTS, JOINING, SIGNATURES, JoinMix, S, join_mix
+from tamis.workloads.select_joins import COUNTS, JOINING, SIGNATURES, JoinMix, S, join_mix
 
 NAMES_OF = "RSTU"
 SUBSCRIPTIONS = sum(COUNTS)

@@ -18,10 +18,10 @@ from tamis.lab.measuring.figure import (
     Verdict,
     axes_of,
     curves,
+    figures,
     legend_beside,
     pivot,
 )
-from tamis.lab.measuring.timing import figures
 
 EVENTS = 1_000
 ONE_SEED = f"One seed, {EVENTS:,} events, the same for all schemes (the paper: 59,000)"

@@ -24,9 +24,10 @@ from tamis.lab.measuring.figure import (
     axes_of,
     curves,
     legend_beside,
+    rounded,
     scaled,
+    seconds,
 )
-from tamis.lab.measuring.timing import rounded, seconds
 from tamis.language import Filter
 from tamis.routing.predicates import PredicateIndex
 from tamis.routing.predicates.index import Terms

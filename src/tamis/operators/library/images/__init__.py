@@ -4,8 +4,7 @@ With the extra `images`: OpenCV.
 """
 
 from tamis.operators.library.images.operators import Images, images
-from tamis.operators.library.images.people import PeopleDetector
-from tamis.operators.library.images.vehicles import Livery, VehicleDetector
+from tamis.operators.library.images.vehicles import Livery, PeopleDetector, VehicleDetector
 
 __all__ = [
     "Images",

@@ -9,9 +9,19 @@ from typing import Any, NamedTuple
 
 from tamis.arrays import Int64s
 from tamis.operators.declaring import operator
-from tamis.operators.library.images.people import PeopleDetector, classifier, groups
 from tamis.operators.library.images.pictures import MOST_PIXELS, Remembered, read_picture
-from tamis.operators.library.images.vehicles import PATTERNS, Pattern, Sort, Vehicle, VehicleDetector, chases, counted
+from tamis.operators.library.images.vehicles import (
+    PATTERNS,
+    Pattern,
+    PeopleDetector,
+    Sort,
+    Vehicle,
+    VehicleDetector,
+    chases,
+    classifier,
+    counted,
+    groups,
+)
 from tamis.operators.library.offering import version_of
 from tamis.operators.registry import Operator, Var
 

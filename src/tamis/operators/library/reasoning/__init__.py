@@ -3,8 +3,7 @@
 With the extra `reasoning`: rdflib and owlrl.
 """
 
-from tamis.operators.library.reasoning.ontology import SAMPLE
-from tamis.operators.library.reasoning.operators import Reasoning, reasoning
+from tamis.operators.library.reasoning.ontology import SAMPLE, Reasoning, reasoning
 
 __all__ = ["SAMPLE", "Reasoning", "is_a", "reasoning", "related"]
 

@@ -3,8 +3,7 @@
 With the extra `spatial`: shapely for regions, GeographicLib and Vincenty's formula for distances along the ground.
 """
 
-from tamis.operators.library.spatial.gazetteer import SAMPLE
-from tamis.operators.library.spatial.operators import Spatial, spatial
+from tamis.operators.library.spatial.gazetteer import SAMPLE, Spatial, spatial
 
 __all__ = ["SAMPLE", "Spatial", "distance_from", "loc_in", "loc_within", "spatial"]
 

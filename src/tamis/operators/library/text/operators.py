@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import yaml
 
 from tamis.errors import OperatorError, PatternError, shown
-from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.numbers import Like
 from tamis.language.patterns import compiled_rlike, rlike_fault
+from tamis.language.tree import DEFAULT_LIMITS
 from tamis.matching.patterns import PatternSet
 from tamis.operators.declaring import operator
 from tamis.operators.library.offering import Found, answer, each_value, version_of, with_choices
