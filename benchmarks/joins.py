@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.findings import Finding, Options
 from tamis.joins.index.messages import Form
-from tamis.lab.measuring.figure import percentile
+from tamis.lab.measuring import percentile
 from tamis.lab.simulation.joins import SHAPE, Trial
 from tamis.workloads.select_joins import select_joins
 

@@ -9,7 +9,7 @@ import pytest
 import tamis as package
 from tamis.lab.experiments import reporting as catalogue
 from tamis.lab.experiments.point_store import PointStore
-from tamis.lab.measuring.figure import Paper
+from tamis.lab.measuring import Paper
 from tests.cli.house import Tamis
 from tests.lab.experiments import toy
 

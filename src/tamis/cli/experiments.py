@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tamis.lab.experiments.point_store import PointStore
-    from tamis.lab.measuring.figure import Figure, Verdict
+    from tamis.lab.measuring import Figure, Verdict
 
 RESULTS = Path("experiments-results")
 
@@ -118,7 +118,7 @@ def run(
 def _run(session: SparkSession, figure: Figure, kept: PointStore, scale: float) -> bool:
     """Runs one figure, and says what came out; whether some of its points failed."""
     from tamis.lab.experiments.reporting import run_missing
-    from tamis.lab.measuring.figure import save
+    from tamis.lab.measuring import save
 
     points = figure.grid(scale)
     done = len(points) - len(kept.missing(figure, points))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tamis.engine import Operators
 from tamis.engine import compile as compile_index
 from tamis.errors import PipelineError, TamisError
-from tamis.pipeline.calling.ledger import Report
+from tamis.pipeline.calling import Report
 from tamis.pipeline.compile import bind_frame, build, calling_part
 from tamis.pipeline.frames import attribute_columns, chosen, kept_columns, mapped
 from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.errors import PipelineError
-from tamis.pipeline.calling.ledger import Report
+from tamis.pipeline.calling import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
 from tamis.pipeline.workers.charging import Form, Sieve

@@ -21,7 +21,7 @@ from tamis.matching.base.statistics import Statistics
 from tamis.matching.index_part import Choice
 from tamis.operators.health import OperatorTable
 from tamis.operators.part import CallingPart
-from tamis.pipeline.calling.ledger import LEARNED, Crew, Ledger, write_learned
+from tamis.pipeline.calling import LEARNED, Crew, Ledger, write_learned
 from tamis.pipeline.compile import bind_frame, build, calling_part
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.subscriptions import Part, Snapshot, require_columns

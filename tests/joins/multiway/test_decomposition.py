@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tamis.joins.index.ranges import Ranges, Shape
 from tamis.joins.multiway import (
+    Sample,
     decomposed,
     filtering_of,
     most_selective_first,
@@ -18,7 +19,6 @@ from tamis.joins.multiway import (
     sampled_costs,
     total_cost,
 )
-from tamis.joins.multiway.decomposition import Sample
 from tests.generated import cases
 
 STAR = Shape((1, 1, 1, 1), ((0, 1), (1, 2), (1, 3)), signatures=((0,), (0, 1), (0, 1, 2), (1, 2)))

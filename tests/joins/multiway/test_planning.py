@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tamis.joins.multiway import planned
-from tamis.joins.multiway.decomposition import Costs
+from tamis.joins.multiway import Costs, planned
 from tamis.joins.naive import NaiveJoins
 from tamis.joins.server import JoinServer
 from tamis.language.joins import parse_join

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tamis.lab.experiments.reporting import FIGURES, PAGE, sections
-from tamis.lab.measuring.figure import Figure
+from tamis.lab.measuring import Figure
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 TEXT = (DOCS / PAGE).read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 from tamis.lab.experiments.point_store import PointStore
 from tamis.lab.experiments.reporting import PAGE, report, sections
-from tamis.lab.measuring.figure import Figure, Outcome, Paper
+from tamis.lab.measuring import Figure, Outcome, Paper
 from tests.lab.experiments import toy
 
 SQUARE = toy.figure(toy.square)

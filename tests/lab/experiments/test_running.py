@@ -15,7 +15,7 @@ import pytest
 
 from tamis.lab.experiments.point_store import PointStore
 from tamis.lab.experiments.reporting import run_missing
-from tamis.lab.measuring.figure import Figure
+from tamis.lab.measuring import Figure
 from tests.lab.experiments import toy
 
 if TYPE_CHECKING:

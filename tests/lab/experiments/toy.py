@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Style, Table, Verdict, axes_of, curves, pivot
+from tamis.lab.measuring import Check, Figure, Point, Rows, Style, Table, Verdict, axes_of, curves, pivot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

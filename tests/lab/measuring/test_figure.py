@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.lab.measuring.figure import Check, Outcome, Verdict, budget, scaled
+from tamis.lab.measuring import Check, Outcome, Verdict, budget, scaled
 
 
 @pytest.mark.parametrize(

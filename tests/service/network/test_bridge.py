@@ -20,10 +20,11 @@ from tamis.broker.access import AccessError
 from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.eventlog import NotAppended
 from tamis.eventlog.spool.writer import SpoolLog
+from tamis.service import network as bridge
 from tamis.service.base.configuration import BrokerSettings, Settings
 from tamis.service.base.event_body import PASSED_OVER, published_event
 from tamis.service.base.offering import NOTHING
-from tamis.service.network import Bridge, bridge
+from tamis.service.network import Bridge
 from tamis.service.store import Store
 from tamis.service.store.store import FollowedSchema
 from tests.service.store.made import CHEAP

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.cli.base.options import CommandError
 from tamis.cli.bench.problems import Results
 from tamis.lab.comparison import Cell
-from tamis.lab.measuring.figure import INK, duration, plain, round_duration, short
+from tamis.lab.measuring import INK, duration, plain, round_duration, short
 from tamis.matching.index_part import AUTO
 
 if TYPE_CHECKING:

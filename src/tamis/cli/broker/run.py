@@ -165,7 +165,7 @@ def _schema(file: Path, for_services: bool) -> Schema:
     if not for_services:
         return schema
     from tamis.service.base.offering import serving_schema
-    from tamis.service.network.bridge import network_schema
+    from tamis.service.network import network_schema
 
     return network_schema(serving_schema(schema))
 

@@ -12,8 +12,7 @@ from tamis.lab.diagrams.diagrams import Diagrams
 from tamis.lab.diagrams.matcher import from_the_top
 from tamis.language.forms import Filter
 from tamis.language.numbers import Literal, attributes_of
-from tamis.routing.predicates import PredicateIndex
-from tamis.routing.predicates.index import Terms
+from tamis.routing.predicates import PredicateIndex, Terms
 from tamis.routing.standing.rows import COVERED, COVERING, Related, Relating
 
 _ROWS = 256

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tamis.durable import UNFINISHED, replacing_durably
-from tamis.lab.measuring.figure import Figure, Point, Row, Rows, occasion
+from tamis.lab.measuring import Figure, Point, Row, Rows, occasion
 
 # Beside the figure's own columns, in every row.
 POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"

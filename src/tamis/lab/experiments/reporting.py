@@ -20,7 +20,7 @@ from tamis.lab.experiments.p2 import P2
 from tamis.lab.experiments.p3 import P3
 from tamis.lab.experiments.p4 import P4
 from tamis.lab.experiments.point_store import AT, MACHINE, POINT, TOOK, PointStore
-from tamis.lab.measuring.figure import Figure, Outcome, Paper, Point, Rows, Verdict, markdown, save
+from tamis.lab.measuring import Figure, Outcome, Paper, Point, Rows, Verdict, markdown, save
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -32,7 +32,7 @@ from tamis.matching.patterns import PatternSet
 from tamis.matching.patterns.metering import metered
 from tamis.operators.inputs import json_bindings
 from tamis.operators.learning import Lessons
-from tamis.pipeline.calling.ledger import Report
+from tamis.pipeline.calling import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
 from tamis.pipeline.workers.opened import DeadCount, Pace, Read, Reader, canonical, in_rows, micro_batch, opened

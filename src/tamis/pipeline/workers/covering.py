@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.arrays import Int64s
 from tamis.matching.codes.files import read_arrays
 from tamis.operators.learning import Lessons
-from tamis.pipeline.calling.ledger import Report
+from tamis.pipeline.calling import Report
 from tamis.pipeline.table.subscriptions import Part, Snapshot
 from tamis.pipeline.workers.charging import legible
 from tamis.pipeline.workers.opened import Pace, opened

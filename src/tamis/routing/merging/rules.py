@@ -10,8 +10,7 @@ from typing import TypeAlias
 from tamis.language.extents import Extent, everything, leaf_of, united, without
 from tamis.language.numbers import Leaf, OneOf, Present
 from tamis.routing.covering.exact_values import settled
-from tamis.routing.predicates import PredicateIndex
-from tamis.routing.predicates.index import Terms
+from tamis.routing.predicates import PredicateIndex, Terms
 from tamis.schema import Attribute
 
 

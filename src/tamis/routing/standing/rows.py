@@ -11,8 +11,7 @@ import numpy as np
 from tamis.arrays import Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.matching.base.flat_arrays import doubled, extended
-from tamis.routing.predicates import PredicateIndex
-from tamis.routing.predicates.index import POINT, RANGES, SEVERAL, WHOLE, Terms
+from tamis.routing.predicates import POINT, RANGES, SEVERAL, WHOLE, PredicateIndex, Terms
 
 # One conjunction against all rows of a table, both directions in one pass.
 #

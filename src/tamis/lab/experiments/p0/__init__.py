@@ -11,7 +11,7 @@ from tamis.lab.experiments.p0 import (
     quoted,
     selectivities,
 )
-from tamis.lab.measuring.figure import Paper
+from tamis.lab.measuring import Paper
 
 P0 = Paper(
     "p0",

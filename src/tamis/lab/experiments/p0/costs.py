@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p0 import counted
 from tamis.lab.experiments.p0.counted import ADAPTIVE, BOUND, NAIVE, SEQUENTIAL, SHARED, STOPPING, SUB_ORDER, VERSION
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Point,
     Row,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.lab.experiments.p0.counted import STYLES
-from tamis.lab.measuring.figure import GREY, Check, Figure, Point, Rows, Style, Table, Verdict, axes_of
+from tamis.lab.measuring import GREY, Check, Figure, Point, Rows, Style, Table, Verdict, axes_of
 from tamis.lab.schedules.counting import recovery
 from tamis.workloads.expensive_operators import Parameters
 

@@ -19,7 +19,7 @@ from tamis.lab.experiments.p0.counted import (
     VERSION,
     WORKLOADS,
 )
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, rounded
+from tamis.lab.measuring import Check, Figure, Point, Row, Rows, Table, Verdict, rounded
 from tamis.workloads import expensive_operators
 
 if TYPE_CHECKING:

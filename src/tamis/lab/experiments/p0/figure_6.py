@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p0 import counted
 from tamis.lab.experiments.p0.counted import NAIVE, SEQUENTIAL, SET_UP, SHARED, SUB_ORDER, THOUSAND, VERSION
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict
+from tamis.lab.measuring import Check, Figure, Point, Rows, Table, Verdict
 from tamis.workloads import expensive_operators
 
 if TYPE_CHECKING:

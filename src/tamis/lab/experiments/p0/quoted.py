@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.lab.experiments.p0.counted import NEAR, WORKLOADS
-from tamis.lab.measuring.figure import PAPER, Check, Figure, Point, Rows, Table, Verdict, plain
+from tamis.lab.measuring import PAPER, Check, Figure, Point, Rows, Table, Verdict, plain
 from tamis.lab.schedules.counting import evaluations, printed
 from tamis.workloads.expensive_operators import Parameters
 

@@ -20,7 +20,7 @@ from tamis.lab.experiments.p0.counted import (
     SUB_ORDER,
     VERSION,
 )
-from tamis.lab.measuring.figure import GREY, Check, Figure, Point, Row, Rows, Table, Verdict, axes_of
+from tamis.lab.measuring import GREY, Check, Figure, Point, Row, Rows, Table, Verdict, axes_of
 from tamis.workloads.expensive_operators import Parameters, figure
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p1.trees import FACTORED, KINDS, PLAIN, SET_UP, SHARED, SIZES, counted, exponent_of, of
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     GREY,
     PAPER,
     Check,

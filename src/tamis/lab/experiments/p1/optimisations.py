@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p1.trees import KINDS, PLAIN, SET_UP, SHARED, SHORT, SIZES, WAYS, counted, of
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, axes_of, curves, pivot, scaled
+from tamis.lab.measuring import Check, Figure, Point, Row, Rows, Table, Verdict, axes_of, curves, pivot, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -18,7 +18,7 @@ from tamis.lab.experiments.p1.trees import (
     exponent_of,
     of,
 )
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     PAPER,
     Check,
     Figure,

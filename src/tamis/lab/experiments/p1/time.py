@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.comparison import measure
 from tamis.lab.experiments.p1.trees import EVENTS, FACTORED, PLAIN, SET_UP, SIZES, WAYS, exponent_of, options, workload
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

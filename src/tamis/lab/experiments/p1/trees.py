@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 import tamis
-from tamis.lab.measuring.figure import Point, Row, Rows, Style
+from tamis.lab.measuring import Point, Row, Rows, Style
 from tamis.lab.tree.matcher import TreeMatcher
 from tamis.workloads import Workload
 from tamis.workloads.gryphon import ATTRIBUTES, POPULARITY, VALUES, gryphon, gryphon_hard, index_attributes

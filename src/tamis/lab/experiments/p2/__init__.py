@@ -1,7 +1,7 @@
 """P2: Fabret, Llirbat, Pereira, Shasha: Efficient Matching for Content-based Publish/Subscribe Systems."""
 
 from tamis.lab.experiments.p2 import adding, figure_9, figure_10, figure_11
-from tamis.lab.measuring.figure import Paper
+from tamis.lab.measuring import Paper
 
 P2 = Paper(
     "p2",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.comparison import measure_adding
 from tamis.lab.experiments.p2.algorithms import FAIR, NAMES, NOISE, PREFERRED, QUARANTINE, STYLES, WORKLOAD
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

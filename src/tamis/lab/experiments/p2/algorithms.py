@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from tamis.lab.comparison import measure
-from tamis.lab.measuring.figure import Point, Row, Rows, Style
+from tamis.lab.measuring import Point, Row, Rows, Style
 from tamis.workloads import Workload, le_subscribe
 
 FAIR, PREFERRED, QUARANTINE = "fair-predicate", "equality-preferred", "quarantine"

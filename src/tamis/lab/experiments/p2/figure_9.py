@@ -17,7 +17,7 @@ from tamis.lab.experiments.p2.algorithms import (
     curve,
     measured,
 )
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

@@ -10,7 +10,7 @@ from tamis.lab.experiments.p3 import (
     payload_joins,
     table_4,
 )
-from tamis.lab.measuring.figure import Paper
+from tamis.lab.measuring import Paper
 
 P3 = Paper(
     "p3",

@@ -13,7 +13,7 @@ from tamis.joins.index.ranges import LEFT, RIGHT, Ranges, Shape
 from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.joins.multiway import most_selective_first
 from tamis.joins.schemes.scheme import SCHEMES
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Style, Table, Verdict, axes_of, curves, scaled
+from tamis.lab.measuring import Check, Figure, Point, Row, Rows, Style, Table, Verdict, axes_of, curves, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p3.quotes import S_ROWS, quoted_joins
 from tamis.lab.experiments.p3.schemes import NAMES, PAYLOAD, STYLES, at
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

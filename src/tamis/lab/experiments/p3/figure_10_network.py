@@ -6,7 +6,7 @@ from tamis.lab.experiments.p3.network import NETWORK, against, growth
 from tamis.lab.experiments.p3.quotes import S_ROWS, quoted_joins
 from tamis.lab.experiments.p3.schemes import NAMES
 from tamis.lab.experiments.p3.swept import swept
-from tamis.lab.measuring.figure import Check, Point, Row, Rows
+from tamis.lab.measuring import Check, Point, Row, Rows
 from tamis.lab.simulation.joins import simulate
 from tamis.lab.simulation.simulation import overlay_of
 from tamis.workloads.select_joins import R_ROWS

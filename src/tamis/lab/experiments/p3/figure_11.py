@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p3.network import NETWORK, SUBSCRIPTIONS, carried, medians, over_seeds
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, Table, Verdict, axes_of, one
+from tamis.lab.measuring import Check, Figure, Point, Row, Rows, Table, Verdict, axes_of, one
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.lab.experiments.p3.mixes import MIX, SUBSCRIPTIONS, carried_mix, choices, costs, greedy
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, plain
+from tamis.lab.measuring import Check, Figure, Point, Rows, Table, Verdict, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

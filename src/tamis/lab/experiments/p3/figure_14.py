@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tamis.lab.experiments.p3.figure_13 import BEST
 from tamis.lab.experiments.p3.mixes import MIX, SUBSCRIPTIONS, carried_mix
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Table, Verdict, axes_of
+from tamis.lab.measuring import Check, Figure, Point, Rows, Table, Verdict, axes_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -8,7 +8,7 @@ from tamis.lab.experiments.p3.figure_6 import BY, SHARED, SIZES, VERSION
 from tamis.lab.experiments.p3.figure_6 import FIGURE as FIGURE_6
 from tamis.lab.experiments.p3.network import against, carried, growth, medians
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.lab.experiments.p3.network import NETWORK, SUBSCRIPTIONS, against, carried
 from tamis.lab.experiments.p3.swept import ONE_SEED, swept
-from tamis.lab.measuring.figure import Check, Figure, Point, Row, Rows, one
+from tamis.lab.measuring import Check, Figure, Point, Row, Rows, one
 
 CLAIM = """\
 With larger payloads all schemes have more traffic, and the differences between semijoin reformulations vanish, since

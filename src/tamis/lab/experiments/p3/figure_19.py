@@ -5,7 +5,7 @@ from __future__ import annotations
 from tamis.lab.experiments.p3.network import NETWORK, SUBSCRIPTIONS, growth
 from tamis.lab.experiments.p3.schemes import NAMES
 from tamis.lab.experiments.p3.swept import ONE_SEED, swept
-from tamis.lab.measuring.figure import Check, Row, one
+from tamis.lab.measuring import Check, Row, one
 
 CLAIM = """\
 The more subscriptions overlap, the fewer an event affects, as interest is in narrow regions. Ref-J does not care.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p3.network import NETWORK, ONE_SEED, SUBSCRIPTIONS, carried, over_seeds
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
-from tamis.lab.measuring.figure import GREY, Check, Figure, Point, Row, Rows, Table, Verdict, plain
+from tamis.lab.measuring import GREY, Check, Figure, Point, Row, Rows, Table, Verdict, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

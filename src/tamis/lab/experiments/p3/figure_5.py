@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES, WORKLOAD, at, measured
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tamis.lab.experiments.p3.network import EVENTS, NETWORK, ONE_SEED, against, growth, order
 from tamis.lab.experiments.p3.schemes import NAMES
 from tamis.lab.experiments.p3.swept import swept
-from tamis.lab.measuring.figure import Check, Row
+from tamis.lab.measuring import Check, Row
 
 CLAIM = """\
 Enum-J's traffic is extremely high; Enum-SJ's is less, and grows quickly with the number of subscriptions.

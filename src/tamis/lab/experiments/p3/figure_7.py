@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.lab.experiments.p3.network import NETWORK, SUBSCRIPTIONS, against, growth
 from tamis.lab.experiments.p3.swept import swept
-from tamis.lab.measuring.figure import Check, Row
+from tamis.lab.measuring import Check, Row
 
 CLAIM = """\
 With fewer rows of R in the database, a new one brings rows of S to more subscriptions, since fewer have another row of

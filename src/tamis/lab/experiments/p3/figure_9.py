@@ -5,7 +5,7 @@ from __future__ import annotations
 from tamis.lab.experiments.p3.network import NETWORK, SUBSCRIPTIONS, against, growth
 from tamis.lab.experiments.p3.schemes import NAMES
 from tamis.lab.experiments.p3.swept import ONE_SEED, swept
-from tamis.lab.measuring.figure import Check, Row
+from tamis.lab.measuring import Check, Row
 
 CLAIM = """\
 With more rows in S an event has more join results. Ref-SJ-Tup degrades with them, the other semijoin reformulations do

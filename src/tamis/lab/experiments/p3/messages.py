@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES, WORKLOAD, at, sent
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     PAPER,
     Check,
     Figure,

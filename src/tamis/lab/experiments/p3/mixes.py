@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.arrays import Int64s
 from tamis.joins.multiway import decomposed, parametric_costs
-from tamis.lab.measuring.figure import Point, Rows
+from tamis.lab.measuring import Point, Rows
 from tamis.lab.simulation.joins import MIX_SHAPE, simulate_mix
 from tamis.lab.simulation.simulation import overlay_of
 from tamis.workloads.select_joins import COUNTS, JOINING, SIGNATURES, JoinMix, S, join_mix

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from tamis.lab.experiments.p3.schemes import NAMES
-from tamis.lab.measuring.figure import Check, Point, Row, Rows, one
+from tamis.lab.measuring import Check, Point, Row, Rows, one
 from tamis.lab.simulation.joins import simulate
 from tamis.lab.simulation.simulation import Star, overlay_of
 from tamis.workloads.select_joins import R_ROWS, S_ROWS, SPREADS, SelectJoins, select_joins

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.joins.client import Kept
 from tamis.joins.payload import PAYLOADS, READINGS, PayloadServer
-from tamis.lab.measuring.figure import Check, Figure, Point, Rows, Style, Table, Verdict, axes_of, curves, scaled
+from tamis.lab.measuring import Check, Figure, Point, Rows, Style, Table, Verdict, axes_of, curves, scaled
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from tamis.joins.index.messages import Form
-from tamis.lab.measuring.figure import Point, Row, Rows, Style
+from tamis.lab.measuring import Point, Row, Rows, Style
 from tamis.lab.simulation.joins import SHAPE, Trial
 from tamis.workloads.select_joins import S_ROWS, SelectJoins, select_joins
 

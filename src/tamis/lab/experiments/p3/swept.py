@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.lab.experiments.p3.network import carried, medians, over_seeds
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES, WORKLOAD, descriptions
-from tamis.lab.measuring.figure import PAPER, Check, Figure, Point, Rows, Table, Verdict, axes_of, legend_beside, scaled
+from tamis.lab.measuring import PAPER, Check, Figure, Point, Rows, Table, Verdict, axes_of, legend_beside, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

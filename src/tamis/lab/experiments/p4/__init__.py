@@ -2,7 +2,7 @@
 Modified Binary Decision Diagrams, ICDCS 2005."""
 
 from tamis.lab.experiments.p4 import figure_12, figure_13, figure_14, figure_15, longer, table_2
-from tamis.lab.measuring.figure import Paper
+from tamis.lab.measuring import Paper
 
 P4 = Paper(
     "p4",

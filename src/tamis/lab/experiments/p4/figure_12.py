@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import COVERING, EVERY_SIDE, IMPERFECT, METHODS, NONE, PERFECT, RANDOM, SETS
-from tamis.lab.measuring.figure import INK, PAPER, Check, Figure, Point, Rows, Table, Verdict, plain, scaled
+from tamis.lab.measuring import INK, PAPER, Check, Figure, Point, Rows, Table, Verdict, plain, scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -11,7 +11,7 @@ import numpy as np
 from tamis.lab.diagrams import DiagramRows
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import NAMES, SETS
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     GREY,
     Check,
     Figure,
@@ -29,8 +29,7 @@ from tamis.lab.measuring.figure import (
     seconds,
 )
 from tamis.language import Filter
-from tamis.routing.predicates import PredicateIndex
-from tamis.routing.predicates.index import Terms
+from tamis.routing.predicates import PredicateIndex, Terms
 from tamis.routing.standing import CoveringTable
 from tamis.routing.standing.rows import Related
 from tamis.routing.standing.rows import Rows as Buckets

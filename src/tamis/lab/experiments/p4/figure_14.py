@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import IMPERFECT, NAMES, SETS
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

@@ -13,7 +13,7 @@ from tamis.arrays import Bools
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.figure_14 import FULL, THRESHOLDS
 from tamis.lab.experiments.p4.sets import IMPERFECT, SETS
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     PAPER,
     Check,
     Figure,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tamis.lab.comparison import measure
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.table_2 import BUDGET, MATCHERS
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     Check,
     Figure,
     Point,

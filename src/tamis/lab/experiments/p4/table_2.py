@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.lab.comparison import measure
 from tamis.lab.experiments.p4 import sets
 from tamis.lab.experiments.p4.sets import COVERING, IMPERFECT, METHODS, NONE, PERFECT, SETS
-from tamis.lab.measuring.figure import (
+from tamis.lab.measuring import (
     INK,
     Check,
     Figure,

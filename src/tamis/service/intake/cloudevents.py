@@ -1,4 +1,10 @@
-"""Binary mode: attributes in `ce-` headers, data in the body (CloudEvents' HTTP binding, §3.1)."""
+"""CloudEvents 1.0 over HTTP: read in structured, batched and binary mode, and written in structured mode again.
+
+Within the service an event is one JSON object, its *body*: the context attributes are in `ce`, and the data's members
+stand beside them, so that filters reach both.
+
+Binary mode: attributes in `ce-` headers, data in the body (CloudEvents' HTTP binding, §3.1).
+"""
 
 from __future__ import annotations
 

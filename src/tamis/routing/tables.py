@@ -1,4 +1,9 @@
-"""Policies of forwarding: all filters, those that nothing else covers, or what those are merged into."""
+"""Routing tables (Li, Hou and Jacobsen 2005, §2): filters by the neighbour they came from, and what goes on to others.
+
+Advertisements and subscriptions have the same form, so both tables are a `RoutingTable`.
+
+Policies of forwarding: all filters, those that nothing else covers, or what those are merged into.
+"""
 
 from __future__ import annotations
 

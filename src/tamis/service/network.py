@@ -1,4 +1,7 @@
-"""A service's own broker, and its client there: the log goes out, what others publish comes into the log."""
+"""A service as part of a network of brokers: its events go out, what others publish and it subscribes to comes in.
+
+A service's own broker, and its client there: the log goes out, what others publish comes into the log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Ledger of operators: reports of workers added up on the driver, for people and for the workers of later batches."""
+"""Operators in the pipeline: how they reach the workers, and how what these learn comes back.
+
+Ledger of operators: reports of workers added up on the driver, for people and for the workers of later batches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every distinct predicate once, under a number of its own, for as long as a standing filter has it."""
+"""The predicate index: every distinct predicate of the standing filters once (Li, Hou and Jacobsen 2005, §3.1).
+
+Every distinct predicate once, under a number of its own, for as long as a standing filter has it.
+"""
 
 from __future__ import annotations
 

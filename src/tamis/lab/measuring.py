@@ -1,4 +1,14 @@
-"""Figure of a paper: its claim, the points to measure, the picture, and the verdict."""
+"""Measuring harness that `tamis bench`, the benchmarks and the experiments share.
+
+timing.py       seconds of a call, the best of several calls in turn, percentiles
+occasion.py     when and on which machine something was measured
+numbers.py      numbers and durations written for people
+markdown.py     tables for pages
+figure.py       a figure of a paper: claim, grid of points, run, drawing, verdict
+drawing.py      what pictures have in common
+
+Figure of a paper: its claim, the points to measure, the picture, and the verdict.
+"""
 
 from __future__ import annotations
 

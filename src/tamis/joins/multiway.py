@@ -1,4 +1,7 @@
-"""Decomposition of a join: the neighbour that filters each table, by the cheapest group of its signature."""
+"""Joins of many tables as semijoins of two (§4): which table filters which, and what that costs.
+
+Decomposition of a join: the neighbour that filters each table, by the cheapest group of its signature.
+"""
 
 from __future__ import annotations
 
