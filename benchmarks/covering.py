@@ -9,7 +9,7 @@ import numpy as np
 
 import tamis
 from benchmarks.findings import Finding, Options
-from tamis.analysis.hot import one_level
+from tamis.analysis.subscription_set import one_level
 from tamis.lab.measuring import best_of
 from tamis.matching.columnar.level import Level
 from tamis.routing.covering.facts.facts import Facts, facts_of

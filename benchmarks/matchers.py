@@ -9,7 +9,7 @@ import tamis
 from benchmarks.findings import Finding, Options
 from tamis.cli.bench.problems import EVERY_WORKLOAD
 from tamis.lab.comparison import Cell, Measurement, Problem, Terms, compare
-from tamis.matching.index_part import AUTO
+from tamis.matching.matchers import AUTO
 from tamis.workloads import named
 
 COLUMNAR = "columnar"

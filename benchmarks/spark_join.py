@@ -17,7 +17,7 @@ from benchmarks.spark import drain, local_session, write_parquet
 from tamis import pipeline
 from tamis.lab.measuring import best_of
 from tamis.workloads import le_subscribe
-from tamis.workloads.gryphon import NUMBERS, STRINGS
+from tamis.workloads.papers import NUMBERS, STRINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

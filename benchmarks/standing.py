@@ -11,7 +11,7 @@ from benchmarks.findings import Finding, Options
 from tamis.lab.diagrams import DiagramRows
 from tamis.lab.measuring import seconds
 from tamis.language import Filter, normalise, parse
-from tamis.language.numbers import Literal, sort_key
+from tamis.language.predicates import Literal, sort_key
 from tamis.routing.merging import MergePolicy, MergingTable
 from tamis.routing.standing import CoveringTable
 from tamis.schema import Schema

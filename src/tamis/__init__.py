@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from tamis.matching.base.matcher import Matches
     from tamis.matching.base.statistics import Statistics
     from tamis.matching.explanation import Explanation, Verdict
-    from tamis.matching.index_part import MATCHERS
+    from tamis.matching.matchers import MATCHERS
     from tamis.operators import Operator, Var, operator
     from tamis.schema import Schema
 

@@ -24,7 +24,7 @@ from tamis.matching.base.matcher import Matcher, Matches
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation
-from tamis.matching.index_part import MATCHERS, Choice, FilterPart, IndexPart
+from tamis.matching.matchers import MATCHERS, Choice, FilterPart, IndexPart
 from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_subscriptions
 from tamis.operators import Operator

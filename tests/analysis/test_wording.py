@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.analysis.hot import Wording, one_level
+from tamis.analysis.subscription_set import Wording, one_level
 from tamis.language import normalise, parse
 from tamis.routing.covering import Relation, relate
 from tamis.routing.covering.facts.facts import facts_of

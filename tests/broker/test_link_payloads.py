@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.broker.encoding import Batch, Holds, MessageError, Supply, Want
-from tamis.broker.link_payloads import Answers, LinkPayloads, with_contents
+from tamis.broker.link import Answers, LinkPayloads, with_contents
+from tamis.broker.messages import Batch, Holds, MessageError, Supply, Want
 from tamis.routing.payloads import payload_id
 from tests.generated import cases
 

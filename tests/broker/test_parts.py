@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.broker.access import Access, AccessError, is_loopback, split_address
-from tamis.broker.encoding import (
+from tamis.broker.events import pack, published, put_back, read_events, take_out, unpack, write_events
+from tamis.broker.messages import (
     Active,
     Alter,
     Ask,
@@ -31,7 +32,6 @@ from tamis.broker.encoding import (
 )
 from tamis.broker.outbox import WINDOW, Outbox, QueueBound, Seen
 from tamis.broker.settling import Asked, LinkRecord, Settling, Topology
-from tamis.broker.sieve import pack, published, put_back, read_events, take_out, unpack, write_events
 from tamis.broker.store import BrokerStore, BrokerStoreError
 
 _RECORD = LinkRecord("a", "b", 3)

@@ -9,7 +9,7 @@ import pytest
 
 import tamis
 from tamis.broker.broker import Broker, BrokerSettings
-from tamis.broker.encoding import Applied, Holds, Message, Supply, Want, decode, encode
+from tamis.broker.messages import Applied, Holds, Message, Supply, Want, decode, encode
 from tamis.broker.outbox import QueueBound
 from tamis.broker.store import BrokerStore
 from tamis.routing.merging import MergePolicy, Rules

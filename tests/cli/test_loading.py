@@ -19,7 +19,7 @@ from tamis.cli.simulate import simulate
 from tamis.lab.comparison import measuring
 from tamis.lab.simulation import simulation as overlay
 from tamis.lab.simulation import simulation as topology
-from tamis.matching.index_part import MATCHERS
+from tamis.matching.matchers import MATCHERS
 from tamis.operators.schedules import SCHEDULES
 from tamis.workloads import select_joins
 

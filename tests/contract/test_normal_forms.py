@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from tamis.errors import FilterTooComplex
 from tamis.language import Block, Filter, bind, normalise, parse, print_filter
-from tamis.language.numbers import Literal, Not, Slot
+from tamis.language.predicates import Literal, Not, Slot
 from tamis.language.tree import FALSE, TRUE, And, Negation, Or, Tree
 from tamis.matching.naive import event_values, holds
 from tamis.testing import Generated, workloads

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import EventError
-from tamis.pipeline.workers.opened import Reader
+from tamis.pipeline.workers.inputs import Reader
 from tamis.schema import Checked, Schema
-from tamis.service.intake import formats as door
+from tamis.service.intake import door
 from tamis.service.intake.arrow_rows import read_arrow
 from tamis.service.intake.cloudevents import read_structured
 from tests.schema.cases import as_dicts

@@ -15,11 +15,11 @@ from tamis.lab.schedules import sub_order
 from tamis.language import Signatures, parse
 from tamis.matching.base.matcher import Binding, Matches
 from tamis.matching.naive import event_values
-from tamis.operators.inputs import Inputs, outside
 from tamis.operators.matcher import resolved_all
 from tamis.operators.naive import Asking, alternatives, substitutions
 from tamis.operators.predicates import Predicates
 from tamis.operators.schedules import SCHEDULES
+from tamis.operators.values import Inputs, outside
 from tests.contract.operator_workloads import SCHEMA, House, events, filters
 from tests.generated import cases
 

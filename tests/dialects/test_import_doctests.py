@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from tamis.dialects import complement
-from tamis.dialects import complement as addresses
+from tamis.dialects import text_patterns as addresses
+from tamis.dialects import text_patterns as complement
 from tamis.dialects.eventbridge import converting as eventbridge
 from tamis.dialects.eventbridge import converting as togetherness
 from tamis.dialects.jms import converting as jms

@@ -10,7 +10,7 @@ HEAVY = ("aiokafka", "fastapi", "pyspark", "sqlalchemy", "starlette", "uvicorn")
 LOADED = f"""
 import sys
 import tamis.eventlog
-from tamis.eventlog.spool.writer import SpoolLog
+from tamis.eventlog.spool.spool_log import SpoolLog
 assert not set(sys.modules) & set({HEAVY}), set(sys.modules) & set({HEAVY})
 assert not [name for name in sys.modules if name.startswith(("tamis.pipeline", "tamis.service", "tamis.broker"))]
 """

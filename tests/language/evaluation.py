@@ -10,7 +10,7 @@ import re2
 
 from tamis.language import Filter, Tree
 from tamis.language.calls import Call, Constraint
-from tamis.language.numbers import Between, Leaf, Like, Never, Not, OneOf, Order, Present, RLike, Versus
+from tamis.language.predicates import Between, Leaf, Like, Never, Not, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or
 from tamis.schema import Schema
 

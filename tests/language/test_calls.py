@@ -15,7 +15,7 @@ from tamis.errors import FilterError, FilterTooComplex
 from tamis.language import CalledFilter, Filter, Limits, bind, normal_form, parse, print_filter
 from tamis.language.call_rewrites import Case
 from tamis.language.calls import Call, Constraint, Moment, Variable, part_key, parts_of, with_parts
-from tamis.language.numbers import Between, Slot
+from tamis.language.predicates import Between, Slot
 from tamis.language.shapes import CalledBlock
 from tests.language.auction import SCHEMA
 from tests.language.calls import OPERATORS

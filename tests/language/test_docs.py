@@ -12,7 +12,7 @@ import pytest
 
 from tamis.errors import FilterError
 from tamis.language import bind, normalise, parse, print_filter
-from tamis.language.numbers import read_timestamp
+from tamis.language.predicates import read_timestamp
 from tamis.language.syntax import WORDS
 from tamis.schema import Schema
 from tests.language.evaluation import filter_holds, tree_holds

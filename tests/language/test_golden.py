@@ -16,7 +16,7 @@ from tamis.language.call_rewrites import Case, name_variables, separate_calls
 from tamis.language.calls import Call, Constraint
 from tamis.language.conjunct_rewrites import drop_implied, find_contradictions, merge_intervals, merge_versus
 from tamis.language.disjunction_rewrites import find_tautologies, join_alternatives, join_versus
-from tamis.language.numbers import Never, sort_key
+from tamis.language.predicates import Never, sort_key
 from tamis.language.printing import print_called, print_literal
 from tamis.language.tree import DEFAULT_LIMITS, And, Conjunct, Or, Pushed
 from tamis.language.tree_rewrites import fold_constants, push_negation, simplify_leaves, to_disjunctive_form

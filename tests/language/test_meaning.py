@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tamis.language import DEFAULT_LIMITS, Filter, Limits, bind, normal_form_of, normalise, parse, print_filter
-from tamis.language.numbers import Between, Like, Literal, Not, OneOf, Order, RLike, Slot
+from tamis.language.predicates import Between, Like, Literal, Not, OneOf, Order, RLike, Slot
 from tamis.language.shapes import Block, Bound
 from tamis.language.tree_rewrites import push_negation, simplify_leaves, to_disjunctive_form
 from tests.generated import cases

@@ -14,7 +14,7 @@ import pytest
 from tamis.language import bind, kernels, normal_form_of, normalise, parse, shapes
 from tamis.language.cutting import cut_one
 from tamis.language.forms import Filter
-from tamis.language.numbers import Between, Like, Not, OneOf, Order, Present, Slot, equals
+from tamis.language.predicates import Between, Like, Not, OneOf, Order, Present, Slot, equals
 from tamis.language.shapes import Bound
 from tamis.language.templates import TEMPLATES, Template, TemplateCache, make_template
 from tamis.language.tree import DEFAULT_LIMITS, Limits

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from tamis.errors import FilterTooComplex
 from tamis.language import normalise, parse
-from tamis.language.numbers import Like, Literal, Not, OneOf, Order, Present, RLike, Versus, equals
+from tamis.language.predicates import Like, Literal, Not, OneOf, Order, Present, RLike, Versus, equals
 from tamis.language.tree import Negation
 from tamis.matching.conditions import Alternative, Values, alternatives_of, event_values, satisfied, what_held
 from tamis.matching.naive import holds

@@ -8,7 +8,7 @@ import pytest
 
 from tamis.errors import FilterTooComplex
 from tamis.language import Limits
-from tamis.language.numbers import Literal
+from tamis.language.predicates import Literal
 from tamis.matching.conditions import Evaluator, evaluator_of
 from tamis.matching.explanation import explain
 from tamis.schema import Schema

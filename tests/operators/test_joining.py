@@ -13,10 +13,10 @@ from tamis.language.call_rewrites import Case
 from tamis.language.calls import Arithmetic, Call, Constraint, Variable
 from tamis.operators import joining
 from tamis.operators.guards import Shape
-from tamis.operators.inputs import key_of
 from tamis.operators.joining import Substitutions, TooLargeError, plan
 from tamis.operators.naive import constraint_holds
 from tamis.operators.predicates import variables_in_order
+from tamis.operators.values import key_of
 from tests.operators.places import SCHEMA
 
 NAMES = ("a", "b", "c", "d")

@@ -12,7 +12,7 @@ import pytest
 import tamis
 from tamis.errors import OperatorError
 from tamis.operators.schedules import SCHEDULES
-from tamis.pipeline.calling import Packed
+from tamis.pipeline.table.calling import Packed
 from tests.operators.places import loc_in
 
 SCHEMA = tamis.Schema.from_dict({"attributes": {"n": "integer"}, "event_types": {"e": {"n": "mandatory"}}})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.operators.health import Tally
 from tamis.operators.learning import COUNTS, Lessons, Seen
-from tamis.pipeline.calling import read_learned, write_learned
+from tamis.pipeline.table.calling import read_learned, write_learned
 from tests.operators.places import SCHEMA, loc_in, seen, shot
 
 FILTERS = {"a": "loc_in('Bronx')", "b": "loc_in('Queens') AND seen('p', ?n) AND ?n > 1", "c": "seen('c', 2)"}

@@ -13,7 +13,7 @@ import pytest
 import tamis
 from tamis import Index, pipeline
 from tamis.errors import PipelineError
-from tamis.pipeline.calling import read_learned
+from tamis.pipeline.table.calling import read_learned
 from tests.operators.places import SCHEMA, loc_in, seen, shot
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def test_operators_are_sent_by_the_name_that_a_package_offers_them_under(monkeyp
     from importlib.metadata import EntryPoint
 
     from tamis.operators import registry
-    from tamis.pipeline.calling import Packed
+    from tamis.pipeline.table.calling import Packed
 
     entry = EntryPoint("seen", "tests.operators.places:seen", registry.GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [entry] if name in (None, "seen") else [])

@@ -10,7 +10,7 @@ import pytest
 
 from tamis import pipeline
 from tamis.errors import IndexFileError, PipelineError
-from tamis.pipeline.workers import opened
+from tamis.pipeline.workers import inputs as opened
 from tests.pipeline.auction_day import SCHEMA, compiled, expected, found_pairs, frame, pairs, some_lots, texts
 
 if TYPE_CHECKING:

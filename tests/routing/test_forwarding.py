@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.language import Filter
-from tamis.routing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding, Telling
 from tamis.routing.merging import MergePolicy, MergingTable
+from tamis.routing.standing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding, Telling
 from tests.generated import cases
 from tests.routing.covering.small_worlds import SCHEMA, conditions, conjunctions, normal, really_covers
 

@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from tamis.arrays import Floats, Int64s
 from tamis.compiled import bare_kernel
-from tamis.language.numbers import RLike
+from tamis.language.predicates import RLike
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Kind
-from tamis.matching.codes.encoding_kernels import HIGHEST, LISTED, LOWEST, NEGATED
+from tamis.matching.codes.encoding import HIGHEST, LISTED, LOWEST, NEGATED
 from tamis.matching.codes.level import part_of
 from tamis.matching.columnar.bucket_kernels import (
     BOTH,

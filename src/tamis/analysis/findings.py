@@ -17,7 +17,7 @@ from tamis.analysis.cost_model import Cost, is_ungated
 from tamis.arrays import Bools, Int64s
 from tamis.errors import FilterError, TamisError
 from tamis.language import Filter, normalise, parse
-from tamis.language.numbers import Literal, Not, RLike, attributes_of
+from tamis.language.predicates import Literal, Not, RLike, attributes_of
 from tamis.language.printing import print_literal
 from tamis.routing.covering import covers
 from tamis.routing.covering.facts.facts import Facts

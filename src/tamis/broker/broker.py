@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from tamis.broker.client_desk import ClientDesk
-from tamis.broker.encoding import Attach, Hello, Message, MessageError, Refused, decode, encode
 from tamis.broker.filters import Filters
+from tamis.broker.link import Link, LinkPayloads
 from tamis.broker.link_desk import LinkDesk
-from tamis.broker.link_payloads import Link, LinkPayloads
+from tamis.broker.messages import Attach, Hello, Message, MessageError, Refused, decode, encode
 from tamis.broker.outbox import QueueBound, Seen
 from tamis.broker.settling import Asked, Sent, Settling
 from tamis.broker.store import BrokerStore

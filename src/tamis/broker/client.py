@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from tamis.broker.access import Access, BrokerAway, BrokerRefusal, attached_stream, split_address
 from tamis.broker.broker import Broker
-from tamis.broker.encoding import (
+from tamis.broker.events import Delivered, unpack, write_events
+from tamis.broker.messages import (
     Ask,
     Attach,
     Attached,
@@ -33,7 +34,6 @@ from tamis.broker.encoding import (
     encode,
 )
 from tamis.broker.process import BrokerProcess
-from tamis.broker.sieve import Delivered, unpack, write_events
 from tamis.loop_thread import LoopThread
 
 Speak = Callable[[Iterator[bytes]], Iterator[bytes]]

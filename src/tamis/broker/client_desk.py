@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from tamis.broker.encoding import (
+from tamis.broker.events import Sieve, published, read_events
+from tamis.broker.filters import ADVERTISEMENT, SUBSCRIPTION, Kind
+from tamis.broker.messages import (
     Ask,
     Attach,
     Attached,
@@ -22,9 +24,7 @@ from tamis.broker.encoding import (
     Taken,
     Told,
 )
-from tamis.broker.filters import ADVERTISEMENT, SUBSCRIPTION, Kind
 from tamis.broker.settling import Asked, Sent
-from tamis.broker.sieve import Sieve, published, read_events
 from tamis.broker.store import NAME
 from tamis.broker.traffic import CLIENT, Travelling
 from tamis.errors import FilterError, TamisError

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tamis.broker.encoding import Alter, FilterChange, Table
-from tamis.broker.sieve import Sieve
+from tamis.broker.events import Sieve
+from tamis.broker.messages import Alter, FilterChange, Table
 from tamis.broker.store import BrokerStore
 from tamis.routing.tables import Policy, RoutedFilter, RoutingTable, RowChange, read_canonical
 from tamis.schema import Schema

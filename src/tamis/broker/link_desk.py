@@ -6,7 +6,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from tamis.broker.encoding import (
+from tamis.broker.filters import Changes, alter_message, length, table_messages
+from tamis.broker.link import Link, Owed, neighbour
+from tamis.broker.messages import (
     PROTOCOL,
     Active,
     Alter,
@@ -24,8 +26,6 @@ from tamis.broker.encoding import (
     View,
     Want,
 )
-from tamis.broker.filters import Changes, alter_message, length, table_messages
-from tamis.broker.link_payloads import Link, Owed, neighbour
 from tamis.broker.settling import Asked, LinkRecord, Sent, Topology
 from tamis.broker.store import NAME
 from tamis.broker.traffic import LINK, LinkEvents

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.broker.encoding import Batch, Delivery, Received, encode
-from tamis.broker.link_payloads import Answers, Link, Whole, neighbour, with_contents
+from tamis.broker.events import Carried, Catch, Observed, Sieve, pack, take_out, unpack
+from tamis.broker.link import Answers, Link, Whole, neighbour, with_contents
+from tamis.broker.messages import Batch, Delivery, Received, encode
 from tamis.broker.outbox import Outbox, QueueBound, Seen
-from tamis.broker.sieve import Carried, Catch, Observed, Sieve, pack, take_out, unpack
 from tamis.broker.store import BrokerStore
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from tamis.dialects.cesql.functions import FUNCTIONS, find_function, from_attrib
 from tamis.dialects.cesql.syntax import Call, walk
 from tamis.errors import FilterError
 from tamis.language import DEFAULT_LIMITS, Limits, normalise, parse, print_filter
-from tamis.language.numbers import Leaf, Like, Present, equals
 from tamis.language.patterns import Wildcard, write_like
+from tamis.language.predicates import Leaf, Like, Present, equals
 from tamis.language.tree import And, Negation, Or, all_of, any_of
 from tamis.schema import Schema
 

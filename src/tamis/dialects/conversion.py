@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from tamis.errors import FilterError, SchemaError, TamisError
 from tamis.language import DEFAULT_LIMITS, Limits, Tree, normalise, parse
-from tamis.language.numbers import Between, Bounds, Leaf, Present, Value, among, equals
+from tamis.language.predicates import Between, Bounds, Leaf, Present, Value, among, equals
 from tamis.language.printing import print_tree
 from tamis.language.tree import FALSE, And, Negation, Or
 from tamis.schema import EVENT_TYPE, Attribute, Schema

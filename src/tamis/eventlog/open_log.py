@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from tamis.errors import PipelineError
 from tamis.eventlog.base.event_log import EventLog
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
-from tamis.eventlog.spool.writer import SpoolLog
+from tamis.eventlog.spool.spool_log import SpoolLog
 
 
 def open_log(url: str, *, write: bool = False) -> EventLog:

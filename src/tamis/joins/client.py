@@ -17,7 +17,7 @@ from tamis.joins.layout import Layout
 from tamis.language import DEFAULT_LIMITS, Filter, Limits, normalise
 from tamis.language.comparisons import Comparisons
 from tamis.language.joins.parsing import JoinTree, check_join
-from tamis.language.numbers import attributes_of
+from tamis.language.predicates import attributes_of
 from tamis.matching.conditions import Evaluator, evaluator_of
 from tamis.schema import Schema
 

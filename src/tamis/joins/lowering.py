@@ -14,7 +14,7 @@ from tamis.language.cutting import Column as SlotColumn
 from tamis.language.cutting import fill_conjunct, literals_of
 from tamis.language.joins import BoundJoins, Edge, JoinBlock, Signature
 from tamis.language.joins.join import Column
-from tamis.language.numbers import Between, Literal, Not, OneOf, Operand, Order, Present, Slot, attributes_of
+from tamis.language.predicates import Between, Literal, Not, OneOf, Operand, Order, Present, Slot, attributes_of
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 # Values as the floats that range indexes compare (model.py says what they mean).

@@ -20,7 +20,7 @@ from tamis.joins.index.tables import NO_ROW, Changes, TableRows
 from tamis.joins.intake import Intake
 from tamis.joins.layout import NO_COLUMN, JoinPlan, Layout
 from tamis.joins.lowering import Coding, JoinGroup, lower
-from tamis.joins.schemes.ref_sj import EnumSJ
+from tamis.joins.schemes.by_tuples import EnumSJ
 from tamis.language import DEFAULT_LIMITS, Limits
 from tamis.language.joins import Signature, bind_joins
 from tamis.schema import Schema

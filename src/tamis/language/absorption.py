@@ -12,7 +12,7 @@ from itertools import accumulate
 from operator import or_
 
 from tamis.language.extents import NOTHING, Cut, Extent, Range, includes, intersection, known_extent
-from tamis.language.numbers import Literal, Not, Present, Versus, attributes_of
+from tamis.language.predicates import Literal, Not, Present, Versus, attributes_of
 from tamis.language.tree import Conjunct
 from tamis.schema import Schema
 

@@ -24,7 +24,7 @@ from tamis.language.calls import (
     oriented,
 )
 from tamis.language.comparisons import Comparisons, Known, evaluate, is_constant
-from tamis.language.numbers import Slot
+from tamis.language.predicates import Slot
 from tamis.language.syntax import span
 from tamis.language.tree import And, Tree
 from tamis.schema import Attribute, EnumeratedDomain, Schema

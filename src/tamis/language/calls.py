@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from tamis.language.numbers import Operand, Slot, Value
+from tamis.language.predicates import Operand, Slot, Value
 
 ParameterKind: TypeAlias = Literal["integer", "float", "string", "boolean", "timestamp", "any"]
 

@@ -14,7 +14,8 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from tamis.errors import FilterSyntaxError, FilterTooComplex, FilterTypeError, PatternError
-from tamis.language.numbers import (
+from tamis.language.patterns import inner_wildcards, like_fault, rlike_fault
+from tamis.language.predicates import (
     INT_MAX,
     INT_MIN,
     Between,
@@ -31,7 +32,6 @@ from tamis.language.numbers import (
     integer_bounds,
     read_timestamp,
 )
-from tamis.language.patterns import inner_wildcards, like_fault, rlike_fault
 from tamis.language.syntax import span
 from tamis.language.tree import Limits, Negation, Tree
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain

@@ -29,7 +29,8 @@ from tamis.language.extents import (
     united,
     without,
 )
-from tamis.language.numbers import (
+from tamis.language.patterns import like_matches, rlike_matches
+from tamis.language.predicates import (
     Between,
     Leaf,
     Like,
@@ -45,7 +46,6 @@ from tamis.language.numbers import (
     equals,
     sort_key,
 )
-from tamis.language.patterns import like_matches, rlike_matches
 from tamis.language.tree import Conjunct
 from tamis.schema import Attribute, Schema
 

@@ -21,8 +21,8 @@ from tamis.arrays import Int64s
 from tamis.language import kernels
 from tamis.language.calls import Called, Moment, with_parts
 from tamis.language.kernels import DECIMAL, INTEGER, STRING
-from tamis.language.numbers import INT_MAX, INT_MIN, Literal, Not, OneOf, Slot, Value, read_timestamp
 from tamis.language.patterns import like_fault, rlike_fault
+from tamis.language.predicates import INT_MAX, INT_MIN, Literal, Not, OneOf, Slot, Value, read_timestamp
 from tamis.language.templates import Reading, Span
 from tamis.language.tree import Conjunct, Limits
 from tamis.schema import EnumeratedDomain, HierarchicalDomain

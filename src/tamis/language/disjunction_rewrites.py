@@ -24,7 +24,7 @@ from tamis.language.extents import (
     united,
     without,
 )
-from tamis.language.numbers import (
+from tamis.language.predicates import (
     Between,
     Literal,
     Not,

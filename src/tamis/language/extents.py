@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from tamis.language.numbers import (
+from tamis.language.predicates import (
     INT_MAX,
     INT_MIN,
     Between,

@@ -9,7 +9,7 @@ from typing import cast
 from tamis.errors import FilterTooComplex, FilterTypeError
 from tamis.language.call_rewrites import Case, has_calls, name_variables, separate_calls
 from tamis.language.calls import Call, Called, Constraint, inner_parts, sides_of, variables_of
-from tamis.language.numbers import Literal, Never, Not, OneOf, Versus, sort_key
+from tamis.language.predicates import Literal, Never, Not, OneOf, Versus, sort_key
 from tamis.language.syntax import place_of_variable
 from tamis.language.tree import DEFAULT_LIMITS, And, Conjunct, Limits, Negation, Or, Pushed, Tree
 from tamis.language.tree_rewrites import push_negation, simplify_leaves, to_disjunctive_form

@@ -12,8 +12,8 @@ from tamis.errors import FilterError, FilterSyntaxError, FilterTooComplex, Filte
 from tamis.language.calling import Calling
 from tamis.language.calls import NO_OPERATORS, Signatures
 from tamis.language.comparisons import Comparisons, Known, evaluate, is_constant, moment, number
-from tamis.language.numbers import Present, Versus, equals
 from tamis.language.patterns import read_like, write_like
+from tamis.language.predicates import Present, Versus, equals
 from tamis.language.syntax import read, span
 from tamis.language.tree import DEFAULT_LIMITS, FALSE, TRUE, And, Constant, Limits, Negation, Or, Tree
 from tamis.schema import Attribute, Schema

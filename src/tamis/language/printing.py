@@ -10,7 +10,7 @@ from typing import Protocol
 from tamis.language.call_rewrites import Case
 from tamis.language.calls import Argument, Arithmetic, Call, Called, Constraint, Expression, Field, Moment, Variable
 from tamis.language.forms import CalledFilter, Filter
-from tamis.language.numbers import (
+from tamis.language.predicates import (
     EARLIEST,
     LATEST,
     Between,

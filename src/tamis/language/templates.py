@@ -14,9 +14,9 @@ from tamis.language.calls import NO_OPERATORS, Signatures
 from tamis.language.comparisons import Comparisons, Known
 from tamis.language.forms import CalledFilter, Filter, bound_form
 from tamis.language.kernels import DECIMAL
-from tamis.language.numbers import Between, Like, Not, OneOf, Operand, Order, RLike, Slot, equals
-from tamis.language.numbers import Literal as LeafLiteral
 from tamis.language.parsing import check
+from tamis.language.predicates import Between, Like, Not, OneOf, Operand, Order, RLike, Slot, equals
+from tamis.language.predicates import Literal as LeafLiteral
 from tamis.language.tree import Conjunct, Limits, Tree
 from tamis.schema import Attribute, Schema
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tamis.language.calls import Called
-from tamis.language.numbers import Leaf, Literal, sort_key
+from tamis.language.predicates import Leaf, Literal, sort_key
 
 N = TypeVar("N", covariant=True)
 """The nodes of one kind of tree."""

@@ -25,7 +25,8 @@ from tamis.language.extents import (
     literals_of,
     negatives_of,
 )
-from tamis.language.numbers import (
+from tamis.language.patterns import Wildcard, read_like, write_like
+from tamis.language.predicates import (
     Between,
     Leaf,
     Like,
@@ -41,7 +42,6 @@ from tamis.language.numbers import (
     equals,
     sort_key,
 )
-from tamis.language.patterns import Wildcard, read_like, write_like
 from tamis.language.tree import And, Conjunct, Constant, Limits, Negation, Or, Pushed, Tree, in_order
 from tamis.schema import Attribute, Schema
 

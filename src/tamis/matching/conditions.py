@@ -17,7 +17,8 @@ import pyarrow as pa
 from tamis.errors import EventError, Violation
 from tamis.language import CalledFilter, Filter
 from tamis.language.calls import Call, Called, Variable, parts_of, with_parts
-from tamis.language.numbers import (
+from tamis.language.patterns import like_pattern, rlike_pattern
+from tamis.language.predicates import (
     Between,
     Like,
     Literal,
@@ -30,7 +31,6 @@ from tamis.language.numbers import (
     Versus,
     attributes_of,
 )
-from tamis.language.patterns import like_pattern, rlike_pattern
 from tamis.language.printing import print_called, print_literal
 from tamis.schema import EVENT_TYPE, EnumeratedDomain, HierarchicalDomain, Schema
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from tamis.language import DEFAULT_LIMITS, Limits, normalise, parse
-from tamis.language.numbers import Literal as Leaf
+from tamis.language.predicates import Literal as Leaf
 from tamis.matching.conditions import Condition, Conditions, event_values
 from tamis.schema import Schema
 from tamis.schema.values import shown_bytes

@@ -18,8 +18,8 @@ import re2
 from tamis.errors import IndexFileError
 from tamis.language import parse
 from tamis.language.calls import Call, Constraint
-from tamis.language.numbers import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.patterns import LikePattern, Wildcard
+from tamis.language.predicates import Between, Leaf, Like, Never, OneOf, Order, Present, RLike, Versus
 from tamis.language.tree import And, Constant, Negation, Or, Tree
 from tamis.matching.base.matcher import CANDIDATES, PREDICATES, Answer, Matches, Part, Subscriptions, Work
 from tamis.matching.base.statistics import Statistics

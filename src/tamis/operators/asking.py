@@ -20,10 +20,10 @@ import pyarrow as pa
 from tamis.arrays import Int8s
 from tamis.errors import OperatorError
 from tamis.operators.health import LATE, LEAVING, GivenUp, Late
-from tamis.operators.inputs import Bindable, bindable, key_of
 from tamis.operators.predicates import Predicate
 from tamis.operators.registry import Operator, Var
 from tamis.operators.schedules.problem import FALSE, TRUE, UNKNOWN
+from tamis.operators.values import Bindable, bindable, key_of
 
 if TYPE_CHECKING:
     from asyncio import Runner

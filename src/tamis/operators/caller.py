@@ -16,10 +16,10 @@ import numpy.typing as npt
 from tamis.arrays import Int64s
 from tamis.operators.asking import Answer, Answers, ask, ask_many, failure_of, patience
 from tamis.operators.health import LATE, Calls, Course, Health, Tally
-from tamis.operators.inputs import Inputs
 from tamis.operators.predicates import Predicate
 from tamis.operators.registry import Operator
 from tamis.operators.schedules.problem import TRUE, UNKNOWN
+from tamis.operators.values import Inputs
 
 # Operators made ready: what they load is loaded once a process, whoever calls them and however many indexes do.
 

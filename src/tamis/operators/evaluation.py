@@ -17,12 +17,12 @@ from tamis.matching.base.flat_arrays import run_starts
 from tamis.operators.asking import Binding
 from tamis.operators.caller import Caller, Job
 from tamis.operators.cases import Cases, Entry
+from tamis.operators.enrolled import Nodes, Siblings
 from tamis.operators.health import SUPERVISOR, Course, Tally
-from tamis.operators.inputs import Inputs
 from tamis.operators.joining import MOST_STEPS, Fields, Substitutions, TooLargeError
-from tamis.operators.nodes import Nodes, Siblings
 from tamis.operators.predicates import APART
 from tamis.operators.schedules import Asked, Live, Run
+from tamis.operators.values import Inputs
 from tamis.schema import Schema
 
 _Found = TypeVar("_Found")

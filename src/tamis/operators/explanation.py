@@ -16,14 +16,14 @@ from tamis.matching.explanation import Explanation, State, Verdict, Verdicts
 from tamis.operators.asking import Answer
 from tamis.operators.caller import Job
 from tamis.operators.cases import Cases, Entry
+from tamis.operators.enrolled import NONE, Nodes
 from tamis.operators.evaluation import Evaluation
 from tamis.operators.health import Course as Driven
-from tamis.operators.inputs import outside
 from tamis.operators.joining import Substitutions, TooLargeError, plan
-from tamis.operators.nodes import NONE, Nodes
 from tamis.operators.predicates import Predicate, variables_in_order
 from tamis.operators.schedules import Live
 from tamis.operators.schedules.problem import FALSE, TRUE, UNKNOWN
+from tamis.operators.values import outside
 from tamis.schema import Schema
 
 Truth = Literal["true", "false", "unknown"]

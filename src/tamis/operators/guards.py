@@ -13,7 +13,7 @@ from tamis.language import Block, Bound, Filter, Limits, print_filter
 from tamis.language.call_rewrites import Case
 from tamis.language.calls import Call, Constraint, Moment, Variable, parts_of, variables_of
 from tamis.language.cutting import Column, fill_called, fill_conjunct
-from tamis.language.numbers import Slot
+from tamis.language.predicates import Slot
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.numbered_filters import NumberedFilters, Pairs
 from tamis.matching.patterns import PatternSet

@@ -31,8 +31,8 @@ from tamis.language.calls import (
     variables_of,
 )
 from tamis.operators.asking import Binding
-from tamis.operators.inputs import Bindable, Key, key_of
 from tamis.operators.predicates import variables_in_order
+from tamis.operators.values import Bindable, Key, key_of
 
 # Constraints on bound variables, made into functions of what the variables are bound to.
 

@@ -25,15 +25,15 @@ from tamis.matching.patterns import PatternSet
 from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
 from tamis.operators.caller import Caller
 from tamis.operators.cases import Entry
+from tamis.operators.enrolled import NONE, Enrolled, Matched, Nodes
 from tamis.operators.evaluation import Evaluation
 from tamis.operators.explanation import Course, CourseExplanation
 from tamis.operators.health import Health, OperatorStatistics, OperatorTable, Tally
-from tamis.operators.inputs import outside
 from tamis.operators.learning import Learned, Lessons, Seen
-from tamis.operators.nodes import NONE, Enrolled, Matched, Nodes
 from tamis.operators.part import CALLS_FILE, CallingPart
 from tamis.operators.registry import Operator, Registry, Resolved, installed, resolve
 from tamis.operators.schedules import Evidence, require_schedule
+from tamis.operators.values import outside
 from tamis.schema import Schema
 
 EVENTS = 2_048

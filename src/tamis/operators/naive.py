@@ -32,13 +32,13 @@ from tamis.operators.asking import (
     result_of,
 )
 from tamis.operators.health import LATE, SUPERVISOR, Calls, Course, GivenUp, Health, OperatorTable
-from tamis.operators.inputs import Bindable, Inputs, key_of, outside
 from tamis.operators.learning import Lessons, Seen
 from tamis.operators.matcher import OperatorMatcher
 from tamis.operators.part import CallingPart
 from tamis.operators.predicates import Predicate, Predicates
 from tamis.operators.registry import Operator, Resolved
 from tamis.operators.schedules.problem import FALSE, TRUE, UNKNOWN
+from tamis.operators.values import Bindable, Inputs, key_of, outside
 from tamis.schema import Schema
 
 Leaves = list[tuple[Any, bool]]

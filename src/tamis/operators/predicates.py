@@ -16,8 +16,8 @@ import numpy.typing as npt
 from tamis.language.calls import Argument, Call, Parameter, Variable, part_key
 from tamis.language.printing import print_called
 from tamis.matching.base.flat_arrays import reaching
-from tamis.operators.inputs import outside
 from tamis.operators.registry import Resolved, Var
+from tamis.operators.values import outside
 
 Key: TypeAlias = tuple[Any, ...]
 APART = -1

@@ -9,13 +9,13 @@ Nothing here starts Spark before it is asked to; without PySpark or Java, `sessi
 from tamis.pipeline.analyze import analyze
 from tamis.pipeline.backtest import Backtest, backtest
 from tamis.pipeline.compile import compile
+from tamis.pipeline.events import Validated, selectivities, statistics, validate
 from tamis.pipeline.indexes import Cut, Shards, Subscribed, shard
 from tamis.pipeline.join import content, join, join_stream
 from tamis.pipeline.kafka import KAFKA_KEY, read_kafka, to_kafka
 from tamis.pipeline.match import match, numbering, with_event_key
 from tamis.pipeline.session import session
 from tamis.pipeline.sources import read_json_lines, read_parquet, read_spool
-from tamis.pipeline.statistics import Validated, selectivities, statistics, validate
 from tamis.pipeline.stream import stream, to_files
 from tamis.pipeline.table.subscription_table import Change, SubscriptionTable
 

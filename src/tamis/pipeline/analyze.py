@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.analysis import Analysis
-from tamis.analysis.hot import History, analyze_level, one_level
+from tamis.analysis.subscription_set import History, analyze_level, one_level
 from tamis.arrays import Int64s
 from tamis.engine import Index
 from tamis.errors import PipelineError, TamisError
@@ -23,12 +23,12 @@ from tamis.matching.codes.files import write_arrays
 from tamis.matching.columnar.level import Level
 from tamis.pipeline.backtest import backtest
 from tamis.pipeline.compile import bind_frame, build
+from tamis.pipeline.events import statistics as statistics_of
 from tamis.pipeline.frames import mapped
 from tamis.pipeline.indexes import Shards, Subscribed, opened_source, shared_folder
-from tamis.pipeline.statistics import statistics as statistics_of
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.subscriptions import listed
-from tamis.pipeline.workers.covering import ASKED, CANDIDATES, COVERED, LEFT, THEIRS, Covering
+from tamis.pipeline.workers.jobs import ASKED, CANDIDATES, COVERED, LEFT, THEIRS, Covering
 from tamis.routing.covering.search.corners import Corners
 from tamis.routing.covering.search.covers import Compared, compare_here
 from tamis.routing.covering.search.ground import Ground

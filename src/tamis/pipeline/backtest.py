@@ -16,12 +16,12 @@ import pyarrow as pa
 from tamis.engine import Operators
 from tamis.engine import compile as compile_index
 from tamis.errors import PipelineError, TamisError
-from tamis.pipeline.calling import Report
 from tamis.pipeline.compile import bind_frame, build, calling_part
 from tamis.pipeline.frames import attribute_columns, chosen, kept_columns, mapped
 from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
+from tamis.pipeline.table.calling import Report
 from tamis.pipeline.table.subscriptions import listed
-from tamis.pipeline.workers.covering import EVENTS, ILLEGIBLE, MATCHES, SAMPLE, LookingBack
+from tamis.pipeline.workers.jobs import EVENTS, ILLEGIBLE, MATCHES, SAMPLE, LookingBack
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tamis.language import DEFAULT_LIMITS, NO_OPERATORS, Block, Bound, CalledBlo
 from tamis.language.cutting import Column
 from tamis.matching.base.matcher import Subscriptions
 from tamis.matching.base.statistics import Statistics
-from tamis.matching.index_part import COLUMNAR, Choice
+from tamis.matching.matchers import COLUMNAR, Choice
 from tamis.matching.taking_in import BoundSubscriptions
 from tamis.operators.matcher import calling_part as new_calling_part
 from tamis.operators.part import CallingPart

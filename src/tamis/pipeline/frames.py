@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.errors import PipelineError
-from tamis.pipeline.calling import Report
+from tamis.pipeline.table.calling import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
 from tamis.pipeline.workers.charging import Form, Sieve
-from tamis.pipeline.workers.opened import DeadCount, Reader
+from tamis.pipeline.workers.inputs import DeadCount, Reader
 from tamis.schema import Schema
 from tamis.schema.columns import holds_objects
 
@@ -198,6 +198,6 @@ def violations_field() -> StructField:
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import ArrayType, StructField
 
-    from tamis.pipeline.workers.opened import VIOLATION
+    from tamis.pipeline.workers.inputs import VIOLATION
 
     return StructField(VIOLATIONS, ArrayType(from_arrow_type(VIOLATION), False))

@@ -18,11 +18,11 @@ from tamis.engine import Index, Operators
 from tamis.engine import compile as compile_index
 from tamis.errors import IndexFileError, PipelineError, TamisError
 from tamis.matching.base.statistics import Statistics
-from tamis.matching.index_part import Choice
+from tamis.matching.matchers import Choice
 from tamis.operators.health import OperatorTable
 from tamis.operators.part import CallingPart
-from tamis.pipeline.calling import LEARNED, Crew, Ledger, write_learned
 from tamis.pipeline.compile import bind_frame, build, calling_part
+from tamis.pipeline.table.calling import LEARNED, Crew, Ledger, write_learned
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.subscriptions import Part, Snapshot, require_columns
 from tamis.pipeline.table.versions import CURRENT, Live

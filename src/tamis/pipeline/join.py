@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from tamis.errors import PipelineError
 from tamis.language.joins import Signature, bind_joins
+from tamis.pipeline.events import with_reason
 from tamis.pipeline.frames import REASON, SUBSCRIPTION, VIOLATIONS, attribute_columns, mapped, text_column
 from tamis.pipeline.indexes import Subscribed, live, opened_source, snapshot_of
 from tamis.pipeline.joining.cell import Unpacker
 from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import ORDER, PACK, Lateness, Packer, join_texts
 from tamis.pipeline.match import NOTIFICATION
-from tamis.pipeline.statistics import with_reason
 from tamis.pipeline.stream import require_stream, started
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
-from tamis.pipeline.workers.opened import Reader
+from tamis.pipeline.workers.inputs import Reader
 from tamis.schema import EVENT_TYPE, OPERATION, Schema
 from tamis.schema.tables import read_duration
 

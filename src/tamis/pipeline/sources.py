@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.eventlog import EventLog
-from tamis.eventlog.spool.writer import SpoolLog
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.pipeline.kafka import read_kafka
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from tamis.engine import Index, Operators
 from tamis.errors import PipelineError
+from tamis.pipeline.events import with_reason
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS, chosen, kept_columns, sieved
 from tamis.pipeline.indexes import Subscribed, opened_source, snapshot_of
 from tamis.pipeline.match import EVENT_KEY, exploded, with_event_key, with_notification
-from tamis.pipeline.statistics import with_reason
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.subscriptions import Snapshot
-from tamis.pipeline.workers.opened import DeadCount
+from tamis.pipeline.workers.inputs import DeadCount
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from tamis.errors import FilterError, FilterSyntaxError
 from tamis.language import DEFAULT_LIMITS, Filter, Limits, bind, normalise, parse, print_filter
 from tamis.language.cutting import fill_conjunct, literals_of
 from tamis.language.joins import are_joins
-from tamis.language.numbers import sort_key
+from tamis.language.predicates import sort_key
 from tamis.language.tree import Conjunct
 from tamis.matching.base.statistics import Statistics
 from tamis.routing.covering.summary import Summary
-from tamis.routing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding
 from tamis.routing.merging import MergePolicy, MergingTable
+from tamis.routing.standing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding
 from tamis.schema import Schema
 
 # A filter as brokers know it.

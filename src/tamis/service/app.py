@@ -29,11 +29,11 @@ from tamis.service.http import background as probes
 from tamis.service.http.acceptance import Acceptance
 from tamis.service.http.access import caller_of
 from tamis.service.http.background import Running
-from tamis.service.http.body_limit import BodyLimit
+from tamis.service.http.bodies import BodyLimit
 from tamis.service.http.console import router as console
 from tamis.service.http.notifications import router as delivery
+from tamis.service.http.requests import Watching
 from tamis.service.http.service import Service
-from tamis.service.http.watching import Watching
 from tamis.service.intake import problems
 from tamis.service.intake.problems import ProblemForm
 

@@ -20,19 +20,19 @@ from tamis.broker.access import Access, BrokerAway, BrokerRefusal, require_free
 from tamis.broker.broker import Broker, merging_of
 from tamis.broker.broker import BrokerSettings as Routing
 from tamis.broker.client import BrokerClient, BrokerThread
+from tamis.broker.events import Delivered
 from tamis.broker.outbox import QueueBound
-from tamis.broker.sieve import Delivered
 from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.errors import FilterError, TamisError
 from tamis.eventlog import EventLog, NotAppended
-from tamis.eventlog.spool.writer import SpoolLog
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.language import CalledFilter, Filter, Limits, Signatures, normal_form, parse, print_filter
 from tamis.schema import Schema
 from tamis.service.base.configuration import ConfigurationError, Settings
-from tamis.service.base.event_body import published_text
+from tamis.service.base.events import published_text
 from tamis.service.base.offering import Offering
 from tamis.service.intake.arrow_rows import row_text
-from tamis.service.intake.formats import judge
+from tamis.service.intake.door import judge
 from tamis.service.store import Store
 from tamis.service.store.store import FollowedSchema
 

@@ -11,7 +11,8 @@ from random import Random
 from typing import Any, Generic, TypeVar
 
 from tamis.broker.broker import Broker, BrokerSettings
-from tamis.broker.encoding import (
+from tamis.broker.events import unpack, write_events
+from tamis.broker.messages import (
     Ask,
     Attach,
     Attached,
@@ -26,7 +27,6 @@ from tamis.broker.encoding import (
     decode,
     encode,
 )
-from tamis.broker.sieve import unpack, write_events
 from tamis.broker.store import BrokerStore
 from tamis.schema import Schema
 

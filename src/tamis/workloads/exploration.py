@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.arrays import Bools, Int64s
-from tamis.workloads.gryphon import le_subscribe
+from tamis.workloads.papers import le_subscribe
 from tamis.workloads.workload import (
     UNBOUNDED_ABOVE,
     UNBOUNDED_BELOW,

@@ -11,7 +11,7 @@ from typing import Any
 from tamis.errors import TamisError
 from tamis.workloads import exploration
 from tamis.workloads.auction_lots import auctions
-from tamis.workloads.gryphon import gryphon, gryphon_hard, le_subscribe
+from tamis.workloads.papers import gryphon, gryphon_hard, le_subscribe
 from tamis.workloads.stock_quotes import padres_sets
 from tamis.workloads.workload import Workload
 

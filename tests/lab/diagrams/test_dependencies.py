@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tamis.lab.diagrams.dependencies import Dependencies
 from tamis.language import Filter
-from tamis.routing.predicates import PredicateIndex, Terms
+from tamis.routing.standing.predicate_index import PredicateIndex, Terms
 from tests.generated import cases
 from tests.routing.covering.small_worlds import SCHEMA, conditions, normal
 

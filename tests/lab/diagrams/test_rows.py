@@ -7,7 +7,7 @@ import pytest
 
 from tamis.lab.diagrams import DiagramRows
 from tamis.lab.diagrams.dependencies import EVALUATED
-from tamis.routing.predicates import PredicateIndex
+from tamis.routing.standing.predicate_index import PredicateIndex
 from tests.routing.covering.small_worlds import SCHEMA, normal
 
 STANDING = ["i > 0", *(f"s = '{letter}'" for letter in "abcdefgh")]

@@ -17,7 +17,7 @@ from tamis.lab.experiments.p0.drift import until_recovered
 from tamis.lab.experiments.p1 import trees
 from tamis.lab.experiments.reporting import FIGURES, PAPERS, chosen
 from tamis.lab.measuring import Figure, Point, Row, save
-from tamis.workloads.gryphon import ATTRIBUTES, POPULARITY
+from tamis.workloads.papers import ATTRIBUTES, POPULARITY
 
 pytest.importorskip("matplotlib", reason="the Spark extra is not installed")
 

@@ -14,7 +14,7 @@ from tamis.lab.le_subscribe import gough as automata
 from tamis.lab.le_subscribe.clustering import distinct_runs
 from tamis.lab.le_subscribe.gough import grow
 from tamis.lab.le_subscribe.hanson import ABOVE, AT, BELOW, mark
-from tamis.matching.codes.encoding_kernels import HIGHEST, LOWEST
+from tamis.matching.codes.encoding import HIGHEST, LOWEST
 from tamis.testing import reference_matches
 from tests.contract.every import answers
 from tests.lab.le_subscribe.test_work import EVENTS, SCHEMA, drawn

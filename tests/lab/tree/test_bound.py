@@ -11,7 +11,7 @@ import pytest
 from tamis.lab.tree.matcher import TreeMatcher
 from tamis.lab.tree.tree import Options
 from tamis.workloads import Workload
-from tamis.workloads.gryphon import ATTRIBUTES, exponent, gryphon, gryphon_hard, index_attributes, visits_bound
+from tamis.workloads.papers import ATTRIBUTES, exponent, gryphon, gryphon_hard, index_attributes, visits_bound
 from tests.lab.tree.subject import matches, subscriptions_of
 
 SIZES = (1000, 10_000, 100_000)

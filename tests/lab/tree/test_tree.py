@@ -31,7 +31,7 @@ from tamis.lab.tree.tree import Options, Tree
 from tamis.schema import Schema
 from tamis.testing import Generated, reference_matches, workloads
 from tamis.workloads import named
-from tamis.workloads.gryphon import gryphon
+from tamis.workloads.papers import gryphon
 from tests.generated import cases
 from tests.lab.tree.subject import EVERY_WAY, answers, bound, grown, matches, subscriptions_of
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import EventError
-from tamis.language.numbers import Like
+from tamis.language.predicates import Like
 from tamis.matching.codes.columns import Column, Encoded, Encoder, Kind
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
-from tamis.matching.codes.encoding_kernels import ABSENT
+from tamis.matching.codes.encoding import ABSENT
 from tamis.matching.patterns import PatternSet
 from tamis.schema import EVENT_TYPE, Schema
 from tests.matching.columnar.subject import SCHEMA, found, level_of

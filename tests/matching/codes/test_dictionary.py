@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tamis.matching.codes.columns import Column, Encoder, Kind
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
-from tamis.matching.codes.encoding_kernels import ABSENT
+from tamis.matching.codes.encoding import ABSENT
 from tamis.testing.edge_values import INT64_MAX, INT64_MIN, floats, integers
 from tests.matching.columnar.subject import SCHEMA
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tamis.matching.codes.columns import Column, Kind
-from tamis.matching.codes.encoding_kernels import LISTED, NEGATED
+from tamis.matching.codes.encoding import LISTED, NEGATED
 from tamis.matching.codes.lower import MOST_ALTERNATIVES
 from tamis.matching.columnar.level import Level
 from tamis.testing import reference_matches

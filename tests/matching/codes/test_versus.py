@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.matching.codes.columns import Column, Kind, compare
-from tamis.matching.codes.encoding_kernels import ABSENT
+from tamis.matching.codes.encoding import ABSENT
 from tamis.schema import EnumeratedDomain, HierarchicalDomain
 from tamis.testing.edge_values import floats, integers, strings
 from tests.matching.columnar.subject import SCHEMA

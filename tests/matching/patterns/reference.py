@@ -8,7 +8,7 @@ import pyarrow as pa
 import re2
 from hypothesis import strategies as st
 
-from tamis.language.numbers import Like, RLike
+from tamis.language.predicates import Like, RLike
 from tamis.matching.patterns import PatternSet
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.language.numbers import Like, RLike, Slot
+from tamis.language.predicates import Like, RLike, Slot
 from tamis.matching.patterns import PatternSet
 from tests.matching.patterns.reference import expected, likes, matched, regexes, searched_values, values
 

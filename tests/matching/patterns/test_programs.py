@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.language.numbers import Like
+from tamis.language.predicates import Like
 from tamis.matching.patterns import PatternSet
 from tamis.matching.patterns import like as programs
 from tamis.matching.patterns.like import program_of

@@ -27,12 +27,7 @@ from tamis.operators.library.images import (  # noqa: E402
     traffic_pattern,
     vehicle_count,
 )
-from tamis.operators.library.images.pictures import (  # noqa: E402
-    MOST_PIXELS,
-    Remembered,
-    read_picture,
-)
-from tamis.operators.library.images.vehicles import (  # noqa: E402  # noqa: E402
+from tamis.operators.library.images.detectors import (  # noqa: E402  # noqa: E402
     KINDS,
     PATTERNS,
     Vehicle,
@@ -40,6 +35,11 @@ from tamis.operators.library.images.vehicles import (  # noqa: E402  # noqa: E40
     chases,
     counted,
     groups,
+)
+from tamis.operators.library.images.pictures import (  # noqa: E402
+    MOST_PIXELS,
+    Remembered,
+    read_picture,
 )
 
 FIGURES = Path(__file__).parent / "pictures" / "figures.jpg"

@@ -25,7 +25,7 @@ from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import Lateness, Packer, from_blob
 from tamis.pipeline.joining.processor import TablesProcessor
 from tamis.pipeline.table.subscriptions import Part, Snapshot
-from tamis.pipeline.workers.opened import Reader
+from tamis.pipeline.workers.inputs import Reader
 from tamis.schema import Schema
 from tamis.testing import GeneratedJoins, join_workloads
 from tests.generated import cases

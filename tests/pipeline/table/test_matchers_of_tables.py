@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.matching.index_part import Choice
+from tamis.matching.matchers import Choice
 from tamis.pipeline import SubscriptionTable
-from tamis.pipeline.workers.opened import opened
+from tamis.pipeline.workers.inputs import opened
 from tamis.testing import reference_matches
 from tamis.workloads.auction_lots import interests, lots
 from tests.contract.every import every_matcher

@@ -19,7 +19,7 @@ from tamis.matching import taking_in
 from tamis.pipeline import SubscriptionTable
 from tamis.pipeline.table import subscription_table
 from tamis.pipeline.table.versions import Versions
-from tamis.pipeline.workers.opened import opened
+from tamis.pipeline.workers.inputs import opened
 from tests.pipeline.auction_day import SCHEMA
 
 AT_ONCE = timedelta(0)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.pipeline.workers.charging import id_lists, joined, number_lists, spread
-from tamis.pipeline.workers.covering import Tally, first_of_each
-from tamis.pipeline.workers.opened import Pace
+from tamis.pipeline.workers.inputs import Pace
+from tamis.pipeline.workers.jobs import Tally, first_of_each
 from tests.pipeline.auction_day import SCHEMA
 
 
@@ -74,7 +74,7 @@ def test_a_pace_loses_no_event_and_keeps_their_order() -> None:
 
 @pytest.mark.parametrize("merge_at", [2, 10**9])
 def test_a_tally_counts_by_window_and_number(merge_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.pipeline.workers.covering.MERGE_AT", merge_at)
+    monkeypatch.setattr("tamis.pipeline.workers.jobs.MERGE_AT", merge_at)
     tally = Tally(3)
     tally.add(np.array([5, 5, -7, 5]), np.array([0, 2, 1, 0]))
     tally.add(np.array([5, 6]), np.array([0, 0]))

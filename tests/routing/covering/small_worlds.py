@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from tamis.language import Filter, normalise, parse
-from tamis.language.numbers import Literal, Not, attributes_of
+from tamis.language.predicates import Literal, Not, attributes_of
 from tamis.matching.naive import holds
 from tamis.schema import Schema
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tamis.language import Filter
-from tamis.language.numbers import attributes_of
+from tamis.language.predicates import attributes_of
 from tamis.routing.covering import Relation, UndecidedError, counter_example, covers, relate, witness
 from tamis.routing.covering.relation import satisfies
 from tests.generated import cases

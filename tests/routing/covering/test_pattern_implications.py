@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.language.numbers import Like
 from tamis.language.patterns import Wildcard, read_like, write_like
+from tamis.language.predicates import Like
 from tamis.routing.covering.exact_values import pattern_implies
 
 texts = st.text("ab%_é", max_size=9)

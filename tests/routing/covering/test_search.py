@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.language import Filter, normalise, parse
-from tamis.language.numbers import Like, Literal, Not, RLike, Versus
+from tamis.language.predicates import Like, Literal, Not, RLike, Versus
 from tamis.matching.codes.level import Level
 from tamis.matching.columnar.level import ColumnarMatcher
 from tamis.matching.patterns import prefix_of

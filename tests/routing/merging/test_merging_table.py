@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tamis.language import Filter, print_filter
 from tamis.matching.base.statistics import AttributeStatistics, Statistics
-from tamis.routing.forwarding import Change
 from tamis.routing.merging import MergePolicy, MergingTable, Rules
+from tamis.routing.standing.forwarding import Change
 from tests.generated import cases
 from tests.routing.covering.small_worlds import SCHEMA, VALUES, conditions, conjunctions, normal, really_covers
 

@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tamis.lab.diagrams import DiagramRows
 from tamis.language import Filter
 from tamis.routing.covering import covers
-from tamis.routing.predicates import PredicateIndex
 from tamis.routing.standing import CoveringTable, Inserted
+from tamis.routing.standing.predicate_index import PredicateIndex
 from tamis.routing.standing.rows import Rows
 from tamis.routing.standing.table import RootRows
 from tests.generated import cases

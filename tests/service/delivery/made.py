@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from tamis.service.base.configuration import DeliverySettings, LimitSettings, Settings
-from tamis.service.base.event_body import Notification
+from tamis.service.base.events import Notification
 from tamis.service.delivery import Delivery
 from tamis.service.delivery.channels import Undelivered
 from tamis.service.delivery.delivery import CHANGES_SECONDS

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from tamis.service.base.event_body import Cursor, Notification
+from tamis.service.base.events import Cursor, Notification
 from tamis.service.delivery.fanout import Fanout
 from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
 from tamis.service.store import Subscription

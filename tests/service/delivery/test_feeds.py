@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.service.base.event_body import BEGINNING, Cursor, CursorError
+from tamis.service.base.events import BEGINNING, Cursor, CursorError
 from tamis.service.delivery.fanout import PAGE, FeedEnded, LiveFeed, WideFeed
 from tests.service.delivery.made import run
 from tests.service.delivery.stepped import QUEUE, Prompt, Stepped, StoreOfPairs

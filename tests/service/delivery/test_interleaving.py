@@ -10,7 +10,7 @@ from functools import partial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.service.base.event_body import BEGINNING, Cursor, Notification
+from tamis.service.base.events import BEGINNING, Cursor, Notification
 from tamis.service.delivery.fanout import LiveFeed, WideFeed
 from tests.generated import cases
 from tests.service.delivery.made import run

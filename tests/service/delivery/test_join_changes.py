@@ -8,7 +8,7 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
-from tamis.service.base.event_body import Notification
+from tamis.service.base.events import Notification
 from tamis.service.delivery.channels import Undelivered
 from tamis.service.delivery.matched import structured_event
 from tamis.service.store import JoinWrites, Opening, Store

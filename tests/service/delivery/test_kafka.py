@@ -6,7 +6,7 @@ import pytest
 from aiokafka.errors import OutOfOrderSequenceNumber
 
 from tamis.service.base.configuration import DeliverySettings
-from tamis.service.base.event_body import Notification
+from tamis.service.base.events import Notification
 from tamis.service.delivery.channels import KafkaChannel, Undelivered
 from tamis.service.store import Store
 from tests.service.delivery.made import NOON, run, subscribed

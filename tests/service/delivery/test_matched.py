@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language import DEFAULT_LIMITS, Limits, Tree, normalise, parse
-from tamis.language.numbers import Literal
+from tamis.language.predicates import Literal
 from tamis.matching.conditions import Evaluator, evaluator_of
 from tamis.matching.explanation import explain
 from tamis.schema import Schema

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tamis.service.base.event_body import Notification
+from tamis.service.base.events import Notification
 from tamis.service.delivery.channels import Undelivered
 from tamis.service.delivery.store_reader import NotReplayable
 from tamis.service.store import DeliveryState, Store, Subscription

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tamis.service.base.event_body import BEGINNING, Cursor, Notification, notification_id
+from tamis.service.base.events import BEGINNING, Cursor, Notification, notification_id
 from tamis.service.delivery.store_reader import Reading, Renderer
 from tamis.service.store import Store, Subscription
 from tests.service.delivery.made import NOON, StillClock, cheap, record, run, subscribed

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tamis.service.base.configuration import DeliverySettings
-from tamis.service.base.event_body import Notification, notification_id
+from tamis.service.base.events import Notification, notification_id
 from tamis.service.delivery.channels import Undelivered, WebhookChannel
 from tamis.service.store import Subscription
 from tests.service.delivery.endpoints import Request, saying, serving

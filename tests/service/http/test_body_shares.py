@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from starlette.types import Message, Receive
 
 from tamis.service.base.configuration import AccessSettings, LimitSettings, Settings
-from tamis.service.http.body_limit import Body, BodyShares
+from tamis.service.http.bodies import Body, BodyShares
 from tests.service.http.server import CHEAP, Server
 
 KEYS = AccessSettings(publish="keys", subscribe="keys")

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from tamis.service.base.configuration import AccessSettings, LimitSettings, Settings
-from tamis.service.http.body_limit import BodyLimit
+from tamis.service.http.bodies import BodyLimit
 from tamis.service.intake.problems import Problem
 from tests.service.http.server import CHEAP, Server
 

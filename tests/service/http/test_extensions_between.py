@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import SchemaError
 from tamis.eventlog import open_log
-from tamis.pipeline.workers.opened import Reader
+from tamis.pipeline.workers.inputs import Reader
 from tamis.schema import Schema
 from tamis.schema.reading import read_event
 from tamis.service.app import create_app
 from tamis.service.base.configuration import Settings
-from tamis.service.base.event_body import PASSED_OVER, published_event
+from tamis.service.base.events import PASSED_OVER, published_event
 from tamis.service.base.offering import serving_schema
 from tamis.service.delivery import Delivery
 from tamis.service.delivery.matched import OpenedEvent

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.service.intake.formats import read_document, read_lines
+from tamis.service.intake.door import read_document, read_lines
 from tamis.service.intake.problems import Problem
 
 texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\{}[],:\n\r '))

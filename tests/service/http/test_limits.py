@@ -13,7 +13,7 @@ from starlette.testclient import WebSocketDenialResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from tamis.service.base.configuration import LimitSettings, Settings
-from tamis.service.http.body_limit import BodyLimit
+from tamis.service.http.bodies import BodyLimit
 from tamis.service.intake.allowances import RateLimit
 from tamis.service.intake.problems import Problem
 from tests.service.http.server import Server

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from tamis.service.intake.cloudevents import CloudEventError, read_batch, read_binary, read_structured
-from tamis.service.intake.formats import read
+from tamis.service.intake.door import read
 
 EVENT: dict[str, Any] = {"specversion": "1.0", "id": "7", "source": "/shop/3", "type": "com.shop.sold"}
 HEADERS = {"ce-specversion": "1.0", "ce-id": "7", "ce-source": "/shop/3", "ce-type": "com.shop.sold"}

@@ -19,10 +19,10 @@ pytest.importorskip("grpc", reason="the broker extra is not installed")
 from tamis.broker.access import AccessError
 from tamis.broker.store import BrokerStore, BrokerStoreError
 from tamis.eventlog import NotAppended
-from tamis.eventlog.spool.writer import SpoolLog
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.service import network as bridge
 from tamis.service.base.configuration import BrokerSettings, Settings
-from tamis.service.base.event_body import PASSED_OVER, published_event
+from tamis.service.base.events import PASSED_OVER, published_event
 from tamis.service.base.offering import NOTHING
 from tamis.service.network import Bridge
 from tamis.service.store import Store

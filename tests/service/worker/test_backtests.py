@@ -15,7 +15,7 @@ from tamis.errors import PipelineError
 from tamis.eventlog import open_log
 from tamis.pipeline.sources import read_log
 from tamis.schema import Schema
-from tamis.service.base.event_body import parted_body
+from tamis.service.base.events import parted_body
 from tamis.service.store import Backtest
 from tamis.service.worker.backtests import Asked, BacktestRunner, look_back
 from tamis.testing import reference_matches

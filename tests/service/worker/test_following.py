@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.matching.index_part import Choice
+from tamis.matching.matchers import Choice
 from tamis.pipeline import SubscriptionTable
 from tamis.service.base.configuration import Settings
 from tamis.service.base.offering import USUAL, Algorithms

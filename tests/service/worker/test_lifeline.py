@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from tamis.service.worker.lifeline import Lock
+from tamis.service.worker.turns import Lock
 
 SECONDS = 20.0
 
 # A stand-in for the pipeline process: watches, starts a child (as it would Java), tells its number, and goes on.
 WATCHING = """
 import contextlib, subprocess, sys, threading
-from tamis.service.worker.lifeline import watch
+from tamis.service.worker.turns import watch
 stopped = threading.Event()
 watch(0, stopped.set, float(sys.argv[1]))
 child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(1000)"], stdin=subprocess.PIPE)

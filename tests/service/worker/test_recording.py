@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import PipelineError
-from tamis.pipeline.workers.opened import VIOLATION
-from tamis.service.base.event_body import PASSED_OVER, parted_body
+from tamis.pipeline.workers.inputs import VIOLATION
+from tamis.service.base.events import PASSED_OVER, parted_body
 from tamis.service.store import NewSubscription, Pair, Reached, Store
 from tamis.service.worker.recording import Recorder, Residuals
 

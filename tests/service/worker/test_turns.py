@@ -12,11 +12,11 @@ import pytest
 from tamis.errors import PipelineError
 from tamis.service.base.configuration import Settings
 from tamis.service.store import Store, StoreAwayError
-from tamis.service.worker import lifeline as turns
 from tamis.service.worker import process as running
 from tamis.service.worker import process as standby
-from tamis.service.worker.lifeline import Lock
+from tamis.service.worker import turns
 from tamis.service.worker.messages import Message, Turn
+from tamis.service.worker.turns import Lock
 
 AWAY = StoreAwayError("the store does not answer")
 LOST = running.LockLostError("the connection to the store broke")

@@ -11,7 +11,7 @@ from tamis.cli.base.options import CommandError
 from tamis.cli.bench.problems import Results
 from tamis.lab.comparison import Cell
 from tamis.lab.measuring import INK, duration, plain, round_duration, short
-from tamis.matching.index_part import AUTO
+from tamis.matching.matchers import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

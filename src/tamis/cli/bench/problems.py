@@ -15,7 +15,7 @@ from tamis.cli.work.events import EventFiles
 from tamis.cli.work.indexes import is_index, schema_for
 from tamis.cli.work.subscriptions import read_subscriptions
 from tamis.lab.comparison import Cell, Measurement, Problem
-from tamis.matching.index_part import AUTO, MATCHERS
+from tamis.matching.matchers import AUTO, MATCHERS
 from tamis.workloads import Workload, named, stock_quotes
 from tamis.workloads.naming import parameters, with_parameters
 

@@ -25,9 +25,9 @@ from tamis.dialects.cesql.syntax import (
     read_pattern,
     walk,
 )
-from tamis.language import numbers as predicates
-from tamis.language.numbers import Leaf, Present, among, attributes_of, equals
+from tamis.language import predicates
 from tamis.language.patterns import write_like
+from tamis.language.predicates import Leaf, Present, among, attributes_of, equals
 from tamis.language.tree import FALSE, TRUE, And, Constant, Negation, Or, Tree, all_of, any_of
 
 # Conditions in two-valued logic, some of them unknown, and the tightest Tamis filter that each of them implies.

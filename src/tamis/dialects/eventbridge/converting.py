@@ -12,16 +12,16 @@ from ipaddress import AddressValueError, IPv4Network, IPv6Address, IPv6Network, 
 from itertools import combinations, takewhile
 from typing import Any
 
-from tamis.dialects.complement import v4_range, v6_network
 from tamis.dialects.conversion import ConversionError, Needs, Use, attribute_of, checked, collected, one_of
 from tamis.dialects.eventbridge import texts
 from tamis.dialects.eventbridge import texts as numbers
 from tamis.dialects.eventbridge.reading import Field, Node, Number, Test, fields, read
 from tamis.dialects.eventbridge.texts import is_number
+from tamis.dialects.text_patterns import v4_range, v6_network
 from tamis.errors import shown
 from tamis.language import Tree
-from tamis.language.numbers import Present, RLike, Value
 from tamis.language.patterns import rlike_matches
+from tamis.language.predicates import Present, RLike, Value
 from tamis.language.tree import And, Negation, Or, all_of, any_of
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 

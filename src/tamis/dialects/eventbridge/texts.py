@@ -7,13 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tamis.dialects.complement import ANY, Pattern, TooLargeError, others
 from tamis.dialects.conversion import ConversionError, between, compared
 from tamis.dialects.eventbridge.reading import Number, Test
+from tamis.dialects.text_patterns import ANY, Pattern, TooLargeError, others
 from tamis.errors import shown
 from tamis.language import Tree
-from tamis.language.numbers import Leaf, Like, RLike, equals
 from tamis.language.patterns import Wildcard, regex_literal, rlike_matches, write_like
+from tamis.language.predicates import Leaf, Like, RLike, equals
 from tamis.language.tree import DEFAULT_LIMITS, FALSE, all_of, any_of
 from tamis.schema import Attribute
 

@@ -35,10 +35,9 @@ from tamis.dialects.jms.grammar import (
     parse,
 )
 from tamis.errors import shown
-from tamis.language import Tree
-from tamis.language import numbers as predicates
-from tamis.language.numbers import Present, Versus, equals
+from tamis.language import Tree, predicates
 from tamis.language.patterns import like_matches, read_like, write_like
+from tamis.language.predicates import Present, Versus, equals
 from tamis.language.tree import FALSE, TRUE, And, Negation, Or, all_of, any_of
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 

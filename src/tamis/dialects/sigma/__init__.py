@@ -1,5 +1,5 @@
 """Detection rules of Sigma (sigmahq.io), read by pySigma, which the extra `sigma` installs."""
 
-from tamis.dialects.sigma.reading import convert, documents, needed
+from tamis.dialects.sigma.rule import convert, documents, needed
 
 __all__ = ["convert", "documents", "needed"]

@@ -13,8 +13,8 @@ from typing import TypeAlias, TypeVar
 
 from tamis.dialects.conversion import ConversionError, attribute_of, compared, one_of
 from tamis.language import Tree
-from tamis.language.numbers import Like, RLike, Versus, equals
 from tamis.language.patterns import Wildcard, like_matches, regex_literal, rlike_matches, write_like
+from tamis.language.predicates import Like, RLike, Versus, equals
 from tamis.language.tree import And, Negation, Or
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 

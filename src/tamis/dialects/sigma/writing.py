@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from tamis.dialects.sigma.leaves import Condition, Leaf, Node, Presence
 from tamis.language import Tree
-from tamis.language.numbers import Between, Present, RLike, Value, among
 from tamis.language.patterns import Wildcard
+from tamis.language.predicates import Between, Present, RLike, Value, among
 from tamis.language.tree import DEFAULT_LIMITS, FALSE, TRUE, And, Negation, Or, all_of, any_of
 
 # Exclusions that share an attribute, without multiplying them out.

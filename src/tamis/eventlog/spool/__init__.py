@@ -8,6 +8,6 @@ An append goes `writer → tail → frames → segment, fsync → mark`; a reade
 
 from tamis.eventlog.spool.reader import SpoolReader
 from tamis.eventlog.spool.segments import SpoolDamaged, SpoolError, sweep
-from tamis.eventlog.spool.writer import SpoolWriter
+from tamis.eventlog.spool.spool_log import SpoolWriter
 
 __all__ = ["SpoolDamaged", "SpoolError", "SpoolReader", "SpoolWriter", "sweep"]

@@ -50,15 +50,15 @@ class Scheme(ABC):
 
 SCHEMES: Final[LazyRegistry[type[Scheme]]] = LazyRegistry(
     {
-        "rel-sel": "tamis.joins.schemes.ref_sj:RelSel",
+        "rel-sel": "tamis.joins.schemes.by_tuples:RelSel",
         "enum-j": "tamis.joins.schemes.by_results:EnumJ",
         "ref-j": "tamis.joins.schemes.by_results:RefJ",
         "ref-j+": "tamis.joins.schemes.by_results:RefJPlus",
-        "enum-sj": "tamis.joins.schemes.ref_sj:EnumSJ",
-        "ref-sj-sub": "tamis.joins.schemes.ref_sj:RefSJSub",
-        "ref-sj-tup": "tamis.joins.schemes.ref_sj:RefSJTup",
-        "ref-sj-clu": "tamis.joins.schemes.ref_sj:RefSJClu",
-        "ref-sj-clu+": "tamis.joins.schemes.ref_sj:RefSJCluPlus",
+        "enum-sj": "tamis.joins.schemes.by_tuples:EnumSJ",
+        "ref-sj-sub": "tamis.joins.schemes.by_tuples:RefSJSub",
+        "ref-sj-tup": "tamis.joins.schemes.by_tuples:RefSJTup",
+        "ref-sj-clu": "tamis.joins.schemes.by_tuples:RefSJClu",
+        "ref-sj-clu+": "tamis.joins.schemes.by_tuples:RefSJCluPlus",
     }
 )
 """Schemes by name. Each is loaded, and its kernels are compiled, when it is first asked for."""

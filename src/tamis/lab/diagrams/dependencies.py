@@ -10,7 +10,7 @@ from tamis.arrays import Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.diagrams.diagrams import DEAD, TRUE
 from tamis.matching.base.flat_arrays import doubled
-from tamis.routing.predicates import PredicateIndex
+from tamis.routing.standing.predicate_index import PredicateIndex
 from tamis.routing.standing.rows import (
     ASK,
     COMPARED,

@@ -17,7 +17,7 @@ from tamis.lab.le_subscribe.verified import VerifiedLevel, rows_of
 from tamis.matching.base.matcher import Subscriptions
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.codes.encoding_kernels import Conjuncts
+from tamis.matching.codes.encoding import Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 from tamis.schema import Schema

@@ -11,8 +11,8 @@ from tamis.lab.diagrams.dependencies import NOBODY, Dependencies, assign_by_scan
 from tamis.lab.diagrams.diagrams import Diagrams
 from tamis.lab.diagrams.matcher import from_the_top
 from tamis.language.forms import Filter
-from tamis.language.numbers import Literal, attributes_of
-from tamis.routing.predicates import PredicateIndex, Terms
+from tamis.language.predicates import Literal, attributes_of
+from tamis.routing.standing.predicate_index import PredicateIndex, Terms
 from tamis.routing.standing.rows import COVERED, COVERING, Related, Relating
 
 _ROWS = 256

@@ -24,7 +24,7 @@ from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, holds, int
 from tamis.matching.base.matcher import BUCKETS, CANDIDATES, PREDICATES, PROBES
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.dictionary import power_of_two
-from tamis.matching.codes.encoding_kernels import ABSENT, Conjuncts
+from tamis.matching.codes.encoding import ABSENT, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 from tamis.matching.columnar.planning_kernels import mix

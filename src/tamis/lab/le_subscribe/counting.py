@@ -12,7 +12,7 @@ from tamis.compiled import bare_kernel
 from tamis.lab.le_subscribe.verified import VerifiedLevel, load, rows_of, settle
 from tamis.matching.base.matcher import BUCKETS, CANDIDATES, PREDICATES, PROBES
 from tamis.matching.codes.columns import Encoder, Kind
-from tamis.matching.codes.encoding_kernels import ABSENT, HIGHEST, LOWEST, Conjuncts
+from tamis.matching.codes.encoding import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 

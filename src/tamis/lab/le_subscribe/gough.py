@@ -14,7 +14,7 @@ from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, intervals_
 from tamis.matching.base.matcher import CANDIDATES, NODES, PREDICATES
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.codes.dictionary import power_of_two
-from tamis.matching.codes.encoding_kernels import ABSENT, HIGHEST, LOWEST, Conjuncts
+from tamis.matching.codes.encoding import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 

@@ -12,7 +12,7 @@ from tamis.compiled import bare_kernel, kernel
 from tamis.lab.le_subscribe.verified import Intervals, VerifiedLevel, holds, intervals_of, load, rows_of, settle, taken
 from tamis.matching.base.matcher import BUCKETS, CANDIDATES, NODES, PREDICATES
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.codes.encoding_kernels import ABSENT, HIGHEST, LOWEST, Conjuncts
+from tamis.matching.codes.encoding import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 

@@ -13,7 +13,7 @@ from tamis.lab.le_subscribe.counting import EQUAL, FROM, loose_predicates, needs
 from tamis.lab.le_subscribe.verified import VerifiedLevel, load, rows_of, settle
 from tamis.matching.base.matcher import BUCKETS, CANDIDATES, PREDICATES
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.codes.encoding_kernels import ABSENT, Conjuncts
+from tamis.matching.codes.encoding import ABSENT, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 from tamis.matching.columnar.probing_kernels import any_within

@@ -14,7 +14,7 @@ from tamis.compiled import bare_kernel
 from tamis.matching.base.matcher import CANDIDATES, PREDICATES
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Encoded, Encoder
-from tamis.matching.codes.encoding_kernels import Conjuncts
+from tamis.matching.codes.encoding import Conjuncts
 from tamis.matching.codes.level import Level, Scratch, part_of, under
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.codes.names import Names, Texts

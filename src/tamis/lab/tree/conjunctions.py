@@ -18,7 +18,7 @@ from tamis.lab.tree.vocabulary import Given, Source, Vocabulary, float_keys
 from tamis.language.shapes import Bound
 from tamis.matching.codes.columns import Kind, nan_refused
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
-from tamis.matching.codes.encoding_kernels import ABSENT
+from tamis.matching.codes.encoding import ABSENT
 from tamis.matching.codes.lower import lower_into
 from tamis.schema import EVENT_TYPE
 from tamis.schema.columns import typed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import bare_kernel
-from tamis.matching.codes.encoding_kernels import mixed
+from tamis.matching.codes.encoding import mixed
 
 # A node's row. A branch node tests the attribute of its level; a leaf (level LEAF) holds subscriptions; a range node
 # (edge IN_RANGES) holds one test of its parent's level, and what its edge leads to when the test holds is its STAR; a

@@ -17,7 +17,7 @@ from tamis.arrays import Int32s
 from tamis.errors import EventError
 from tamis.lab.tree.checks import Checks
 from tamis.lab.tree.conjunctions import conjunctions_of, encode
-from tamis.lab.tree.holders import Roster, holders_of
+from tamis.lab.tree.roster import Roster, holders_of
 from tamis.lab.tree.tree import Options, Tree
 from tamis.lab.tree.visiting import match_events
 from tamis.lab.tree.vocabulary import Source, Vocabulary

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from tamis.arrays import Arrays, Int64s
 from tamis.compiled import bare_kernel
 from tamis.lab.tree.layout import HIGHEST, LOWEST
-from tamis.language.numbers import Like, RLike
+from tamis.language.predicates import Like, RLike
 from tamis.matching.base.flat_arrays import extended
 from tamis.matching.codes.columns import Column, Encoder, Kind
 from tamis.matching.codes.constants import OPEN_HIGH, OPEN_LOW, Constants, Edge, Fixed, Ranked, Ref
 from tamis.matching.codes.dictionary import Strings, address, power_of_two, validity
-from tamis.matching.codes.encoding_kernels import hash_at, is_present, same_bytes
+from tamis.matching.codes.encoding import hash_at, is_present, same_bytes
 from tamis.matching.codes.intrinsics import read_int32, read_int64
 from tamis.matching.patterns import PatternSet
 from tamis.schema import EnumeratedDomain, HierarchicalDomain, Schema

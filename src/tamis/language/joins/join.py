@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tamis.language.forms import Filter
 from tamis.language.joins.head import WORDS
-from tamis.language.numbers import Literal, Not, Versus
+from tamis.language.predicates import Literal, Not, Versus
 from tamis.language.printing import print_filter, print_name
 from tamis.schema import Attribute, Schema
 

@@ -17,7 +17,7 @@ from tamis.arrays import Int32s, Int64s
 from tamis.compiled import kernel
 from tamis.errors import EventError, Violation
 from tamis.matching.codes.dictionary import Dictionary, validity
-from tamis.matching.codes.encoding_kernels import (
+from tamis.matching.codes.encoding import (
     ABSENT,
     BIT,
     COLUMN,

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from tamis.arrays import Int32s, Int64s
 from tamis.compiled import kernel
-from tamis.language.numbers import Like, RLike
+from tamis.language.predicates import Like, RLike
 from tamis.matching.codes.columns import Column, Encoder, Kind
 from tamis.matching.codes.constants import Constants, Edge, Fixed
-from tamis.matching.codes.encoding_kernels import LISTED, MOST_COLUMNS, MOST_NUMBERED, Conjuncts, refuse_excess
+from tamis.matching.codes.encoding import LISTED, MOST_COLUMNS, MOST_NUMBERED, Conjuncts, refuse_excess
 from tamis.matching.patterns import PatternSet
 from tamis.schema import Schema
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.arrays import Int64s
-from tamis.language.numbers import Value
+from tamis.language.predicates import Value
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
-from tamis.matching.codes.encoding_kernels import HIGHEST, LOWEST
+from tamis.matching.codes.encoding import HIGHEST, LOWEST
 from tamis.schema import EnumeratedDomain, HierarchicalDomain, Schema
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.arrays import Arrays, Int64s
-from tamis.matching.codes.encoding_kernels import (
+from tamis.matching.codes.encoding import (
     CONSTANTS,
     COUNT,
     DATA,

@@ -14,7 +14,7 @@ from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.codes.constants import Edge, Fixed, Recoded
 from tamis.matching.codes.dictionary import Strings
-from tamis.matching.codes.encoding_kernels import HIGHEST, LISTED, LOWEST, Conjuncts
+from tamis.matching.codes.encoding import HIGHEST, LISTED, LOWEST, Conjuncts
 from tamis.matching.codes.level import Level
 
 if TYPE_CHECKING:

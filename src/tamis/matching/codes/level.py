@@ -20,7 +20,7 @@ from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Column, Encoded, Encoder, Kind
 from tamis.matching.codes.conditions import Conditions
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
-from tamis.matching.codes.encoding_kernels import Conjuncts
+from tamis.matching.codes.encoding import Conjuncts
 from tamis.matching.codes.files import Source, read_arrays, write_arrays
 from tamis.matching.codes.names import Names, Texts
 from tamis.matching.patterns import PatternSet

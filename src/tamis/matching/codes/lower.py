@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.arrays import Int64s
-from tamis.language.numbers import (
+from tamis.language.predicates import (
     Between,
     Leaf,
     Like,
@@ -30,7 +30,7 @@ from tamis.language.shapes import Block, Bound
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.conditions import Conditions, Interval, Listing, Test
 from tamis.matching.codes.constants import OPEN_HIGH, OPEN_LOW, Edge, Fixed, Ranked, numbers_of
-from tamis.matching.codes.encoding_kernels import NEGATED
+from tamis.matching.codes.encoding import NEGATED
 from tamis.matching.patterns import literal_of, prefix_of
 from tamis.schema import EnumeratedDomain, HierarchicalDomain
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tamis.arrays import Arrays
 from tamis.compiled import kernel
 from tamis.matching.codes.dictionary import address, power_of_two
-from tamis.matching.codes.encoding_kernels import hash_at, same_bytes
+from tamis.matching.codes.encoding import hash_at, same_bytes
 
 _NARROW = 2**31  # bytes of ids from which on their offsets need eight bytes
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import kernel
-from tamis.matching.codes.encoding_kernels import HIGHEST, LOWEST
+from tamis.matching.codes.encoding import HIGHEST, LOWEST
 from tamis.matching.columnar.planning_kernels import mix
 
 SHAPE, SEMI, MIXED = 0, 1, 2

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tamis.arrays import Arrays, Int32s, Int64s
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Encoded, Encoder, Kind
-from tamis.matching.codes.encoding_kernels import MOST_NUMBERED, Conjuncts, refuse_excess
+from tamis.matching.codes.encoding import MOST_NUMBERED, Conjuncts, refuse_excess
 from tamis.matching.codes.intrinsics import has_compress
 from tamis.matching.codes.level import SLACK, Scratch, part_of, under
 from tamis.matching.codes.level import Level as AnyLevel

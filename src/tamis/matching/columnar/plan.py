@@ -13,7 +13,7 @@ from tamis.arrays import Int32s, Int64s
 from tamis.errors import StatisticsError
 from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.matching.codes.columns import Column, Encoder, Kind
-from tamis.matching.codes.encoding_kernels import HIGHEST, LOWEST, Conjuncts
+from tamis.matching.codes.encoding import HIGHEST, LOWEST, Conjuncts
 from tamis.matching.columnar.planning_kernels import (
     DIMENSION_BITS,
     FINEST,

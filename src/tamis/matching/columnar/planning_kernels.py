@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tamis.compiled import kernel
-from tamis.matching.codes.encoding_kernels import HIGHEST, LISTED, LOWEST
+from tamis.matching.codes.encoding import HIGHEST, LISTED, LOWEST
 
 FINEST = 10  # 2^10 quantile cells a column
 DIMENSION_BITS = 20

@@ -9,7 +9,7 @@ import numpy as np
 from tamis.compiled import bare_kernel
 from tamis.matching.base.matcher import BUCKETS, CANDIDATES, PREDICATES
 from tamis.matching.base.matcher import PROBES as PROBED
-from tamis.matching.codes.encoding_kernels import ABSENT, LISTED, NEGATED
+from tamis.matching.codes.encoding import ABSENT, LISTED, NEGATED
 from tamis.matching.codes.intrinsics import (
     LANES,
     compress16,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.arrays import Arrays, Int32s
-from tamis.language.numbers import Like, RLike
+from tamis.language.predicates import Like, RLike
 from tamis.matching.patterns.kernels import lower_texts, merge
 from tamis.matching.patterns.like import program_of
 from tamis.matching.patterns.like_set import Hits, LikeSet

@@ -33,7 +33,7 @@ from tamis.pipeline.joining.packing import (
     tables_of,
     to_blob,
 )
-from tamis.pipeline.workers.opened import VIOLATION
+from tamis.pipeline.workers.inputs import VIOLATION
 from tamis.schema import Schema
 
 # Changes of contents as rows: whose, whether added or removed, the result as JSON, and the event that did it.

@@ -22,7 +22,7 @@ from tamis.language.joins import are_joins
 from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.table.subscriptions import Part
 from tamis.pipeline.table.versions import read_change
-from tamis.pipeline.workers.opened import VIOLATION, Reader, partition
+from tamis.pipeline.workers.inputs import VIOLATION, Reader, partition
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.timestamps import to_datetime
 from tamis.schema.values import write_base64

@@ -18,7 +18,7 @@ from tamis.pipeline.joining.cells import Cells
 from tamis.pipeline.joining.packing import Lateness, from_blob, join_texts, to_blob
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
-from tamis.pipeline.workers.opened import micro_batch
+from tamis.pipeline.workers.inputs import micro_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

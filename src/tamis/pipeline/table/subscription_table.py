@@ -16,7 +16,7 @@ from tamis.engine import Index, Operators
 from tamis.errors import SubscriptionError, TamisError
 from tamis.matching.taking_in import BoundSubscriptions, bound_subscriptions
 from tamis.operators.health import OperatorTable
-from tamis.pipeline.calling import LEARNED, Crew, Ledger
+from tamis.pipeline.table.calling import LEARNED, Crew, Ledger
 from tamis.pipeline.table.subscriptions import Snapshot, listed
 from tamis.pipeline.table.versions import CURRENT, LOCK, Newest, Versions, apply_change, locked, write_change
 

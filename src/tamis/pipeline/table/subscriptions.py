@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import SubscriptionError, TamisError
-from tamis.pipeline.calling import Crew
+from tamis.pipeline.table.calling import Crew
 from tamis.schema import Schema
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tamis.durable import flush, replace_durably
 from tamis.engine import Index
 from tamis.errors import IndexFileError
-from tamis.pipeline.calling import Crew
+from tamis.pipeline.table.calling import Crew
 from tamis.pipeline.table.subscriptions import Part, Snapshot
 from tamis.schema import Schema
 

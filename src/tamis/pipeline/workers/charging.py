@@ -30,12 +30,12 @@ from tamis.matching.base.matcher import Matches
 from tamis.matching.codes.holders import Holders
 from tamis.matching.patterns import PatternSet
 from tamis.matching.patterns.metering import metered
-from tamis.operators.inputs import json_bindings
 from tamis.operators.learning import Lessons
-from tamis.pipeline.calling import Report
+from tamis.operators.values import json_bindings
+from tamis.pipeline.table.calling import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
-from tamis.pipeline.workers.opened import DeadCount, Pace, Read, Reader, canonical, in_rows, micro_batch, opened
+from tamis.pipeline.workers.inputs import DeadCount, Pace, Read, Reader, canonical, in_rows, micro_batch, opened
 from tamis.schema import Schema
 
 LEFT_OUT: Final = "left_out.json"

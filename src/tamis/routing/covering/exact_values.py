@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TypeAlias, cast
 
 from tamis.language.extents import END, START, Cut, Extent, Range, everything, is_stepped, known_extent, united
-from tamis.language.numbers import INT_MAX, INT_MIN, Leaf, Like, Literal, Not, Present, RLike, Value
 from tamis.language.patterns import Wildcard, like_matches, read_like, rlike_matches, write_like
+from tamis.language.predicates import INT_MAX, INT_MIN, Leaf, Like, Literal, Not, Present, RLike, Value
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain
 
 _SURROGATES = 0xD800

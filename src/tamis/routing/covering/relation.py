@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
 from tamis.language.forms import Filter
-from tamis.language.numbers import (
+from tamis.language.predicates import (
     EARLIEST,
     LATEST,
     Literal,

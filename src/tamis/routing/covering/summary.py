@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 
 from tamis.language.extents import NOTHING, Extent, everything, includes, intersection, points, united, without
-from tamis.language.numbers import Like, Literal, Not, Present, RLike, Value, Versus, attributes_of
+from tamis.language.predicates import Like, Literal, Not, Present, RLike, Value, Versus, attributes_of
 from tamis.routing.covering.exact_values import admitted, around, is_absence, pattern_implies, satisfies, settled
 from tamis.schema import EVENT_TYPE, Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from tamis.language.extents import END, START, Extent, Range, includes
-from tamis.language.numbers import Like, Literal, Not, Value, Versus
 from tamis.language.patterns import Wildcard, read_like
+from tamis.language.predicates import Like, Literal, Not, Value, Versus
 from tamis.routing.covering.exact_values import ascending, satisfies, some_values
 from tamis.routing.covering.summary import Said, Summary
 from tamis.schema import EVENT_TYPE, Attribute, EnumeratedDomain, HierarchicalDomain, Schema

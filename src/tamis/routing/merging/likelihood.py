@@ -10,7 +10,7 @@ from typing import Any
 
 from tamis.language.extents import NOTHING, Cut, Extent, everything, intersection, without
 from tamis.language.forms import Filter
-from tamis.language.numbers import Literal
+from tamis.language.predicates import Literal
 from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Summary

@@ -8,9 +8,9 @@ from enum import IntFlag
 from typing import TypeAlias
 
 from tamis.language.extents import Extent, everything, leaf_of, united, without
-from tamis.language.numbers import Leaf, OneOf, Present
+from tamis.language.predicates import Leaf, OneOf, Present
 from tamis.routing.covering.exact_values import settled
-from tamis.routing.predicates import PredicateIndex, Terms
+from tamis.routing.standing.predicate_index import PredicateIndex, Terms
 from tamis.schema import Attribute
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from tamis.language.extents import Extent, everything, without
 from tamis.language.forms import Filter
-from tamis.language.numbers import sort_key
+from tamis.language.predicates import sort_key
 from tamis.matching.base.statistics import Statistics
 from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Said
-from tamis.routing.forwarding import Change, Telling
 from tamis.routing.merging.likelihood import Likelihood, Shares, Side
 from tamis.routing.merging.rules import GroupKey, Groups, Merged, MergePolicy, Part, Rules, merge_group
 from tamis.routing.standing import CoveringTable
+from tamis.routing.standing.forwarding import Change, Telling
 from tamis.schema import Schema
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tamis.arrays import Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.matching.base.flat_arrays import doubled, extended
-from tamis.routing.predicates import POINT, RANGES, SEVERAL, WHOLE, PredicateIndex, Terms
+from tamis.routing.standing.predicate_index import POINT, RANGES, SEVERAL, WHOLE, PredicateIndex, Terms
 
 # One conjunction against all rows of a table, both directions in one pass.
 #

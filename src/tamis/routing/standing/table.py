@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tamis.arrays import Int64s
 from tamis.language.forms import Filter
-from tamis.routing.predicates import PredicateIndex, Terms
+from tamis.routing.standing.predicate_index import PredicateIndex, Terms
 from tamis.routing.standing.rows import MOST_ASKED, YES, Related, Rows
 from tamis.schema import Schema
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 from tamis.engine import Index, compile
 from tamis.errors import OperatorError, SchemaError, TamisError
 from tamis.language import Signatures
-from tamis.matching.index_part import COLUMNAR, MATCHERS, Choice
+from tamis.matching.matchers import COLUMNAR, MATCHERS, Choice
 from tamis.operators import Operator, Registry
 from tamis.operators.matcher import resolved_all
 from tamis.operators.registry import Resolved, operators_named
 from tamis.operators.schedules import require_schedule
 from tamis.schema import Schema
 from tamis.service.base.configuration import ConfigurationError, Settings
-from tamis.service.base.event_body import PASSED_OVER
+from tamis.service.base.events import PASSED_OVER
 
 _SCHEMAS: Final = 8  # how many schemas are remembered at a time: the one in force, and some before it
 _CALL: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|([A-Za-z_]\w*)\s*\(")

@@ -19,7 +19,7 @@ import httpx
 from tamis.errors import TamisError
 from tamis.eventlog.kafka.kafka_address import KafkaAddress
 from tamis.service.base.configuration import DeliverySettings
-from tamis.service.base.event_body import Notification
+from tamis.service.base.events import Notification
 from tamis.service.delivery.addresses import AddressRefused, CheckedTransport, Endpoint, Resolve, Resolver, endpoint_of
 from tamis.service.delivery.matched import structured_event
 from tamis.service.store import Subscription

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from tamis.errors import TamisError
 from tamis.service.base.configuration import Settings
-from tamis.service.base.event_body import BEGINNING, LAST, Cursor, Notification
+from tamis.service.base.events import BEGINNING, LAST, Cursor, Notification
 from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.delivery.channels import Channel, Clock, KafkaChannel, SystemClock, WebhookChannel
 from tamis.service.delivery.fanout import Fanout, FeedEnded, LiveFeed, WideFeed

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from tamis.errors import TamisError
-from tamis.service.base.event_body import Cursor, Notification
+from tamis.service.base.events import Cursor, Notification
 from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
 from tamis.service.store.database import warn
 

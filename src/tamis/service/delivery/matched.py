@@ -20,7 +20,7 @@ from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.reading import flatten
 from tamis.schema.timestamps import to_datetime, write_instant
 from tamis.schema.values import InadmissibleError, read_value, shown_bytes
-from tamis.service.base.event_body import Notification, published_text
+from tamis.service.base.events import Notification, published_text
 from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.intake.cloudevents import CONTEXT, to_structured
 from tamis.service.store import Subscription

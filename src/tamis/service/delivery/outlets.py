@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from tamis.errors import TamisError
-from tamis.service.base.event_body import Cursor, Notification
+from tamis.service.base.events import Cursor, Notification
 from tamis.service.delivery.channels import Clock
 from tamis.service.delivery.fanout import FeedEnded, LiveFeed, Source
 from tamis.service.delivery.sending import Outcome, Sending

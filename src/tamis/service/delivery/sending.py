@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from tamis.service.base.configuration import DeliverySettings
-from tamis.service.base.event_body import Notification
+from tamis.service.base.events import Notification
 from tamis.service.delivery.channels import Channel, Clock, Undelivered
 
 _TROUBLED: Final = 25

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 import orjson
 
 from tamis.errors import TamisError
-from tamis.service.base.event_body import LAST, Cursor, Notification, notification_id
+from tamis.service.base.events import LAST, Cursor, Notification, notification_id
 from tamis.service.delivery.channels import Clock
 from tamis.service.delivery.matched import Matched, OpenedEvent
 from tamis.service.store import DeadLetter, Pair, Store, Subscription

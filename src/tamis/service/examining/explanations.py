@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from tamis.dialects.cloudevents_filters import read_filters
 from tamis.matching.explanation import MOST, Explanation, State, Verdict, explain, quotes
 from tamis.operators.explanation import CourseExplanation, Step, Truth
-from tamis.operators.inputs import json_value
+from tamis.operators.values import json_value
 from tamis.schema import Schema
 from tamis.schema.timestamps import to_datetime
 from tamis.service.examining.joins import JoinedNow, WouldChange, condition_on
 from tamis.service.examining.language import Bench, ReadFilter
 from tamis.service.examining.trials import ID, index_of
-from tamis.service.intake.formats import judge
+from tamis.service.intake.door import judge
 from tamis.service.intake.problems import Fault, Problem
 
 # An explanation as the API answers it: long values are quoted once, alternatives as far as an answer has room.

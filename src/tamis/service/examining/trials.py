@@ -18,8 +18,8 @@ import tamis
 from tamis.matching.base.matcher import Matches
 from tamis.operators import Operator
 from tamis.operators.caller import prepare
-from tamis.operators.inputs import json_bindings
-from tamis.service.base.event_body import published_event
+from tamis.operators.values import json_bindings
+from tamis.service.base.events import published_event
 from tamis.service.examining.joins import JoinedNow
 from tamis.service.examining.language import Bench, ReadFilter
 

@@ -23,11 +23,11 @@ from tamis.schema import Schema
 from tamis.service.base.offering import serving_schema
 from tamis.service.http.access import Caller
 from tamis.service.http.service import Service
-from tamis.service.intake import formats
-from tamis.service.intake.formats import Incoming, Judged, judge
+from tamis.service.intake import door as formats
+from tamis.service.intake.door import Incoming, Judged, judge
 from tamis.service.intake.problems import Fault, Problem
 from tamis.service.store import StoreError
-from tamis.service.store.dead_letters import letter_row
+from tamis.service.store.delivery_state import letter_row
 
 _SHOWN: Final = 20
 _ID_PREFIX: Final = b"evt_"

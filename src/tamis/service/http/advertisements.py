@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from tamis.service.examining.language import canonical_text
 from tamis.service.http.access import Caller, Publisher, Reader
 from tamis.service.http.filters import FilterText, Id
+from tamis.service.http.forms import ValidityForm, expiry
+from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import ADVERTISEMENTS_IN_FORCE, Service, Serving
-from tamis.service.http.subscription_forms import ValidityForm, expiry
-from tamis.service.http.watching import StrictRoute
 from tamis.service.intake.problems import Fault, Problem, not_found, responses
 from tamis.service.store import FOREVER, Advertisement, TooManyError
 

@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from tamis.service.examining.language import read_filter
 from tamis.service.http.access import Caller, Subscriber
 from tamis.service.http.filters import FilterText, Id
+from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import BACKTESTS_UNDER_WAY, Service, Serving
-from tamis.service.http.watching import StrictRoute
 from tamis.service.intake.problems import Problem, not_found, responses
 from tamis.service.store import Backtest, TooManyError
 

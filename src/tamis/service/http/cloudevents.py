@@ -17,10 +17,10 @@ from tamis.dialects.cloudevents_filters import CloudEventsFilterError, CloudEven
 from tamis.service.http.access import Asking, Owned, Subscriber, SubscriptionId, Ticket, for_owner
 from tamis.service.http.cloudevents_subscriptions import KEPT, SubscriptionRequest, SubscriptionShown, shown
 from tamis.service.http.deliveries import WebhookForm, stored_delivery
+from tamis.service.http.forms import expiry
+from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import Service, Serving
-from tamis.service.http.subscription_forms import expiry
 from tamis.service.http.subscriptions import make_subscription
-from tamis.service.http.watching import StrictRoute
 from tamis.service.intake.problems import Fault, Problem, not_found, responses
 from tamis.service.store import UNCHANGED, NewSubscription, State, Subscription
 from tamis.service.store.subscription import Keep

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from tamis.dialects.cloudevents_filters import CloudEventsFilters
 from tamis.service.http.deliveries import is_credential
 from tamis.service.http.filters import Label
-from tamis.service.http.subscription_forms import ValidityForm
+from tamis.service.http.forms import ValidityForm
 from tamis.service.store import State, Subscription
 
 KEPT: Final = "cloudevents"

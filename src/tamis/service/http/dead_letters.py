@@ -11,8 +11,8 @@ from starlette.concurrency import run_in_threadpool
 
 from tamis.service.delivery.store_reader import NotReplayable
 from tamis.service.http.access import Asking, Caller
+from tamis.service.http.forms import DeadLetterForm, DeadLetterPage, Replayed
 from tamis.service.http.service import Service, Serving
-from tamis.service.http.subscription_forms import DeadLetterForm, DeadLetterPage, Replayed
 from tamis.service.intake.problems import Problem, not_found, responses
 from tamis.service.store import DeadLetter
 

@@ -9,12 +9,12 @@ import orjson
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from tamis.service.base.event_body import published_event
+from tamis.service.base.events import published_event
 from tamis.service.http.acceptance import Acceptance
 from tamis.service.http.access import Administrator, Publisher
+from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import Serving
-from tamis.service.http.watching import StrictRoute
-from tamis.service.intake import formats
+from tamis.service.intake import door as formats
 from tamis.service.intake.problems import responses
 
 router = APIRouter(prefix="/v1/events", tags=["events"], route_class=StrictRoute)

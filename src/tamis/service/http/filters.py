@@ -18,8 +18,8 @@ from tamis.service.examining.language import read_filter
 from tamis.service.examining.pool import unless_gone
 from tamis.service.examining.trials import EXAMINED, TriedFilter, newest_within
 from tamis.service.http.access import Caller, Subscriber
+from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import Service, Serving
-from tamis.service.http.watching import StrictRoute
 from tamis.service.intake.problems import Problem, responses
 from tamis.service.store import Kind
 

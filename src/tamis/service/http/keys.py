@@ -11,8 +11,8 @@ from starlette.concurrency import run_in_threadpool
 
 from tamis.service.http.access import Administrator
 from tamis.service.http.filters import Id
+from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import Serving
-from tamis.service.http.watching import StrictRoute
 from tamis.service.intake.problems import not_found, responses
 from tamis.service.store import Key, Role
 

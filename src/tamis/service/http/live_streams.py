@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from tamis.service.base.event_body import CursorError, Notification
+from tamis.service.base.events import CursorError, Notification
 from tamis.service.delivery.fanout import Feed, FeedEnded
 from tamis.service.store import StoreAwayError
 

@@ -12,14 +12,14 @@ from fastapi import APIRouter, Depends, Header, Query, Response, WebSocket
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from tamis.service.base.event_body import Cursor, CursorError, Notification
+from tamis.service.base.events import Cursor, CursorError, Notification
 from tamis.service.delivery.delivery import Admitted, Delivery, Polled, TooManyListeners
 from tamis.service.delivery.fanout import Feed
 from tamis.service.http import dead_letters as dead_letter_routes
 from tamis.service.http.access import Asking, Caller, Opening, SubscriptionId, Ticket, look_up
+from tamis.service.http.forms import NotificationPage
 from tamis.service.http.live_streams import MEDIA_TYPE, EventStream, refuse_socket, serve_socket
 from tamis.service.http.service import Service, Serving
-from tamis.service.http.subscription_forms import NotificationPage
 from tamis.service.intake.problems import Problem, responses
 from tamis.service.store import Subscription
 

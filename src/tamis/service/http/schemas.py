@@ -12,8 +12,8 @@ from tamis.errors import OperatorError, SchemaError
 from tamis.schema import Schema
 from tamis.service.base.offering import serving_schema
 from tamis.service.http.access import Administrator, Reader
+from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import Service, Serving
-from tamis.service.http.watching import StrictRoute
 from tamis.service.intake.problems import Problem, of_schema, responses
 from tamis.service.store import Store, StoreError
 from tamis.service.store.store import FollowedSchema

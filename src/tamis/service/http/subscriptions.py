@@ -18,8 +18,7 @@ from tamis.service.examining.language import ReadFilter, read_filter
 from tamis.service.http.access import Asking, Caller, Owned, Subscriber, Ticket, for_owner, subscriber
 from tamis.service.http.deliveries import stored_delivery
 from tamis.service.http.filters import asked
-from tamis.service.http.service import Service, Serving
-from tamis.service.http.subscription_forms import (
+from tamis.service.http.forms import (
     ChangedForm,
     ChangeForm,
     CreatedForm,
@@ -31,7 +30,8 @@ from tamis.service.http.subscription_forms import (
     fields_shown,
     shown,
 )
-from tamis.service.http.watching import StrictRoute
+from tamis.service.http.requests import StrictRoute
+from tamis.service.http.service import Service, Serving
 from tamis.service.intake.problems import Fault, Problem, responses
 from tamis.service.store import UNCHANGED, NewSubscription, RevokedError, State, Subscription, TooManyError
 

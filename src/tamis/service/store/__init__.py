@@ -1,6 +1,6 @@
 """The store: keys, subscriptions, notifications, and what else must survive, in SQLite or PostgreSQL."""
 
-from tamis.service.store.advertisements import Advertisement, Advertisements, Backtest, Backtests
+from tamis.service.store.advertisements_and_backtests import Advertisement, Advertisements, Backtest, Backtests
 from tamis.service.store.database import (
     NotFoundError,
     RevokedError,
@@ -12,7 +12,7 @@ from tamis.service.store.database import (
     TooManyError,
     warn,
 )
-from tamis.service.store.dead_letters import DeadLetter, DeadLetters, Deliveries, DeliveryState, Progress, Reached
+from tamis.service.store.delivery_state import DeadLetter, DeadLetters, Deliveries, DeliveryState, Progress, Reached
 from tamis.service.store.importing import Imported
 from tamis.service.store.joins import Content, Joined, Joins, JoinWrites, Opening, Owner, StoredRow, StoredTable
 from tamis.service.store.keys import ROLES, Key, Keys, Role

@@ -17,7 +17,7 @@ from tamis.schema import Schema
 from tamis.schema.values import write_base64
 from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, StoreError, insert_rows, pieces
-from tamis.service.store.dead_letters import require
+from tamis.service.store.delivery_state import require
 from tamis.service.store.tables import (
     CONTENTS,
     COUNTERS,

@@ -28,7 +28,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, StoreError, insert_rows, made_storable, pieces, within
-from tamis.service.store.dead_letters import Reached, advance
+from tamis.service.store.delivery_state import Reached, advance
 from tamis.service.store.joins import JoinWrites, write
 from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS, moment
 

@@ -7,9 +7,9 @@ from threading import Lock
 
 from tamis.schema import Schema
 from tamis.service.base.offering import serving_schema
-from tamis.service.store.advertisements import Advertisements, Backtests
+from tamis.service.store.advertisements_and_backtests import Advertisements, Backtests
 from tamis.service.store.database import Database, migrate
-from tamis.service.store.dead_letters import DeadLetters, Deliveries, Progress
+from tamis.service.store.delivery_state import DeadLetters, Deliveries, Progress
 from tamis.service.store.joins import Joins
 from tamis.service.store.keys import Keys
 from tamis.service.store.locks import Locks, StoreLock

@@ -21,9 +21,9 @@ from tamis.eventlog import EventLog
 from tamis.joins.server import JoinServer
 from tamis.language.joins import are_joins
 from tamis.pipeline.sources import read_log
-from tamis.pipeline.workers.covering import EVENTS, MATCHES, SAMPLE
+from tamis.pipeline.workers.jobs import EVENTS, MATCHES, SAMPLE
 from tamis.schema import Schema
-from tamis.service.base.event_body import published_event
+from tamis.service.base.events import published_event
 from tamis.service.base.offering import NOTHING, Offering
 from tamis.service.store import Backtest, Store
 from tamis.service.store.joins import row_text

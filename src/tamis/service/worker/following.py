@@ -17,7 +17,7 @@ from tamis.errors import IndexFileError, OperatorError, TamisError
 from tamis.operators.health import Tally
 from tamis.operators.learning import Seen
 from tamis.pipeline import SubscriptionTable
-from tamis.pipeline.calling import LEARNED, read_learned
+from tamis.pipeline.table.calling import LEARNED, read_learned
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Versions
 from tamis.schema import Schema

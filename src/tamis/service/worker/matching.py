@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tamis.errors import PipelineError
 from tamis.eventlog import RECORDS, EventLog
-from tamis.eventlog.spool.writer import SpoolLog
+from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.pipeline.frames import sieved
 from tamis.pipeline.session import in_one_line
 from tamis.pipeline.sources import read_log

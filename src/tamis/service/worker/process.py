@@ -23,11 +23,11 @@ from tamis.service.store import Store, StoreAwayError, StoreLock
 from tamis.service.worker.backtests import BacktestRunner
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.joining import joining_of
-from tamis.service.worker.lifeline import Lock, end_group, watch
 from tamis.service.worker.matching import Matching, try_out
 from tamis.service.worker.messages import Fared, Followed, Message, Operators, Turn, noticed, written
 from tamis.service.worker.spark import start_session, warm
 from tamis.service.worker.suspending import Fairness
+from tamis.service.worker.turns import Lock, end_group, watch
 
 _GRACE: Final = 8.0
 _SHOWN: Final = 2_000
@@ -77,7 +77,7 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
     if not lock.take(stopped):
         return
     # What is imported here takes seconds, and is of no use to a process that waits for its folder.
-    from tamis.service.worker.lifeline import take_turns
+    from tamis.service.worker.turns import take_turns
 
     take_turns(settings, lock, mouth.say, stopped)
 

@@ -18,7 +18,7 @@ from tamis.arrays import Int64s
 from tamis.dialects.cloudevents_filters import CloudEventsFilters
 from tamis.errors import PipelineError
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
-from tamis.service.base.event_body import published_event, published_text
+from tamis.service.base.events import published_event, published_text
 from tamis.service.store import Reached, Store
 from tamis.service.worker.joining import TABLES, Joining, Step
 from tamis.service.worker.suspending import Fairness

@@ -21,7 +21,7 @@ from tamis.lab.measuring import (
     pivot,
     scaled,
 )
-from tamis.workloads.gryphon import exponent, visits_bound
+from tamis.workloads.papers import exponent, visits_bound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

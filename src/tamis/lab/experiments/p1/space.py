@@ -32,7 +32,7 @@ from tamis.lab.measuring import (
     pivot,
     scaled,
 )
-from tamis.workloads.gryphon import ATTRIBUTES
+from tamis.workloads.papers import ATTRIBUTES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

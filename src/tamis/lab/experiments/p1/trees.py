@@ -18,7 +18,7 @@ import tamis
 from tamis.lab.measuring import Point, Row, Rows, Style
 from tamis.lab.tree.matcher import TreeMatcher
 from tamis.workloads import Workload
-from tamis.workloads.gryphon import ATTRIBUTES, POPULARITY, VALUES, gryphon, gryphon_hard, index_attributes
+from tamis.workloads.papers import ATTRIBUTES, POPULARITY, VALUES, gryphon, gryphon_hard, index_attributes
 
 SIZES = (1_000, 3_200, 10_000, 32_000, 100_000, 320_000, 1_000_000)
 SET_UP = (

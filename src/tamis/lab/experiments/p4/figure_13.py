@@ -29,8 +29,8 @@ from tamis.lab.measuring import (
     seconds,
 )
 from tamis.language import Filter
-from tamis.routing.predicates import PredicateIndex, Terms
 from tamis.routing.standing import CoveringTable
+from tamis.routing.standing.predicate_index import PredicateIndex, Terms
 from tamis.routing.standing.rows import Related
 from tamis.routing.standing.rows import Rows as Buckets
 from tamis.routing.standing.table import RootRows

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.language import Filter, normalise, parse, print_filter
-from tamis.language.numbers import Literal, sort_key
+from tamis.language.predicates import Literal, sort_key
 from tamis.matching.base.statistics import AttributeStatistics, Statistics
 from tamis.routing.merging import MergePolicy, MergingTable, Rules
 from tamis.workloads import Workload, padres_sets

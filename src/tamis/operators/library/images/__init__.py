@@ -3,8 +3,8 @@
 With the extra `images`: OpenCV.
 """
 
+from tamis.operators.library.images.detectors import Livery, PeopleDetector, VehicleDetector
 from tamis.operators.library.images.operators import Images, images
-from tamis.operators.library.images.vehicles import Livery, PeopleDetector, VehicleDetector
 
 __all__ = [
     "Images",

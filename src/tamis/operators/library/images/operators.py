@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from tamis.arrays import Int64s
 from tamis.operators.declaring import operator
-from tamis.operators.library.images.pictures import MOST_PIXELS, Remembered, read_picture
-from tamis.operators.library.images.vehicles import (
+from tamis.operators.library.images.detectors import (
     PATTERNS,
     Pattern,
     PeopleDetector,
@@ -22,6 +21,7 @@ from tamis.operators.library.images.vehicles import (
     counted,
     groups,
 )
+from tamis.operators.library.images.pictures import MOST_PIXELS, Remembered, read_picture
 from tamis.operators.library.offering import version_of
 from tamis.operators.registry import Operator, Var
 

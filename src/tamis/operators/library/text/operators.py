@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import yaml
 
 from tamis.errors import OperatorError, PatternError, shown
-from tamis.language.numbers import Like
 from tamis.language.patterns import compiled_rlike, rlike_fault
+from tamis.language.predicates import Like
 from tamis.language.tree import DEFAULT_LIMITS
 from tamis.matching.patterns import PatternSet
 from tamis.operators.declaring import operator

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis.arrays import Int8s, Int32s, Int64s
-from tamis.language.numbers import Like
 from tamis.language.patterns import Wildcard, read_like
+from tamis.language.predicates import Like
 from tamis.matching.base.flat_arrays import doubled
 from tamis.matching.codes.columns import Encoder, Kind
 from tamis.matching.codes.dictionary import Dictionary, Strings
-from tamis.matching.codes.encoding_kernels import LISTED, Conjuncts
+from tamis.matching.codes.encoding import LISTED, Conjuncts
 from tamis.matching.patterns import PatternSet
 from tamis.routing.covering.exact_values import pattern_implies
 from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gather

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.compiled import bare_kernel
 from tamis.matching.base.flat_arrays import is_listed
-from tamis.matching.codes.encoding_kernels import HIGHEST, LISTED, LOWEST, NEGATED
+from tamis.matching.codes.encoding import HIGHEST, LISTED, LOWEST, NEGATED
 from tamis.routing.covering.facts.places import (
     CONJUNCTIONS,
     FACTS,

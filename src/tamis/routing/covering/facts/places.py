@@ -1,6 +1,6 @@
 """Places: the codes of an attribute that some value really has, numbered without gaps.
 
-A code (matching/codes/encoding_kernels.py) may stand for no value at all: no integer is between 3 and 4, and no value
+A code (matching/codes/encoding.py) may stand for no value at all: no integer is between 3 and 4, and no value
 between two of a listed domain. Among places there are none such, so two sets of values that filters ask for are equal
 iff their places are, and one holds the other iff its places do.
 """
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tamis.arrays import Bools, Int32s, Int64s
 from tamis.compiled import bare_kernel
-from tamis.language.numbers import INT_MAX, INT_MIN
+from tamis.language.predicates import INT_MAX, INT_MIN
 from tamis.matching.codes.dictionary import Dictionary, Strings
 from tamis.routing.covering.exact_values import prefixed
 from tamis.schema import EVENT_TYPE, Schema

@@ -19,8 +19,8 @@ import numpy as np
 from tamis.arrays import Arrays, Int32s, Int64s
 from tamis.matching.codes.columns import Column, Encoder, Kind
 from tamis.matching.codes.dictionary import Dictionary
-from tamis.matching.codes.encoding_kernels import ABSENT as NOTHING
-from tamis.matching.codes.encoding_kernels import HIGHEST, Conjuncts
+from tamis.matching.codes.encoding import ABSENT as NOTHING
+from tamis.matching.codes.encoding import HIGHEST, Conjuncts
 from tamis.matching.codes.files import read_arrays, write_arrays
 from tamis.matching.codes.intrinsics import has_compress
 from tamis.matching.codes.level import SLACK, part_of, under

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tamis.arrays import Arrays, Bools, Int32s, Int64s
-from tamis.matching.codes.encoding_kernels import MOST_COLUMNS, Conjuncts, refuse_excess
+from tamis.matching.codes.encoding import MOST_COLUMNS, Conjuncts, refuse_excess
 from tamis.matching.codes.files import read_arrays, write_arrays
 from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import ABSENT, EVERY, PATTERN, SOME

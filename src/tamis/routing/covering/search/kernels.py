@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.compiled import bare_kernel, kernel
-from tamis.matching.codes.encoding_kernels import ABSENT as NOTHING
-from tamis.matching.codes.encoding_kernels import HIGHEST, LOWEST
+from tamis.matching.codes.encoding import ABSENT as NOTHING
+from tamis.matching.codes.encoding import HIGHEST, LOWEST
 from tamis.routing.covering.facts.kernels import ABSENT, EVERY, NO_PATTERN, PATTERN, SOME, matches_pattern
 from tamis.routing.covering.facts.places import holds_all
 

@@ -26,7 +26,7 @@ from tamis.pipeline.frames import (
     violations_field,
 )
 from tamis.pipeline.workers.charging import legible
-from tamis.pipeline.workers.opened import Reader, canonical, partition
+from tamis.pipeline.workers.inputs import Reader, canonical, partition
 from tamis.schema import EVENT_TYPE, Schema
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from tamis.broker.encoding import Active, Batch, Holds, MessageError, Supply, Table, Want, decode, encode
+from tamis.broker.messages import Active, Batch, Holds, MessageError, Supply, Table, Want, decode, encode
 from tamis.routing.payloads import (
     Acknowledge,
     Action,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.arrays import Int64s
-from tamis.broker.encoding import MessageError
+from tamis.broker.messages import MessageError
 from tamis.engine import compile
 from tamis.matching.base.statistics import Statistics
 from tamis.routing.payloads import payload_id

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tamis.language.extents import END, START, Cut, Extent, everything
-from tamis.language.numbers import Literal, Not, Present, Versus
+from tamis.language.predicates import Literal, Not, Present, Versus
 from tamis.matching.base.flat_arrays import doubled
 from tamis.routing.covering.exact_values import is_absence, settled
 from tamis.routing.covering.summary import Compared, Said, Summary, by_pair, compared, pair_of, versus_of

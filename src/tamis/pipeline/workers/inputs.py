@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tamis.engine import Index
 from tamis.operators.health import Health
-from tamis.pipeline.calling import Crew, read_learned, stamp
+from tamis.pipeline.table.calling import Crew, read_learned, stamp
 from tamis.pipeline.table.subscriptions import Part
 from tamis.pipeline.table.versions import apply_change
 from tamis.schema import Schema

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.json_lines import parse_json
 from tamis.schema.reading import check_view, read_event
-from tamis.service.base.event_body import MARK, parted_body
+from tamis.service.base.events import MARK, parted_body
 from tamis.service.base.offering import CONTEXT_ATTRIBUTES, serving_schema
 from tamis.service.intake.arrow_rows import read_arrow
 from tamis.service.intake.cloudevents import CloudEventError, read_batch, read_binary, read_structured

@@ -29,7 +29,7 @@ from tamis.language.extents import (
     united,
     without,
 )
-from tamis.language.numbers import Like, Literal, Not, Present, Versus
+from tamis.language.predicates import Like, Literal, Not, Present, Versus
 from tamis.language.printing import print_literal
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Encoder

@@ -15,10 +15,10 @@ import pyarrow as pa
 from tamis.arrays import Int64s
 from tamis.matching.codes.files import read_arrays
 from tamis.operators.learning import Lessons
-from tamis.pipeline.calling import Report
+from tamis.pipeline.table.calling import Report
 from tamis.pipeline.table.subscriptions import Part, Snapshot
 from tamis.pipeline.workers.charging import legible
-from tamis.pipeline.workers.opened import Pace, opened
+from tamis.pipeline.workers.inputs import Pace, opened
 from tamis.routing.covering.search.corners import Corners
 from tamis.routing.covering.search.covers import compare_here
 from tamis.routing.covering.search.ground import Ground

@@ -14,7 +14,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tamis.service.http.access import admit
-from tamis.service.http.body_limit import declared_length, require_plain
+from tamis.service.http.bodies import declared_length, require_plain
 from tamis.service.http.metrics import Metrics
 from tamis.service.intake.problems import Problem
 from tamis.strict_json import DEEPEST, StrictJsonError, read_json

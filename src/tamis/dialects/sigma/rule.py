@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from tamis.dialects.complement import v4_range, v6_network
 from tamis.dialects.conversion import ConversionError, Needs, Use, checked, collected
 from tamis.dialects.sigma.leaves import (
     Asked,
@@ -26,6 +25,7 @@ from tamis.dialects.sigma.leaves import (
     leaves,
 )
 from tamis.dialects.sigma.writing import filter_of
+from tamis.dialects.text_patterns import v4_range, v6_network
 from tamis.language.patterns import Wildcard
 from tamis.language.tree import And, Negation, Or
 from tamis.schema import Schema
