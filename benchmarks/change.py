@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import tamis
 from benchmarks.findings import Finding, Options
-from tamis.lab.measuring import best_of, elapsed
+from tamis.lab.timing import best_of, elapsed
 from tamis.workloads import le_subscribe
 
 PRESENT = 3_200_000

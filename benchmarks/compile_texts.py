@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tamis
 from benchmarks.findings import Finding, Options
-from tamis.lab.measuring import elapsed
+from tamis.lab.timing import elapsed
 from tamis.matching.codes.files import read_arrays
 from tamis.workloads import le_subscribe
 

@@ -10,7 +10,7 @@ import numpy as np
 import tamis
 from benchmarks.findings import Finding, Options
 from tamis.analysis.subscription_set import one_level
-from tamis.lab.measuring import best_of
+from tamis.lab.timing import best_of
 from tamis.matching.columnar.level import Level
 from tamis.routing.covering.facts.facts import Facts, facts_of
 from tamis.routing.covering.search.covers import Covers, find_covers

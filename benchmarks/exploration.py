@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.yardsticks import SAMPLE, ExplorationEngine, timed_events
-from tamis.lab.measuring import best_of
+from tamis.lab.timing import best_of
 from tamis.matching.base.statistics import Statistics
 from tamis.workloads import named
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tamis
 from benchmarks.findings import Finding, Options
-from tamis.lab.measuring import best_of, elapsed
+from tamis.lab.timing import best_of, elapsed
 from tamis.workloads import le_subscribe
 
 SIZES = (10_000, 32_000, 100_000, 320_000, 1_000_000, 3_200_000, 10_000_000)

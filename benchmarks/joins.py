@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.findings import Finding, Options
 from tamis.joins.index.messages import Form
-from tamis.lab.measuring import percentile
 from tamis.lab.simulation.joins import SHAPE, Trial
+from tamis.lab.timing import percentile
 from tamis.workloads.select_joins import select_joins
 
 SMALL, LARGE = 100_000, 1_000_000

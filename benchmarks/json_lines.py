@@ -11,7 +11,7 @@ import pyarrow.json
 
 import tamis
 from benchmarks.findings import Finding, Options
-from tamis.lab.measuring import best_of
+from tamis.lab.timing import best_of
 from tamis.workloads import le_subscribe
 
 EVENTS = 50_000

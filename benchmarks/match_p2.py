@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.yardsticks import HandMadeKernel
-from tamis.lab.measuring import best_of
+from tamis.lab.timing import best_of
 from tamis.workloads import le_subscribe
 
 SUBSCRIPTIONS = 1_000_000

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.findings import Finding, Options
-from tamis.lab.measuring import occasion
+from tamis.lab.timing import occasion
 
 
 def show(console: Console, findings: Sequence[tuple[str, Finding]], options: Options) -> None:

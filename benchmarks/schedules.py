@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.findings import Finding, Options
 from tamis.arrays import Int8s
-from tamis.lab.measuring import seconds
 from tamis.lab.schedules.counting import problem_of
+from tamis.lab.timing import seconds
 from tamis.operators.schedules import Problem, Schedule, schedule
 from tamis.workloads.expensive_operators import Parameters, expensive_operators, figure
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.findings import Finding, LineSkipped, Options
 from benchmarks.service.load import Load, lanes, latencies, subscribe
 from benchmarks.service.server import Server
-from tamis.lab.measuring import percentile
+from tamis.lab.timing import percentile
 
 SUBSCRIPTIONS = 100_000
 RATE = 500.0

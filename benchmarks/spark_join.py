@@ -15,7 +15,7 @@ import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.spark import drain, local_session, write_parquet
 from tamis import pipeline
-from tamis.lab.measuring import best_of
+from tamis.lab.timing import best_of
 from tamis.workloads import le_subscribe
 from tamis.workloads.papers import NUMBERS, STRINGS
 

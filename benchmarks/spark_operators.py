@@ -15,7 +15,7 @@ import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.spark import CORES, drain, local_session, write_parquet
 from tamis import pipeline
-from tamis.lab.measuring import best_of
+from tamis.lab.timing import best_of
 
 SUBSCRIPTIONS = 1_000
 EVENTS = 40_000

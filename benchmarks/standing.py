@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from benchmarks.findings import Finding, Options
 from tamis.lab.diagrams import DiagramRows
-from tamis.lab.measuring import seconds
+from tamis.lab.timing import seconds
 from tamis.language import Filter, normalise, parse
 from tamis.language.predicates import Literal, sort_key
 from tamis.routing.merging import MergePolicy, MergingTable

@@ -16,7 +16,7 @@ import tamis
 from benchmarks.findings import Finding, Options
 from benchmarks.spark import local_session
 from tamis import pipeline
-from tamis.lab.measuring import percentile
+from tamis.lab.timing import percentile
 from tamis.workloads import le_subscribe
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import yaml
 
 from benchmarks.service.server import Server
 from tamis.client import Client, Notification, ServiceError, ServiceUnreachable, Subscription
-from tamis.client.asynchronous import Request
+from tamis.client.requests import Request
 
 SCHEMA: dict[str, Any] = {
     "attributes": {"number": "integer", "lane": "integer"},

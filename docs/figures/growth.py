@@ -18,7 +18,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from tamis.lab.measuring import INK, plain, rounded
+from tamis.lab.measuring import INK, plain
+from tamis.lab.timing import rounded
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build/bench/growth.json"

@@ -12,7 +12,7 @@ from pathlib import Path
 from tamis.cli.bench.plot import plot
 from tamis.cli.bench.problems import Results
 from tamis.cli.bench.tables import page_table
-from tamis.lab.measuring import duration, figures, markdown, short
+from tamis.lab.timing import duration, figures, markdown, short
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build/bench"

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tamis.client import AsyncClient, Client, ServiceError, ServiceUnreachable
-from tamis.client.asynchronous import Request
+from tamis.client.requests import Request
 from tests.client.service_double import ServiceDouble
 
 

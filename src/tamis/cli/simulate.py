@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tamis.cli.base.options import CommandError
 from tamis.cli.base.terminal import PartedTable, out, remark
-from tamis.lab.measuring import figures
+from tamis.lab.timing import figures
 
 if TYPE_CHECKING:
     from tamis.lab.simulation.accounting import Traffic

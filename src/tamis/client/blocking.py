@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import httpx
 
-from tamis.client import asynchronous as requests
+from tamis.client import requests
 from tamis.client.answers import (
     Content,
     Delivery,
@@ -23,7 +23,7 @@ from tamis.client.answers import (
     address,
     unreachable,
 )
-from tamis.client.asynchronous import ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, Event, EventStream, Reading, Request, Validity
+from tamis.client.requests import ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, Event, EventStream, Reading, Request, Validity
 
 _PATIENCE = httpx.Timeout(30.0, connect=5.0)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tamis.cli.base.options import CommandError
 from tamis.cli.bench.numbers import count, memory
-from tamis.lab.measuring import short
+from tamis.lab.timing import short
 
 
 @pytest.mark.parametrize(

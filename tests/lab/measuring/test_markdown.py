@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.lab.measuring import markdown
+from tamis.lab.timing import markdown
 
 
 def test_columns_after_the_words_are_aligned_as_numbers_are() -> None:

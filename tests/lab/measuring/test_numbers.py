@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.lab.measuring import duration, figures, round_duration, rounded, short
+from tamis.lab.timing import duration, figures, round_duration, rounded, short
 
 
 def test_short_numbers_are_short() -> None:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tamis.lab.measuring import best_of, elapsed, percentile, seconds, uncollected
+from tamis.lab.timing import best_of, elapsed, percentile, seconds, uncollected
 
 
 def test_waiting_takes_time_by_the_clock_and_none_of_the_processor() -> None:

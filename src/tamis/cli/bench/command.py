@@ -204,7 +204,7 @@ def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms
 
 
 def _content(results: Results, about: dict[str, Any]) -> dict[str, Any]:
-    from tamis.lab.measuring import occasion
+    from tamis.lab.timing import occasion
 
     return {
         **occasion(),

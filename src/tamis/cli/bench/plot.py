@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tamis.cli.base.options import CommandError
 from tamis.cli.bench.problems import Results
 from tamis.lab.comparison import Cell
-from tamis.lab.measuring import INK, duration, plain, round_duration, short
+from tamis.lab.measuring import INK, plain
+from tamis.lab.timing import duration, round_duration, short
 from tamis.matching.matchers import AUTO
 
 if TYPE_CHECKING:

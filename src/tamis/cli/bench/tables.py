@@ -8,7 +8,7 @@ from rich.text import Text
 from tamis.cli.base.terminal import PartedTable
 from tamis.cli.bench.problems import Results
 from tamis.lab.comparison import Cell, Measurement
-from tamis.lab.measuring import duration, figures, markdown, short
+from tamis.lab.timing import duration, figures, markdown, short
 
 _NUMBERS = ("time/event", "ratio", "matches")
 _WORK = ("predicates", "nodes", "candidates")

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tamis.engine import Index, compile
 from tamis.errors import TamisError
-from tamis.lab.measuring import seconds, uncollected
+from tamis.lab.timing import seconds, uncollected
 from tamis.workloads import Workload
 
 BATCH_ROWS = 2048

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tamis.durable import UNFINISHED, replacing_durably
-from tamis.lab.measuring import Figure, Point, Row, Rows, occasion
+from tamis.lab.measuring import Figure, Point, Row, Rows
+from tamis.lab.timing import occasion
 
 # Beside the figure's own columns, in every row.
 POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"

@@ -20,7 +20,8 @@ from tamis.lab.experiments.p2 import P2
 from tamis.lab.experiments.p3 import P3
 from tamis.lab.experiments.p4 import P4
 from tamis.lab.experiments.point_store import AT, MACHINE, POINT, TOOK, PointStore
-from tamis.lab.measuring import Figure, Outcome, Paper, Point, Rows, Verdict, markdown, save
+from tamis.lab.measuring import Figure, Outcome, Paper, Point, Rows, Verdict, save
+from tamis.lab.timing import markdown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.lab.measuring import (
-    Check,
-    Point,
-    Row,
-    Rows,
-    Style,
-    Table,
-    axes_of,
-    curves,
-    legend_beside,
-    pivot,
-    quoted,
-)
+from tamis.lab.measuring import Check, Point, Row, Rows, Style, Table, axes_of, curves, legend_beside, pivot, quoted
 from tamis.lab.schedules.counting import bounds, evaluations
 from tamis.workloads.expensive_operators import Parameters
 

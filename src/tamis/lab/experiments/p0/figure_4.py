@@ -19,7 +19,8 @@ from tamis.lab.experiments.p0.counted import (
     VERSION,
     WORKLOADS,
 )
-from tamis.lab.measuring import Check, Figure, Point, Row, Rows, Table, Verdict, rounded
+from tamis.lab.measuring import Check, Figure, Point, Row, Rows, Table, Verdict
+from tamis.lab.timing import rounded
 from tamis.workloads import expensive_operators
 
 if TYPE_CHECKING:

@@ -18,20 +18,7 @@ from tamis.lab.experiments.p1.trees import (
     exponent_of,
     of,
 )
-from tamis.lab.measuring import (
-    PAPER,
-    Check,
-    Figure,
-    Point,
-    Row,
-    Rows,
-    Table,
-    Verdict,
-    axes_of,
-    curves,
-    pivot,
-    scaled,
-)
+from tamis.lab.measuring import PAPER, Check, Figure, Point, Row, Rows, Table, Verdict, axes_of, curves, pivot, scaled
 from tamis.workloads.papers import ATTRIBUTES
 
 if TYPE_CHECKING:

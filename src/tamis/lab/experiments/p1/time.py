@@ -18,10 +18,10 @@ from tamis.lab.measuring import (
     axes_of,
     budget,
     curves,
-    figures,
     pivot,
     scaled,
 )
+from tamis.lab.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -19,12 +19,12 @@ from tamis.lab.measuring import (
     axes_of,
     budget,
     curves,
-    figures,
     legend_beside,
     pivot,
     quoted,
     scaled,
 )
+from tamis.lab.timing import figures
 from tamis.workloads import Workload, le_subscribe
 
 if TYPE_CHECKING:

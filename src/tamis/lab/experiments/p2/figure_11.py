@@ -17,21 +17,8 @@ from tamis.lab.experiments.p2.algorithms import (
     curve,
     measured,
 )
-from tamis.lab.measuring import (
-    GREY,
-    Check,
-    Figure,
-    Point,
-    Rows,
-    Table,
-    Verdict,
-    axes_of,
-    budget,
-    curves,
-    figures,
-    pivot,
-    scaled,
-)
+from tamis.lab.measuring import GREY, Check, Figure, Point, Rows, Table, Verdict, axes_of, budget, curves, pivot, scaled
+from tamis.lab.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -27,13 +27,12 @@ from tamis.lab.measuring import (
     axes_of,
     budget,
     curves,
-    figures,
     legend_beside,
     pivot,
     quoted,
-    rounded,
     scaled,
 )
+from tamis.lab.timing import figures, rounded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

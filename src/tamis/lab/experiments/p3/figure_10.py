@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.p3.quotes import S_ROWS, quoted_joins
 from tamis.lab.experiments.p3.schemes import NAMES, PAYLOAD, STYLES, at
-from tamis.lab.measuring import (
-    Check,
-    Figure,
-    Point,
-    Rows,
-    Table,
-    Verdict,
-    axes_of,
-    curves,
-    legend_beside,
-    scaled,
-)
+from tamis.lab.measuring import Check, Figure, Point, Rows, Table, Verdict, axes_of, curves, legend_beside, scaled
 from tamis.lab.simulation.joins import SHAPE, Trial
 from tamis.workloads.select_joins import R_ROWS
 

@@ -8,19 +8,8 @@ from tamis.lab.experiments.p3.figure_6 import BY, SHARED, SIZES, VERSION
 from tamis.lab.experiments.p3.figure_6 import FIGURE as FIGURE_6
 from tamis.lab.experiments.p3.network import against, carried, growth, medians
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
-from tamis.lab.measuring import (
-    Check,
-    Figure,
-    Rows,
-    Table,
-    Verdict,
-    axes_of,
-    curves,
-    figures,
-    legend_beside,
-    one,
-    pivot,
-)
+from tamis.lab.measuring import Check, Figure, Rows, Table, Verdict, axes_of, curves, legend_beside, one, pivot
+from tamis.lab.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

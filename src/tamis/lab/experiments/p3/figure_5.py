@@ -15,11 +15,11 @@ from tamis.lab.measuring import (
     axes_of,
     budget,
     curves,
-    figures,
     legend_beside,
     pivot,
     scaled,
 )
+from tamis.lab.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -15,10 +15,10 @@ from tamis.lab.measuring import (
     axes_of,
     budget,
     curves,
-    figures,
     legend_beside,
     pivot,
 )
+from tamis.lab.timing import figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

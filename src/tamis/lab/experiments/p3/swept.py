@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.lab.experiments.p3.network import carried, medians, over_seeds
 from tamis.lab.experiments.p3.schemes import NAMES, STYLES
-from tamis.lab.measuring import (
-    Check,
-    Figure,
-    Point,
-    Row,
-    Rows,
-    Table,
-    Verdict,
-    axes_of,
-    curves,
-    figures,
-    legend_beside,
-    pivot,
-)
+from tamis.lab.measuring import Check, Figure, Point, Row, Rows, Table, Verdict, axes_of, curves, legend_beside, pivot
+from tamis.lab.timing import figures
 
 EVENTS = 1_000
 ONE_SEED = f"One seed, {EVENTS:,} events, the same for all schemes (the paper: 59,000)"

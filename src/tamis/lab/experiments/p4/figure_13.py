@@ -24,10 +24,9 @@ from tamis.lab.measuring import (
     axes_of,
     curves,
     legend_beside,
-    rounded,
     scaled,
-    seconds,
 )
+from tamis.lab.timing import rounded, seconds
 from tamis.language import Filter
 from tamis.routing.standing import CoveringTable
 from tamis.routing.standing.predicate_index import PredicateIndex, Terms

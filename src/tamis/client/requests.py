@@ -1,0 +1,170 @@
+"""Requests of clients, blocking and asynchronous alike: paths, headers and bodies."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from math import ceil
+from typing import Any, Literal, TypeAlias
+
+from tamis.client.answers import Delivery, Notification
+
+Event = Mapping[str, Any]
+Validity: TypeAlias = timedelta | Literal["forever"] | None
+"""How long from now; `forever`: until it is cancelled."""
+
+ATTEMPTS = 5
+FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
+"""Seconds before a lost connection is taken up again: they double until the service answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, ready to be sent; `again` says that sending it twice does no harm."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    params: Mapping[str, str] = field(default_factory=dict)
+    again: bool = False
+
+
+def subscribe(filter: str, delivery: Delivery | None, validity: Validity, label: str) -> Request:
+    form: dict[str, Any] = {"filter": filter, "label": label}
+    if delivery is not None:
+        form["delivery"] = dict(delivery)
+    if validity is not None:
+        form["validity"] = _written_validity(validity)
+    # A ticket of one's own makes a repeat after a lost answer harmless.
+    return _post("/v1/subscriptions", form, f"tkt_{secrets.token_urlsafe(32)}", again=True)
+
+
+def publish(events: Event | Sequence[Event], key: str | None) -> Request:
+    """One event, or many as JSON lines. The key makes a repeat after a lost answer harmless.
+
+    Bytes go as base64, times as texts.
+    """
+    headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+    if isinstance(events, Mapping):
+        content, kind = _written(events), "application/json"
+    else:
+        content, kind = "\n".join(map(_written, events)), "application/x-ndjson"
+    return Request("POST", "/v1/events", {**headers, "Content-Type": kind}, content.encode(), again=True)
+
+
+def _written(event: Event) -> str:
+    return json.dumps(event, default=_as_json)
+
+
+def _as_json(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, date):  # a datetime is one
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no form in JSON; write it as a text or a number")
+
+
+def _written_validity(validity: timedelta | Literal["forever"]) -> int | str:
+    if validity == "forever":
+        return "forever"
+    if not isinstance(validity, timedelta):
+        raise TypeError(f"validity is a timedelta, such as timedelta(days=7), or 'forever', not {validity!r}")
+    return ceil(validity.total_seconds())
+
+
+def renew(id: str, ticket: str, validity: Validity) -> Request:
+    form = {} if validity is None else {"validity": _written_validity(validity)}
+    return _post(f"/v1/subscriptions/{id}/renew", form, ticket, again=True)
+
+
+def cancel(id: str, ticket: str) -> Request:
+    return Request("DELETE", f"/v1/subscriptions/{id}", with_ticket(ticket))
+
+
+def stream(id: str, ticket: str, cursor: str) -> Request:
+    """The notifications after a cursor, as they come."""
+    headers = {**with_ticket(ticket), "Accept": "text/event-stream"}
+    if cursor:
+        headers["Last-Event-ID"] = cursor
+    return Request("GET", f"/v1/subscriptions/{id}/stream", headers)
+
+
+def poll(id: str, ticket: str, cursor: str, limit: int, wait: float) -> Request:
+    params = {"limit": str(limit), "wait": str(wait)} | ({"cursor": cursor} if cursor else {})
+    return Request("GET", f"/v1/subscriptions/{id}/notifications", with_ticket(ticket), params=params, again=True)
+
+
+def content(id: str, ticket: str) -> Request:
+    return Request("GET", f"/v1/subscriptions/{id}/content", with_ticket(ticket), again=True)
+
+
+def get(path: str) -> Request:
+    return Request("GET", path, again=True)
+
+
+def with_ticket(ticket: str) -> dict[str, str]:
+    return {"Tamis-Ticket": ticket} if ticket else {}
+
+
+def _post(path: str, form: Mapping[str, Any], ticket: str, again: bool) -> Request:
+    headers = {"Content-Type": "application/json", **with_ticket(ticket)}
+    return Request("POST", path, headers, json.dumps(form).encode(), again=again)
+
+
+# Server-sent events, from lines of text.
+
+
+@dataclass(slots=True)
+class EventStream:
+    """Takes lines one by one and gives the data of an event when its last line is in.
+
+    What else a stream may say, such as when to come back, is passed over: the client knows that by itself.
+    """
+
+    _data: list[str] = field(default_factory=list)
+
+    def take(self, line: str) -> Iterator[str]:
+        """The event that this line completes, if it does."""
+        if not line:
+            if self._data:
+                data, self._data = "\n".join(self._data), []
+                yield data
+            return
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+
+
+# Position of a reader in a subscription's notifications.
+
+_REMEMBERED = 10_000
+
+
+@dataclass(slots=True)
+class Reading:
+    """A cursor, and the ids seen of late: however often the connection is lost, each notification comes out once."""
+
+    cursor: str = ""
+    _seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
+
+    def new(self, notifications: Iterator[Notification]) -> Iterator[Notification]:
+        """Notifications not seen before; the cursor is moved when the one before was dealt with."""
+        for notification in notifications:
+            if notification.id not in self._seen:
+                self._seen[notification.id] = None
+                if len(self._seen) > _REMEMBERED:
+                    self._seen.popitem(last=False)
+                yield notification
+            self.cursor = notification.cursor
+
+    def from_line(self, stream: EventStream, line: str) -> Iterator[Notification]:
+        """Event that a line of an event stream completes."""
+        return self.new(Notification.read(json.loads(data)) for data in stream.take(line))
