@@ -20,6 +20,7 @@ _ROOMS = (
     "routing",
     "operators",
     "joins",
+    "matchlog",
     "analysis",
     "lab",
 )  # those with kernels; each may use those before it
