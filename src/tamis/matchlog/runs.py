@@ -58,6 +58,15 @@ class Run:
         keys = self.keys(*self.blocks(low, high))
         return keys[np.searchsorted(keys, low) : np.searchsorted(keys, high)]
 
+    def count(self, low: int, high: int) -> int:
+        """Number of keys from `low` to before `high`; of the blocks between nothing is unpacked."""
+        first, end = self.blocks(low, high)
+        if end - first <= 2:
+            return len(self.between(low, high))
+        inner = int(((self.meta[first + 1 : end - 1] >> 8) & 255).sum())
+        outer = np.concatenate([self.keys(first, first + 1), self.keys(end - 1, end)])
+        return inner + int(np.count_nonzero((outer >= low) & (outer < high)))
+
     def first_between(self, low: int, high: int, most: int) -> Int64s:
         """The least `most` keys from `low` to before `high`."""
         first, end = self.blocks(low, high)

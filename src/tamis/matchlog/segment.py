@@ -207,10 +207,19 @@ class Segment:
         start = number * self.events
         return self.run("by_number").last_between(start + ranks[0], start + ranks[1], most) - start
 
+    def count_of(self, number: int, ranks: tuple[int, int]) -> int:
+        """Number of events within a range of ranks that a subscription matched."""
+        start = number * self.events
+        return self.run("by_number").count(start + ranks[0], start + ranks[1])
+
     def all_of(self, number: int) -> Int64s:
         """Ranks of all events that a subscription matched."""
         start = number * self.events
         return self.run("by_number").between(start, start + self.events) - start
+
+    def count(self, low: int, high: int) -> int:
+        """Number of pairs of the events from one rank to before another."""
+        return self.run("by_event").count(low * self.width, high * self.width)
 
     def pairs_of(
         self, numbers: Int64s, bitmap: UInt64s, ranks: tuple[int, int], most: int

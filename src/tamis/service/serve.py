@@ -148,7 +148,7 @@ def assemble(settings: Settings) -> Service:
     # The events in it are as much its owner's business as the store, which is made so by itself.
     settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     _require_whole(settings)
-    store = Store.open(settings.store)
+    store = Store.open(settings.store, settings.matches)
     try:
         followed = settle_schema(store, settings.schema_path)
         # These complain now, not when the first table is built, or the first filter calls an operator.

@@ -9,7 +9,7 @@ from typing import Any, cast
 from tamis.service.base.events import Cursor, Notification
 from tamis.service.delivery.fanout import Fanout
 from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
-from tamis.service.store import Subscription
+from tamis.service.store import Subscription, Wanted
 from tests.service.delivery.made import LATER, NOON
 
 QUEUE = 4
@@ -61,17 +61,14 @@ class StoreOfPairs:
         reached = max(cursor, Cursor(some[-1][0] if len(some) < len(found) else upto))
         return WidePage([_notification(*pair) for pair in some], reached, len(some) == len(found))
 
-    def gather(self, after: int, upto: int, limit: int, live: Any, by_owner: bool) -> Gathered:
-        found = [pair for pair in self.pairs if after < pair[0] <= upto]
+    def gather(self, after: int, upto: int, limit: int, live: Wanted) -> Gathered:
+        found = [pair for pair in self.pairs if after < pair[0] <= upto and pair[1] in live]
         reached = upto
         if len(found) > limit:
             reached = found[limit - 1][0]
             found = [pair for pair in found if pair[0] <= reached]
-        wanted = [pair for pair in found if live(pair[1])]
-        inactive = {number for _, number in wanted if self.standing[number] != "active"}
-        owners = {SUBSCRIPTIONS[number].owner for _, number in found} if by_owner else set()
-        notifications = [_notification(*pair) for pair in wanted if pair[1] not in inactive]
-        return Gathered(reached, notifications, inactive, owners, bool(found))
+        inactive = {number for _, number in found if self.standing[number] != "active"}
+        return Gathered(reached, [_notification(*pair) for pair in found if pair[1] not in inactive], inactive)
 
 
 class Stepped(Fanout):

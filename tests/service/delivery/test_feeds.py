@@ -50,9 +50,10 @@ def test_a_reader_of_many_who_comes_while_a_batch_is_read_hears_of_it() -> None:
     async def late() -> None:
         store = StoreOfPairs()
         fanout = Stepped(store)
+        fanout.join(LiveFeed(fanout, 2, BEGINNING, QUEUE))
         store.pairs.append((1, 1))
         advancing = asyncio.create_task(fanout.advance())
-        await fanout.steps(2, first)  # The head: and now the batch is asked for, without asking for owners.
+        await fanout.steps(2, first)  # The head: and now the batch is asked for.
         taking = asyncio.create_task(WideFeed(fanout, "a", Cursor(fanout.done)).take())
         await fanout.steps(2, last)  # There is nothing yet.
         assert not taking.done()

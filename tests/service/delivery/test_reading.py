@@ -10,7 +10,7 @@ import pytest
 
 from tamis.service.base.events import BEGINNING, Cursor, Notification, notification_id
 from tamis.service.delivery.store_reader import Reading, Renderer
-from tamis.service.store import Store, Subscription
+from tamis.service.store import Store, Subscription, Wanted
 from tests.service.delivery.made import NOON, StillClock, cheap, record, run, subscribed
 
 
@@ -62,11 +62,10 @@ def test_only_what_concerns_somebody_is_looked_at(any_store: Store, monkeypatch:
 
     monkeypatch.setattr(any_store.notifications, "events", noted)
     reading, renderer = _reading(any_store)
-    gathered = reading.gather(0, reading.head(), 10_000, {live.number}.__contains__, by_owner=False)
+    gathered = reading.gather(0, reading.head(), 10_000, Wanted.of({live.number}))
     assert gathered.upto == positions[-1]
     assert renderer.rendered == [(position, live.number) for position in positions[:20]]
     assert fetched == positions[:20]
-    assert not gathered.owners
 
 
 def test_a_large_batch_is_gathered_in_parts_that_do_not_part_an_event(store: Store) -> None:
@@ -75,7 +74,7 @@ def test_a_large_batch_is_gathered_in_parts_that_do_not_part_an_event(store: Sto
     reading, renderer = _reading(store)
     done, parts = 0, 0
     while done < reading.head():
-        done = reading.gather(done, reading.head(), 20, set(numbers).__contains__, by_owner=False).upto
+        done = reading.gather(done, reading.head(), 20, Wanted.of(set(numbers))).upto
         parts += 1
     assert renderer.rendered == [(position, number) for position in positions for number in numbers]
     assert parts > 3
@@ -100,11 +99,12 @@ def test_all_of_an_owners_subscriptions_are_read_in_pages(any_store: Store) -> N
         assert cursor == Cursor(positions[-2])
 
 
-def test_owners_are_told_of_by_name(store: Store) -> None:
+def test_nothing_is_made_of_matches_that_nobody_reads(store: Store) -> None:
     first, second = subscribed(store, owner="one"), subscribed(store, owner="two")
     record(store, 1, [(cheap()[0], [first.number, second.number])])
     reading, renderer = _reading(store)
-    assert reading.gather(0, reading.head(), 100, set[int]().__contains__, by_owner=True).owners == {"one", "two"}
+    gathered = reading.gather(0, reading.head(), 100, Wanted.of(set()))
+    assert (gathered.upto, gathered.notifications) == (reading.head(), [])
     assert not renderer.rendered
 
 
@@ -122,7 +122,7 @@ def test_a_notification_is_the_same_however_often_it_is_made(store: Store) -> No
     (position,) = record(store, 1, [({"price": 1, "deep": {"a": [1, None]}}, [subscription.number])])
     reading, _ = _reading(store)
     (first,) = reading.page(subscription.number, 0, position, 10).notifications
-    (second,) = reading.gather(0, position, 10, {subscription.number}.__contains__, by_owner=False).notifications
+    (second,) = reading.gather(0, position, 10, Wanted.of({subscription.number})).notifications
     assert first == second
     form = json.loads(first.body)
     assert form["id"] == notification_id(f"evt_{position}", subscription.id)

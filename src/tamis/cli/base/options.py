@@ -223,7 +223,7 @@ def opened_store(state: Path | None, url: str | None) -> Iterator[Store]:
     settings = read_settings({"state": state, "store_url": url})
     if not settings.store_url and not settings.state.exists():
         remark(f"{settings.state} is new: no server has kept its state there so far (--state names another folder)")
-    store = Store.open(settings.store)
+    store = Store.open(settings.store, settings.matches)
     try:
         yield store
     finally:

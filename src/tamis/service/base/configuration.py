@@ -209,6 +209,9 @@ class Settings:
     port: Annotated[int, Field(ge=0, le=65_535)] = 8080
     store_url: str = ""
     """Where subscriptions and notifications are kept; empty: `store.sqlite` in the state folder."""
+    matches_folder: str = ""
+    """Where matches are kept: a folder that all services of the store see; empty: `matches/` in the state folder, and
+    with PostgreSQL in its rows."""
     log_url: str = ""
     """Where published events go; empty: `spool/` in the state folder."""
     spark_master: str | None = None
@@ -258,6 +261,11 @@ class Settings:
     def store(self) -> str:
         """The store's URL, the embedded one included."""
         return self.store_url or f"sqlite:///{self.state.absolute() / 'store.sqlite'}"
+
+    @property
+    def matches(self) -> Path | None:
+        """The folder of the match log; None: where the store has it by itself."""
+        return Path(self.matches_folder).absolute() if self.matches_folder else None
 
     @property
     def log(self) -> str:

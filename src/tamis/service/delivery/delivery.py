@@ -262,7 +262,6 @@ class Delivery:
             await self._outlets.settle()
         numbers = await self._in_thread(self._changes.changed)
         if numbers:
-            self._reading.forget_owners(numbers)
             await self._end_given_away(numbers)
             self._fanout.changed(numbers)
             if self._pushing:

@@ -14,6 +14,7 @@ from typing import Final, Protocol, TypeVar
 from tamis.errors import TamisError
 from tamis.service.base.events import Cursor, Notification
 from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePage
+from tamis.service.store import Wanted
 from tamis.service.store.database import warn
 
 # The notifications of one reader in order, without gap or repeat: first from the store, then as they come.
@@ -243,6 +244,7 @@ class Fanout:
         self._readers = readers
         self._taken = 0
         self._live: dict[int, set[LiveFeed]] = {}
+        self._numbers: Wanted | None = None
         self._held: dict[int, set[LiveFeed]] = {}
         self._wide: dict[str | None, set[WideFeed]] = {}
         self._woken = asyncio.Event()
@@ -274,12 +276,22 @@ class Fanout:
         head = await self._run(self._follower, self._reading.head)
         while self.done < head:
             self._taken = max(self._taken, head)
-            by_owner = bool(self._wide)
-            live: Callable[[int], bool] = self._live.__contains__
-            work = partial(self._reading.gather, self.done, head, _PAIRS, live, by_owner)
-            await self._hand_out(await self._run(self._follower, work), by_owner)
+            wanted = self._wanted()
+            if wanted is None:
+                self.done = head
+            else:
+                work = partial(self._reading.gather, self.done, head, _PAIRS, wanted)
+                await self._hand_out(await self._run(self._follower, work))
+            for feed in [feed for feeds in self._wide.values() for feed in feeds]:
+                feed.nudge()
 
-    async def _hand_out(self, gathered: Gathered, by_owner: bool) -> None:
+    def _wanted(self) -> Wanted | None:
+        """Subscriptions that have feeds, put together anew when one is the first or was the last; None without any."""
+        if self._numbers is None:
+            self._numbers = Wanted.of(self._live)
+        return self._numbers if self._live else None
+
+    async def _hand_out(self, gathered: Gathered) -> None:
         for number in gathered.inactive:
             self.changed([number])
         for count, notification in enumerate(gathered.notifications, 1):
@@ -287,13 +299,6 @@ class Fanout:
             if count % _OFFERS == 0:
                 await asyncio.sleep(0)
         self.done = gathered.upto
-        if not gathered.any:
-            return
-        # A reader of many who came while this was being gathered may be concerned: nobody looked.
-        owners = [*gathered.owners, None] if by_owner else list(self._wide)
-        for owner in owners:
-            for feed in self._wide.get(owner, ()):
-                feed.nudge()
 
     def _offer(self, notification: Notification) -> None:
         feeds = self._live.get(notification.subscription.number)
@@ -312,11 +317,15 @@ class Fanout:
         self._wide.setdefault(feed.owner, set()).add(feed)
 
     def join(self, feed: LiveFeed) -> int:
+        if feed.number not in self._live:
+            self._numbers = None
         self._live.setdefault(feed.number, set()).add(feed)
         return self._taken
 
     def leave(self, feed: LiveFeed) -> None:
         _discard(self._live, feed.number, feed)
+        if feed.number not in self._live:
+            self._numbers = None
 
     def hold(self, feed: LiveFeed) -> None:
         self._held.setdefault(feed.number, set()).add(feed)

@@ -8,7 +8,7 @@ can. Everything here runs off the event loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
@@ -19,11 +19,10 @@ from tamis.errors import TamisError
 from tamis.service.base.events import LAST, Cursor, Notification, notification_id
 from tamis.service.delivery.channels import Clock
 from tamis.service.delivery.matched import Matched, OpenedEvent
-from tamis.service.store import DeadLetter, Pair, Store, Subscription
+from tamis.service.store import DeadLetter, Pair, Store, Subscription, Wanted
 
 Standing: TypeAlias = Literal["active", "paused", "suspended", "expired", "cancelled"]
 
-_MOST_OWNERS: Final = 1_000_000
 _AT_ONCE: Final = 100
 _POLLED_BYTES: Final = 8 << 20
 _LIVE: Final[tuple[Standing, ...]] = ("active",)
@@ -58,16 +57,14 @@ class WidePage:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Notifications up to position `upto`: for live subscriptions, and whom else they concern.
+    """Notifications up to position `upto` for live subscriptions.
 
-    `inactive`: live subscriptions with something new that may not have it. `owners`: whose subscriptions matched.
+    `inactive`: live subscriptions with something new that may not have it.
     """
 
     upto: int
     notifications: list[Notification] = field(default_factory=list)
     inactive: set[int] = field(default_factory=set)
-    owners: set[str] = field(default_factory=set)
-    any: bool = False
 
 
 class Renderer:
@@ -114,7 +111,6 @@ class Reading:
         self._store = store
         self._renderer = renderer
         self._clock = clock
-        self._owners: dict[int, str] = {}
 
     def head(self) -> int:
         """Everything up to here is final."""
@@ -192,13 +188,11 @@ class Reading:
             if row.position <= upto
         ]
 
-    def gather(self, after: int, upto: int, limit: int, live: Callable[[int], bool], by_owner: bool) -> Gathered:
-        """Notifications for the live subscriptions, up to `upto` or as far as about `limit` pairs go."""
-        pairs = self._store.notifications.since(after, upto, limit)
-        reached = pairs[-1].position if pairs else upto
-        notifications, inactive = self._render([pair for pair in pairs if live(pair.subscription)])
-        owners = self._owners_of({pair.subscription for pair in pairs}) if by_owner else set()
-        return Gathered(reached, notifications, inactive, owners, bool(pairs))
+    def gather(self, after: int, upto: int, limit: int, live: Wanted) -> Gathered:
+        """Notifications for the live subscriptions, up to `upto` or as far as about `limit` pairs of theirs go."""
+        pairs, reached = self._store.notifications.concerning(live, after, upto, limit)
+        notifications, inactive = self._render(pairs)
+        return Gathered(reached, notifications, inactive)
 
     def _render(self, pairs: Sequence[Pair]) -> tuple[list[Notification], set[int]]:
         if not pairs:
@@ -223,21 +217,6 @@ class Reading:
     def subscriptions(self, numbers: Collection[int]) -> dict[int, Subscription]:
         """The subscriptions as they are now."""
         return self._store.subscriptions.by_number(sorted(numbers)) if numbers else {}
-
-    def forget_owners(self, numbers: Collection[int]) -> None:
-        """Subscriptions that have changed: they may be another owner's by now."""
-        for number in numbers:
-            self._owners.pop(number, None)
-
-    def _owners_of(self, numbers: set[int]) -> set[str]:
-        """Owners of subscriptions, asked for once until they change."""
-        unknown = [number for number in numbers if number not in self._owners]
-        if unknown:
-            if len(self._owners) > _MOST_OWNERS:
-                self._owners.clear()
-            for number, subscription in self.subscriptions(unknown).items():
-                self._owners[number] = subscription.owner
-        return {self._owners[number] for number in numbers if number in self._owners}
 
 
 def standing(subscription: Subscription | None, now: datetime) -> Standing:

@@ -67,7 +67,7 @@ class Bench:
     def store(self) -> Store:
         """Opened when a join is first looked at."""
         if self._store is None:
-            self._store = Store.open(self.settings.store)
+            self._store = Store.open(self.settings.store, self.settings.matches)
         return self._store
 
 

@@ -17,7 +17,7 @@ from tamis.service.store.importing import Imported
 from tamis.service.store.joins import Content, Joined, Joins, JoinWrites, Opening, Owner, StoredRow, StoredTable
 from tamis.service.store.keys import ROLES, Key, Keys, Role
 from tamis.service.store.locks import StoreLock
-from tamis.service.store.notifications import Notifications, Notified, Pair, StoredEvent
+from tamis.service.store.notifications import Notifications, Notified, Pair, StoredEvent, Wanted
 from tamis.service.store.schemas import Schemas
 from tamis.service.store.store import Store
 from tamis.service.store.subscription import (
@@ -80,5 +80,6 @@ __all__ = [
     "TextError",
     "TicketError",
     "TooManyError",
+    "Wanted",
     "warn",
 ]

@@ -1,15 +1,19 @@
-"""Notifications: which events matched which subscriptions, written batch by batch and read from any place on."""
+"""Notifications: which events matched which subscriptions, read from any place on: from segments, and rows beside them.
+
+A pair that has nothing more to say than that it matched is in the match log. Rows are what has: bindings, the changes
+of joins, messages about subscriptions; and what 0.1 recorded, until it is old enough to go.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -24,92 +28,22 @@ from sqlalchemy import (
     tuple_,
     type_coerce,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
+from tamis.arrays import Int64s
+from tamis.matchlog import DamagedSegment, Segment
+from tamis.matchlog.runs import bitmap_of
 from tamis.service.store import subscription as counters
-from tamis.service.store.database import Database, StoreError, insert_rows, made_storable, pieces, within
-from tamis.service.store.delivery_state import Reached, advance
-from tamis.service.store.joins import JoinWrites, write
-from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS, moment
+from tamis.service.store.batches import record
+from tamis.service.store.database import LARGEST, Database, StoreError, pieces, within
+from tamis.service.store.delivery_state import Reached
+from tamis.service.store.joins import JoinWrites
+from tamis.service.store.segments import SegmentGone, Segments
+from tamis.service.store.tables import BATCHES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS, microseconds, moment
 
-# One batch of matches, written whole or not at all.
+T = TypeVar("T")
 
-# A stream repeats its newest batch after a crash, never one from far back.
-_REMEMBERED = 1_000
-_UTC = pa.timestamp("us", "UTC")
-_TOLD = ("bindings", "changes")
-
-
-def record(
-    database: Database,
-    stream: str,
-    batch: int,
-    events: pa.Table,
-    pairs: pa.Table,
-    dead: pa.Table | None,
-    reached: Reached | None,
-    joins: JoinWrites | None = None,
-) -> bool:
-    # Everything is turned into rows before the transaction begins, so that it is short.
-    event_rows = zip(
-        events["position"].to_pylist(),
-        _texts(events["id"]),
-        _moments(events["time"]),
-        _texts(events["body"]),
-        strict=True,
-    )
-    # By subscription: the index over them is touched from one end to the other, and each of its pages once.
-    pairs = pairs.sort_by([("subscription", "ascending"), ("position", "ascending")])
-    pair_columns = ("position", "subscription", *(name for name in _TOLD if name in pairs.column_names))
-    pair_rows = zip(*(pairs[name].to_pylist() for name in pair_columns), strict=True)
-    letters = [] if dead is None else _letters(dead)
-    with database.write() as connection:
-        if not _marked(connection, stream, batch):
-            return False
-        if reached is not None:
-            advance(connection, reached)
-        if len(events):
-            head = counters.locked(connection, "head")
-            if pc.min(events["position"]).as_py() <= head:
-                raise StoreError(f"batch {batch} of {stream} has positions at or below the head, {head}")
-            counters.put(connection, "head", pc.max(events["position"]).as_py())
-        if joins is not None:
-            write(connection, joins)
-        insert_rows(connection, EVENTS, ("position", "id", "time", "body"), event_rows)
-        insert_rows(connection, NOTIFICATIONS, pair_columns, pair_rows)
-        columns = ("kind", "subject", "owner", "reason", "body", "detail", "time")
-        insert_rows(connection, DEAD_LETTERS, columns, letters)
-    return True
-
-
-def _marked(connection: Connection, stream: str, batch: int) -> bool:
-    """True if the batch is new; it is marked from now on."""
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    marking = insert(BATCHES).values(stream=stream, batch=batch).on_conflict_do_nothing()
-    if connection.execute(marking.returning(BATCHES.c.batch)).one_or_none() is None:
-        return False
-    old = (BATCHES.c.stream == stream, BATCHES.c.batch < batch - _REMEMBERED)
-    connection.execute(delete(BATCHES).where(*old))
-    return True
-
-
-def _letters(dead: pa.Table) -> list[tuple[object, ...]]:
-    offsets = dead["offset"].to_pylist()
-    fields = (_texts(dead[name]) for name in ("id", "reason", "body"))
-    return [
-        ("event", id, "", reason, body, json.dumps({"offset": offset}), time)
-        for offset, id, reason, body, time in zip(offsets, *fields, _moments(dead["time"]), strict=True)
-    ]
-
-
-def _texts(column: pa.ChunkedArray) -> Iterable[str]:
-    return [made_storable(text or "") for text in column.to_pylist()]
-
-
-def _moments(column: pa.ChunkedArray) -> Iterable[int]:
-    return column.cast(_UTC).cast(pa.int64()).to_pylist()
-
-
+_TRIES = 20
+_OWNERS = 1_000  # whose subscriptions are remembered
 # An owner with more subscriptions than this is served by going through everybody's notifications.
 _FEW = 5_000
 # A transaction of so many pairs is over before anybody who waits to write would notice.
@@ -157,14 +91,16 @@ class Pair(NamedTuple):
 
 
 class Notifications:
-    """Pairs of position and subscription number, and the events they speak of.
+    """Pairs of position and subscription number, and the events they speak of: segments, and rows beside them.
 
     Positions grow from batch to batch. What is at or below `head` never changes but by the retention, so that a reader
     who goes on after the last position it saw misses nothing and sees nothing twice.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, segments: Segments) -> None:
         self._database = database
+        self.segments = segments
+        self._numbers: OrderedDict[str, tuple[int, Wanted]] = OrderedDict()
 
     def record(
         self,
@@ -178,11 +114,12 @@ class Notifications:
     ) -> bool:
         """Writes all of a batch in one transaction; false, and nothing is written, if the stream's batch is there.
 
-        `events`: position, id, time, body, of those that matched. `pairs`: position, subscription, perhaps bindings and
-        changes. `dead`: offset, id, time, body, reason. Every position must be above `head`. `reached`: where the batch
-        ends, on a shared log. `joins`: what it did to tables and contents.
+        `events`: position, id, time, body, of those that matched, ascending. `pairs`: position, subscription, perhaps
+        bindings and changes; cheapest in order of the position. `dead`: offset, id, time, body, reason. Every position
+        must be above `head`. `reached`: where the batch ends, on a shared log. `joins`: what it did to tables and
+        contents.
         """
-        return record(self._database, stream, batch, events, pairs, dead, reached, joins)
+        return record(self._database, self.segments, stream, batch, events, pairs, dead, reached, joins)
 
     def has(self, stream: str, batch: int) -> bool:
         """True if the stream's batch is there, one of its newest."""
@@ -204,15 +141,43 @@ class Notifications:
 
     def after(self, subscription: int, cursor: int, limit: int = 1_000) -> list[Notified]:
         """A subscription's notifications after a position, oldest first."""
-        wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position > within(cursor))
-        with self._database.read() as connection:
-            return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position).limit(limit))]
+        cursor = within(cursor)
+        wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position > cursor)
+
+        def read(connection: Connection) -> list[Notified]:
+            rows = [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position).limit(limit))]
+            found: list[_Some] = []
+            missing, start = limit, self._floor(connection, cursor)
+            for segment in self._reach(connection, start, LARGEST):
+                ranks = segment.first_of(subscription, segment.ranks(start, LARGEST), missing)
+                if len(ranks):
+                    found.append(_Some(segment, ranks))
+                    missing -= len(ranks)
+                if not missing:
+                    break
+            return _together(rows, found, subscription, limit, newest=False)
+
+        return self._read(read)
 
     def before(self, subscription: int, cursor: int, limit: int = 1_000) -> list[Notified]:
         """A subscription's notifications before a position, newest first."""
-        wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position < within(cursor))
-        with self._database.read() as connection:
-            return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position.desc()).limit(limit))]
+        cursor = within(cursor)
+        wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position < cursor)
+
+        def read(connection: Connection) -> list[Notified]:
+            rows = [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position.desc()).limit(limit))]
+            found: list[_Some] = []
+            missing, start = limit, self._floor(connection, -1)
+            for segment in self._reach(connection, start, cursor - 1, newest=True):
+                ranks = segment.last_of(subscription, segment.ranks(start, cursor - 1), missing)
+                if len(ranks):
+                    found.append(_Some(segment, ranks))
+                    missing -= len(ranks)
+                if not missing:
+                    break
+            return _together(rows, found, subscription, limit, newest=True)
+
+        return self._read(read)
 
     def of_owner_after(self, owner: str, cursor: int, limit: int = 1_000) -> list[Notified]:
         """Notifications of all an owner's subscriptions, by position and subscription.
@@ -220,47 +185,58 @@ class Notifications:
         The notifications of one event stay together, since a cursor cannot point between them: that may make a few
         less than the limit, or, where one event alone has more, more.
         """
+        cursor = within(cursor)
         its = and_(SUBSCRIPTIONS.c.number == _PAIRS.subscription, SUBSCRIPTIONS.c.owner == owner)
-        with self._database.read() as connection:
+
+        def read(connection: Connection) -> list[Notified]:
             few = counters.counted(connection, owner, None) <= _FEW
             if few:
                 numbers = select(SUBSCRIPTIONS.c.number).where(SUBSCRIPTIONS.c.owner == owner)
-                wanted = _notified().where(_PAIRS.subscription.in_(numbers))
+                wanted = select(NOTIFICATIONS).where(_PAIRS.subscription.in_(numbers))
             else:
-                wanted = _notified().where(select(SUBSCRIPTIONS.c.number).where(its).exists())
-            wanted = wanted.order_by(_PAIRS.position, _PAIRS.subscription)
-            rows = connection.execute(wanted.where(_PAIRS.position > within(cursor)).limit(limit + 1)).all()
-            whole = _whole(rows, limit)
-            if rows and not whole:
-                whole = connection.execute(wanted.where(_PAIRS.position == rows[0].position)).all()
-        return [Notified(*row) for row in whole]
+                wanted = select(NOTIFICATIONS).where(select(SUBSCRIPTIONS.c.number).where(its).exists())
+            rows, reached = _rows(connection, wanted, cursor, LARGEST, limit)
+            pairs, upto = self._pairs(connection, self._owned(connection, owner), cursor, LARGEST, limit)
+            whole, _ = _whole(rows, pairs, min(reached, upto), limit)
+            events = self._events(connection, [pair.position for pair in whole])
+            return [
+                Notified(pair[0], pair[1], event.id, event.time, event.body, *pair[2:])
+                for pair in whole
+                if (event := events.get(pair.position)) is not None
+            ]
+
+        return self._read(read)
 
     def since(self, position: int, upto: int, limit: int) -> list[Pair]:
         """The pairs of everybody, in order, after `position` and up to `upto`.
 
         The pairs of one event stay together, as in `of_owner_after`.
         """
-        wanted = select(NOTIFICATIONS).order_by(_PAIRS.position, _PAIRS.subscription)
-        span = wanted.where(_PAIRS.position > within(position), _PAIRS.position <= within(upto))
-        with self._database.read() as connection:
-            rows = connection.execute(span.limit(limit + 1)).all()
-            whole = _whole(rows, limit)
-            if rows and not whole:
-                whole = connection.execute(wanted.where(_PAIRS.position == rows[0].position)).all()
-        return [Pair(*row) for row in whole]
+        return self.concerning(None, position, upto, limit)[0]
+
+    def concerning(self, wanted: Wanted | None, position: int, upto: int, limit: int) -> tuple[list[Pair], int]:
+        """The pairs of some subscriptions (None: of all), as in `since`; and up to where there are no others.
+
+        Of pairs in segments only those that are wanted become objects, and nothing else is done for each.
+        """
+        position, upto = within(position), within(upto)
+
+        def read(connection: Connection) -> tuple[list[Pair], int]:
+            rows, reached = _rows(connection, select(NOTIFICATIONS), position, upto, limit)
+            if wanted is not None:
+                rows = [row for row in rows if row.subscription in wanted]
+            pairs, end = self._pairs(connection, wanted, position, upto, limit)
+            return _whole(rows, pairs, min(end, reached), limit)
+
+        return self._read(read)
 
     def events(self, positions: Sequence[int]) -> dict[int, StoredEvent]:
         """Events among these that are still kept."""
-        found: dict[int, StoredEvent] = {}
-        with self._database.read() as connection:
-            for some in pieces(positions):
-                rows = connection.execute(select(EVENTS).where(EVENTS.c.position.in_(some)))
-                found.update({row.position: StoredEvent(*row) for row in rows})
-        return found
+        return self._read(lambda connection: self._events(connection, positions))
 
     def counts(self, subscription: int, since: datetime, bucket: timedelta) -> list[tuple[datetime, int]]:
         """Number of matches in each span of time that had any; spans start at whole multiples of `bucket`."""
-        width = bucket // timedelta(microseconds=1)
+        width, least = bucket // timedelta(microseconds=1), microseconds(since)
         start = (type_coerce(EVENTS.c.time, BigInteger) // width * width).label("start")
         wanted = (
             select(start, func.count())
@@ -268,30 +244,186 @@ class Notifications:
             .where(_PAIRS.subscription == subscription, EVENTS.c.time >= since)
             .where(_PAIRS.position.not_in(_notices(subscription)))
             .group_by("start")
-            .order_by("start")
         )
-        with self._database.read() as connection:
-            return [(moment(int(row[0])), int(row[1])) for row in connection.execute(wanted)]
+
+        def read(connection: Connection) -> list[tuple[datetime, int]]:
+            counted = Counter({int(row[0]): int(row[1]) for row in connection.execute(wanted)})
+            after = self._floor(connection, -1)
+            for segment in self._reach(connection, after, LARGEST):
+                if segment.newest >= least:
+                    times = segment.times[segment.first_of(subscription, segment.ranks(after, LARGEST), segment.events)]
+                    starts, numbers = np.unique(times[times >= least] // width * width, return_counts=True)
+                    counted.update(dict(zip(starts.tolist(), numbers.tolist(), strict=True)))
+            return [(moment(at), counted[at]) for at in sorted(counted)]
+
+        return self._read(read)
 
     def total(self, subscription: int) -> int:
         """Number of matches that are kept."""
         wanted = select(func.count()).select_from(NOTIFICATIONS).where(_PAIRS.subscription == subscription)
         others = select(func.count()).select_from(_notices(subscription).subquery())
-        with self._database.read() as connection:
-            return int(connection.execute(wanted).scalar_one()) - int(connection.execute(others).scalar_one())
+
+        def read(connection: Connection) -> int:
+            rows = int(connection.execute(wanted).scalar_one()) - int(connection.execute(others).scalar_one())
+            after = self._floor(connection, -1)
+            reached = self._reach(connection, after, LARGEST)
+            return rows + sum(segment.count_of(subscription, segment.ranks(after, LARGEST)) for segment in reached)
+
+        return self._read(read)
 
     def sweep(self, before: datetime) -> int:
         """Removes what is about events received before a moment, oldest first; returns how many notifications went.
 
-        Positions grow with time but for the order within a batch, so it goes up to the first event that is to stay.
+        Positions grow with time but for the order within a batch, so it goes up to the first event that is to stay. Of
+        the match log whole segments go, when the newest event of one is old enough.
         """
-        removed = 0
+        removed = self.segments.sweep(before)
         while True:
             with self._database.write() as connection:
                 some, more = _sweep_some(connection, before)
             removed += some
             if not more:
                 return removed
+
+    # Reading segments and rows together.
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        """One reading, begun again if a segment was merged or dropped under it."""
+        for _ in range(_TRIES):
+            try:
+                with self._database.read() as connection:
+                    return work(connection)
+            except SegmentGone:
+                continue
+            except DamagedSegment as error:
+                raise StoreError(str(error)) from error
+        raise StoreError("segments of matches are merged faster than they can be read")
+
+    def _reach(self, connection: Connection, after: int, upto: int, newest: bool = False) -> Iterator[Segment]:
+        """Segments with positions after one and up to another, oldest or newest first."""
+        floor, names = self.segments.names(connection)
+        for named in reversed(names) if newest else names:
+            if named.last > after and named.last >= floor and named.first <= upto:
+                yield self.segments.opened(connection, named)
+
+    def _floor(self, connection: Connection, after: int) -> int:
+        """A position after which to look: what is older than is kept is not there, though its segment may be."""
+        return max(after, self.segments.names(connection)[0] - 1)
+
+    def _pairs(
+        self, connection: Connection, wanted: Wanted | None, after: int, upto: int, limit: int
+    ) -> tuple[list[Pair], int]:
+        """Pairs of segments in order, whole events, about `limit`; and up to which position these are all."""
+        found: list[Pair] = []
+        after = self._floor(connection, after)
+        for segment in self._reach(connection, after, upto):
+            low, high = segment.ranks(after, upto)
+            missing = limit - len(found)
+            if missing <= 0 and low < high:
+                return found, int(segment.positions[low]) - 1
+            if wanted is None:
+                ranks, numbers = segment.pairs_between((low, high), missing)
+                # Every event of a segment has a pair, so what follows the last one is where more would be.
+                reached = int(ranks[-1]) + 1 if len(ranks) else high
+            else:
+                ranks, numbers, reached = segment.pairs_of(wanted.numbers, wanted.bitmap, (low, high), missing)
+            found += map(Pair, segment.positions[ranks].tolist(), numbers.tolist())
+            if reached < high:
+                return found, int(segment.positions[reached]) - 1
+        return found, upto
+
+    def _events(self, connection: Connection, positions: Sequence[int]) -> dict[int, StoredEvent]:
+        found: dict[int, StoredEvent] = {}
+        asked = np.unique(np.array(positions, np.int64))
+        floor, names = self.segments.names(connection)
+        for named in names:
+            its = asked[np.searchsorted(asked, max(named.first, floor)) : np.searchsorted(asked, named.last, "right")]
+            if len(its):
+                segment = self.segments.opened(connection, named)
+                ranks = np.searchsorted(segment.positions, its)
+                ranks = ranks[segment.positions[ranks] == its]
+                told = zip(segment.positions[ranks].tolist(), segment.told(ranks), strict=True)
+                found.update({at: StoredEvent(at, id, moment(time), body) for at, (id, time, body) in told})
+        for some in pieces([at for at in asked.tolist() if at not in found]):
+            rows = connection.execute(select(EVENTS).where(EVENTS.c.position.in_(some)))
+            found.update({row.position: StoredEvent(*row) for row in rows})
+        return found
+
+    def _owned(self, connection: Connection, owner: str) -> Wanted:
+        """An owner's subscriptions, asked for once until any subscription changes."""
+        revision = counters.value(connection, "revision")
+        known = self._numbers.get(owner)
+        if known is None or known[0] != revision:
+            rows = connection.execute(select(SUBSCRIPTIONS.c.number).where(SUBSCRIPTIONS.c.owner == owner))
+            known = revision, Wanted.of([int(row[0]) for row in rows])
+            self._numbers[owner] = known
+            while len(self._numbers) > _OWNERS:
+                self._numbers.popitem(last=False)
+        return known[1]
+
+
+class Wanted:
+    """Subscriptions whose pairs are asked for, by number: ascending, as a bitmap, and as a set."""
+
+    __slots__ = ("_set", "bitmap", "numbers")
+
+    def __init__(self, numbers: Int64s) -> None:
+        self.numbers, self.bitmap, self._set = numbers, bitmap_of(numbers), frozenset(numbers.tolist())
+
+    @classmethod
+    def of(cls, numbers: Collection[int]) -> Wanted:
+        return cls(np.sort(np.fromiter(numbers, np.int64, len(numbers))))
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._set
+
+
+class _Some(NamedTuple):
+    """Events of a segment, by their ascending ranks."""
+
+    segment: Segment
+    ranks: Int64s
+
+
+def _together(rows: list[Notified], found: list[_Some], subscription: int, limit: int, newest: bool) -> list[Notified]:
+    """One subscription's notifications from rows and segments, in the order that both have, up to the limit."""
+    order = -1 if newest else 1
+    places = [(int(at), some, n) for some in found for n, at in enumerate(some.segment.positions[some.ranks].tolist())]
+    kept = sorted([*(row.position for row in rows), *(at for at, _, _ in places)], reverse=newest)[:limit]
+    if not kept:
+        return []
+    last = kept[-1] * order
+    told = [row for row in rows if row.position * order <= last]
+    for some in found:
+        at = some.segment.positions[some.ranks]
+        ranks = some.ranks[at * order <= last]
+        stored = zip(some.segment.positions[ranks].tolist(), some.segment.told(ranks), strict=True)
+        told += [Notified(at, subscription, id, moment(time), body) for at, (id, time, body) in stored]
+    return sorted(told, key=lambda one: one.position, reverse=newest)
+
+
+def _rows(connection: Connection, wanted: Select[Any], after: int, upto: int, limit: int) -> tuple[list[Pair], int]:
+    """Rows of pairs in order, whole events, about `limit`; and up to which position these are all."""
+    ordered = wanted.order_by(_PAIRS.position, _PAIRS.subscription)
+    span = ordered.where(_PAIRS.position > after, _PAIRS.position <= upto)
+    rows = [Pair(*row) for row in connection.execute(span.limit(limit + 1))]
+    if len(rows) <= limit:
+        return rows, upto
+    last = rows[-1].position
+    whole = [row for row in rows if row.position < last]
+    if whole:
+        return whole, last - 1
+    return [Pair(*row) for row in connection.execute(ordered.where(_PAIRS.position == last))], last
+
+
+def _whole(rows: list[Pair], pairs: list[Pair], reached: int, limit: int) -> tuple[list[Pair], int]:
+    """Pairs of both in order, whole events, as many as the limit takes and one event at least; and up to where."""
+    both = sorted([pair for pair in (*rows, *pairs) if pair.position <= reached], key=lambda pair: pair[:2])
+    if len(both) <= limit:
+        return both, reached
+    end = both[limit].position
+    whole = [pair for pair in both[:limit] if pair.position < end]
+    return (whole, end - 1) if whole else ([pair for pair in both if pair.position == end], end)
 
 
 def _notices(subscription: int) -> Select[Any]:
@@ -304,13 +436,6 @@ def _notified() -> Select[Any]:
     return select(
         _PAIRS.position, _PAIRS.subscription, *event, _PAIRS.bindings, _PAIRS.changes, _PAIRS.notice
     ).join_from(NOTIFICATIONS, EVENTS, EVENTS.c.position == _PAIRS.position)
-
-
-def _whole(rows: Sequence[Any], limit: int) -> Sequence[Any]:
-    """Of one row more than the limit, those of events that are certainly complete."""
-    if len(rows) <= limit:
-        return rows
-    return [row for row in rows if row.position < rows[-1].position]
 
 
 def _sweep_some(connection: Connection, before: datetime) -> tuple[int, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
 
 from tamis.schema import Schema
@@ -15,6 +16,7 @@ from tamis.service.store.keys import Keys
 from tamis.service.store.locks import Locks, StoreLock
 from tamis.service.store.notifications import Notifications
 from tamis.service.store.schemas import Schemas
+from tamis.service.store.segments import Segments
 from tamis.service.store.subscriptions import Subscriptions
 
 
@@ -25,11 +27,11 @@ class Store:
     killed before, nothing of it is. Each part has the rows of one concern.
     """
 
-    def __init__(self, database: Database, url: str) -> None:
+    def __init__(self, database: Database, url: str, matches: Path | None = None) -> None:
         self.url = url
         self.keys = Keys(database)
         self.subscriptions = Subscriptions(database)
-        self.notifications = Notifications(database)
+        self.notifications = Notifications(database, Segments(database, matches))
         self.dead_letters = DeadLetters(database)
         self.schemas = Schemas(database)
         self.backtests = Backtests(database)
@@ -41,15 +43,21 @@ class Store:
         self._database = database
 
     @classmethod
-    def open(cls, url: str) -> Store:
-        """`sqlite:///path/store.sqlite` or `postgresql+psycopg://user@host/database`, brought up to date first."""
+    def open(cls, url: str, matches: Path | None = None) -> Store:
+        """`sqlite:///path/store.sqlite` or `postgresql+psycopg://user@host/database`, brought up to date first.
+
+        `matches`: the folder of the match log, which all services of the store must see; without one it is `matches/`
+        beside the file of SQLite, and PostgreSQL has all of it in its rows.
+        """
         database = Database(url)
         try:
             migrate(database)
         except BaseException:
             database.close()
             raise
-        return cls(database, url)
+        if matches is None and database.is_sqlite:
+            matches = Path(str(database.url.database)).absolute().parent / "matches"
+        return cls(database, url, matches)
 
     def lock(self, name: str) -> StoreLock:
         """The lock of this name, which nobody holds yet: of all threads and processes on this store, one can."""

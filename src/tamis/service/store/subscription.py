@@ -115,7 +115,7 @@ class ChangeRow:
 # order, on
 # PostgreSQL too: whoever sees one value of a counter sees all that was done under the values before it.
 
-Counter = Literal["revision", "head", "schema", "purged"]
+Counter = Literal["revision", "head", "schema", "purged", "segments", "floor"]
 
 
 def value(connection: Connection, name: Counter) -> int:

@@ -107,10 +107,10 @@ EVENTS = Table(
     Column("body", Text, nullable=False),
 )
 
-# Pairs, in the order of the events for whoever follows them all, and by subscription for whoever reads one. `bindings`
-# is JSON: what the filter's variables were bound to, by name; null where it has none. `changes` is JSON too: what the
-# event did to the content of a join; null for those that are none. `notice`, JSON, makes of it no match but a message
-# about the subscription; null for matches.
+# Pairs that have more to say than that they matched, and those that 0.1 recorded. In the order of the events for those
+# who follow them all, and by subscription for those who read one. `bindings` is JSON: what the filter's variables were
+# bound to, by name; null where it has none. `changes` is JSON too: what the event did to the content of a join; null
+# for those that are none. `notice`, JSON, makes of it no match but a message about the subscription; null for matches.
 NOTIFICATIONS = Table(
     "notifications",
     METADATA,
@@ -128,6 +128,24 @@ NOTIFICATIONS = Table(
         postgresql_where=text("notice IS NOT NULL"),
     ),
     sqlite_with_rowid=False,
+)
+
+# Segments of the match log: the pairs that have nothing more to say, and the events they speak of. `data` is null where
+# a segment is a file; `oldest` and `newest` are when its events were received.
+SEGMENTS = Table(
+    "segments",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("first", BigInteger, nullable=False),
+    Column("last", BigInteger, nullable=False),
+    Column("level", Integer, nullable=False),
+    Column("pairs", BigInteger, nullable=False),
+    Column("events", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("oldest", BigInteger, nullable=False),
+    Column("newest", BigInteger, nullable=False),
+    Column("data", LargeBinary),
+    Index("segments_by_first", "first"),
 )
 
 # The newest batches of each stream, so that a repeated one is known.
@@ -297,6 +315,7 @@ __all__ = [
     "NOTIFICATIONS",
     "PROGRESS",
     "SCHEMAS",
+    "SEGMENTS",
     "SUBSCRIPTIONS",
     "TABLE_ARRIVALS",
     "TABLE_ROWS",

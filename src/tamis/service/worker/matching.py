@@ -61,7 +61,9 @@ class Matching:
         *,
         joining: Joining | None = None,
         fairness: Fairness | None = None,
+        then: Callable[[], None] | None = None,
     ) -> None:
+        self._then = then
         self._log = log
         self._fairness = fairness
         self._table = table
@@ -134,6 +136,8 @@ class Matching:
             self._secured.result()
         batch = self._checkpoint.first + number
         recorded = self._recorder.record(self._checkpoint.stream, batch, answer, self._reached(number))
+        if self._then is not None:
+            self._then()
         if self._fairness is not None:
             self._fairness.end()
         planned = self._checkpoint.range(number)

@@ -24,6 +24,7 @@ from tamis.service.worker.backtests import BacktestRunner
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.joining import joining_of
 from tamis.service.worker.matching import Matching, try_out
+from tamis.service.worker.merging import Merging
 from tamis.service.worker.messages import Fared, Followed, Message, Operators, Turn, noticed, written
 from tamis.service.worker.spark import start_session, warm
 from tamis.service.worker.suspending import Fairness
@@ -184,6 +185,7 @@ class Running:
         self._say(Turn("building"))
         self._fairness = Fairness(self._store, standby.state / "desk", self._say, standby.settings.limits.owner_seconds)
         self._joining = joining_of(standby.settings, self._store, self._say, self._fairness)
+        self._merging = Merging(self._store)
         self._matching = Matching(
             standby.spark,
             standby.log,
@@ -193,6 +195,7 @@ class Running:
             self._say,
             joining=self._joining,
             fairness=self._fairness,
+            then=self._merging.wake,
         )
         try:
             standby.warmed()
@@ -231,6 +234,7 @@ class Running:
         """Ends the query and the backtests, and leaves Spark as it is; PipelineError if a batch will not end."""
         if self._backtests is not None:
             self._backtests.stop()
+        self._merging.stop()
         with_time = ThreadPoolExecutor(1, "stopping")
         stopping = with_time.submit(self._matching.stop)
         with_time.shutdown(wait=False)

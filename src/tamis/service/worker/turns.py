@@ -154,7 +154,7 @@ def _opened(settings: Settings, say: Say, stopped: threading.Event) -> Store | N
     told = False
     while True:
         try:
-            return Store.open(settings.store)
+            return Store.open(settings.store, settings.matches)
         except StoreAwayError as error:
             # A file is not away for a while: what is wrong with it has to be mended.
             if settings.store.startswith("sqlite"):
