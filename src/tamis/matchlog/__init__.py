@@ -10,6 +10,6 @@ Nothing here knows of a database: who keeps segments names them, and what is not
 """
 
 from tamis.matchlog.merging import merged
-from tamis.matchlog.segment import DamagedSegment, Segment, built
+from tamis.matchlog.segment import DamagedSegment, Segment, built, without
 
-__all__ = ["DamagedSegment", "Segment", "built", "merged"]
+__all__ = ["DamagedSegment", "Segment", "built", "merged", "without"]

@@ -28,6 +28,7 @@ from tamis.matchlog.packing import transpose
 from tamis.matchlog.runs import Check, Run
 from tamis.matchlog.texts import Texts, grouped
 
+SUFFIX: Final = ".matches"
 _MAGIC: Final = b"TAMISML1"
 _PAGE: Final = 1 << 16
 _SECTIONS: Final = (
@@ -81,6 +82,26 @@ def built(
     runs = Run.of(positions), Run.of(by_event), Run.of(by_number)
     texts = grouped(ids, bodies)
     return Content(*runs, times, texts, width, events, len(numbers), int(positions[0]), int(positions[-1]))
+
+
+def without(segment: Segment, ranks: Int64s, numbers: Int64s) -> Content | None:
+    """A segment without some of its pairs; None if none are left."""
+    width = segment.width
+    keys = segment.run("by_event").keys()
+    keys = keys[~np.isin(keys, ranks * width + numbers)]
+    if not len(keys):
+        return None
+    its, numbers = np.divmod(keys, width)
+    kept, starts = np.unique(its, return_index=True)
+    told = list(segment.told(kept))
+    return built(
+        segment.positions[kept],
+        np.append(starts, len(keys)).astype(np.int64),
+        numbers,
+        segment.times[kept],
+        pa.array([id for id, _, _ in told], pa.string()),
+        pa.array([body for _, _, body in told], pa.string()),
+    )
 
 
 def encoded(content: Content) -> list[memoryview]:
@@ -141,6 +162,7 @@ class Segment:
 
     def __init__(self, content: memoryview, name: str = "a segment") -> None:
         self._content, self._name = content, name
+        self.size = len(content)
         length = len(content)
         if length < _FOOTER or bytes(content[length - len(_MAGIC) :]) != _MAGIC:
             raise DamagedSegment(f"{name} is no segment of matches, or cut short: restore it from a backup")

@@ -13,6 +13,7 @@ from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
 from tamis.pipeline.workers.charging import Form, Sieve
 from tamis.pipeline.workers.inputs import DeadCount, Reader
+from tamis.pipeline.workers.packing import COLUMNS, SEGMENT, SEGMENT_FILE, Packing
 from tamis.schema import Schema
 from tamis.schema.columns import holds_objects
 
@@ -153,17 +154,24 @@ def sieved(
     dead: DeadCount | None = None,
     attributes: bool = True,
     bindings: Form | None = None,
+    packing: Packing | None = None,
 ) -> DataFrame:
     """The kept columns, the `attributes` if they are parsed from `json`, `subscriptions`, `bindings` beside them if
     asked for, and `violations` if checked.
 
     With `pairs` a row a match instead, and the one `subscription`; rows that match nothing then have none, checked or
-    not, so the two do not go together.
+    not, so the two do not go together. With `packing` matches come as a `segment` or the name of a `segment_file`, in
+    rows of their own, beside those of dead ones; the columns are then those of a log's records.
     """
-    from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType, StructField
+    from pyspark.sql.types import ArrayType, BinaryType, IntegerType, MapType, StringType, StructField
 
     id_type = IntegerType() if numbers else StringType()
-    matched = [StructField(SUBSCRIPTION, id_type) if pairs else StructField(SUBSCRIPTIONS, ArrayType(id_type, False))]
+    if packing is not None:
+        matched = [StructField(SEGMENT, BinaryType()), StructField(SEGMENT_FILE, StringType())]
+    else:
+        matched = [
+            StructField(SUBSCRIPTION, id_type) if pairs else StructField(SUBSCRIPTIONS, ArrayType(id_type, False))
+        ]
     if bindings is not None:
         bound = StringType() if bindings == "json" else MapType(StringType(), StringType())
         matched.append(StructField(BINDINGS, bound if pairs else ArrayType(bound)))
@@ -182,7 +190,8 @@ def sieved(
     )
     report = None if source.crew is None else Report.of(events.sparkSession.sparkContext)
     places = tuple(map(columns.index, kept))
-    sieve = Sieve(source, reader, places, numbers, every, pairs, dead, attributes, bindings, report)
+    records = () if packing is None else tuple(map(columns.index, COLUMNS))
+    sieve = Sieve(source, reader, places, numbers, every, pairs, dead, attributes, bindings, report, packing, records)
     return mapped(events, columns, sieve.run, [*(events.schema[name] for name in kept), *added])
 
 

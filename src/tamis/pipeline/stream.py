@@ -21,6 +21,7 @@ from tamis.pipeline.match import EVENT_KEY, exploded, with_event_key, with_notif
 from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.workers.inputs import DeadCount
+from tamis.pipeline.workers.packing import Packing
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def sift(
     ignore_unknown: bool = False,
     judged: bool = False,
     name: str | None = None,
+    packing: Callable[[Snapshot, int], Packing | None] = lambda snapshot, number: None,
 ) -> StreamingQuery:
     """Starts a query over a stream of events, resumed from `checkpoint` if there is one: made for short batches.
 
@@ -128,6 +130,9 @@ def sift(
     filters may call operators (a JSON object each, null without variables), and `violations`, null for events. It must
     fit into the driver's memory; limit the batch at the source. If the sink fails, or the machine
     does, the batch is run again with the same events.
+
+    Where `packing` says how, matches come as segments of the match log in place of lists, in `segment` or
+    `segment_file`, in rows of their own: for ids that are texts of numbers, and the records of an event log.
 
     `stream` writes from the workers, to any sink, and is what large batches want.
     """
@@ -146,6 +151,7 @@ def sift(
             judged=judged,
             attributes=False,
             bindings=None if snapshot.crew is None else "json",
+            packing=None if snapshot.crew is not None else packing(snapshot, number),
         )
         sink(answer.toArrow(), number)
 

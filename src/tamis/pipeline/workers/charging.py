@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -35,7 +36,18 @@ from tamis.operators.values import json_bindings
 from tamis.pipeline.table.calling import Report
 from tamis.pipeline.table.subscriptions import Snapshot
 from tamis.pipeline.table.versions import Live
-from tamis.pipeline.workers.inputs import DeadCount, Pace, Read, Reader, canonical, in_rows, micro_batch, opened
+from tamis.pipeline.workers.inputs import (
+    VIOLATION,
+    DeadCount,
+    Pace,
+    Read,
+    Reader,
+    canonical,
+    in_rows,
+    micro_batch,
+    opened,
+)
+from tamis.pipeline.workers.packing import Packing
 from tamis.schema import Schema
 
 LEFT_OUT: Final = "left_out.json"
@@ -321,6 +333,8 @@ class Sieve:
     attributes: bool = True
     bindings: Form | None = None
     report: Report | None = None
+    packing: Packing | None = None
+    records: tuple[int, ...] = ()
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         snapshot = self.source if isinstance(self.source, Snapshot) else _of_micro_batch(self.source)
@@ -329,6 +343,11 @@ class Sieve:
         dead, lessons = 0, Lessons()
         for pieces in pace.rounds(batches):
             reads = [self.reader.read(piece) for piece in pieces]
+            if self.packing is not None:
+                found = [self._numbers(snapshot, read) for read in reads]
+                pace.saw(sum(len(read.rows) for read in reads), sum(len(numbers) for _, numbers in found))
+                yield from self._in_segments(self.packing, pieces, reads, found)
+                continue
             answers, more = self._matched(snapshot, reads)
             lessons += more
             pace.saw(sum(len(read.rows) for read in reads), sum(len(lists[0].flatten()) for lists in answers))
@@ -372,6 +391,42 @@ class Sieve:
                 lessons += index.calling.lessons()
         return [[joined(some) for some in zip(*lists, strict=True)] for lists in answers], lessons
 
+    def _numbers(self, snapshot: Snapshot, read: Read) -> tuple[Int64s, Int64s]:
+        """Of each event where its list ends, and the subscriptions' numbers, which their ids are texts of."""
+        some: list[tuple[Int64s, Int64s]] = []
+        for part in snapshot.parts:
+            index = opened(part, snapshot.crew, alone=len(snapshot.parts) > 1)
+            charging = None if snapshot.desk is None else Charging(index, snapshot.desk)
+            with nullcontext() if charging is None else metered(charging):
+                matches = index.match(read.events)
+            if charging is not None:
+                charging.tell()
+            some.append((matches.offsets, numbers_of(matches.names)[matches.numbers]))
+        if len(some) == 1:
+            return some[0]
+        ranks = np.concatenate([np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) for offsets, _ in some])
+        order = np.argsort(ranks, kind="stable")
+        counts = np.bincount(ranks, minlength=read.events.num_rows)
+        return np.append(0, np.cumsum(counts)), np.concatenate([numbers for _, numbers in some])[order]
+
+    def _in_segments(
+        self, packing: Packing, pieces: list[pa.RecordBatch], reads: list[Read], found: list[tuple[Int64s, Int64s]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Dead rows as they are, and one row for all matches of a round."""
+        for piece, read in zip(pieces, reads, strict=True):
+            if len(read.dead) and read.violations is not None:
+                dead = pa.array(read.dead)
+                columns = [piece.column(place).take(dead) for place in self.kept]
+                none = [pa.nulls(len(dead), pa.binary()), pa.nulls(len(dead), pa.string())]
+                yield _unnamed([*columns, *none, read.violations.take(dead)])
+        records = [_unnamed([piece.column(place) for place in self.records]) for piece in pieces]
+        packed = packing.packed(records, [read.rows for read in reads], *map(list, zip(*found, strict=True)))
+        if packed is not None:
+            content, name = packed
+            columns = [pa.nulls(1, pieces[0].column(place).type) for place in self.kept]
+            values = [pa.array([content], pa.binary()), pa.array([name], pa.string())]
+            yield _unnamed([*columns, *values, pa.nulls(1, pa.list_(VIOLATION))])
+
     def _output(self, piece: pa.RecordBatch, read: Read, answers: list[pa.ListArray]) -> pa.RecordBatch:
         count = piece.num_rows
         columns = [piece.column(place) for place in self.kept]
@@ -393,6 +448,26 @@ class Sieve:
             if not wanted.all():
                 output = output.take(pa.array(np.flatnonzero(wanted)))
         return output
+
+
+_numbered: OrderedDict[tuple[int, int, int], tuple[pa.Array, Int64s]] = OrderedDict()
+_NUMBERED: Final = 64
+
+
+def numbers_of(names: pa.ChunkedArray) -> Int64s:
+    """Ids that are texts of numbers as numbers; what was asked last is remembered, piece by piece."""
+    some = []
+    for piece in names.chunks:
+        data = piece.buffers()[-1]
+        key = (0 if data is None else data.address, piece.offset, len(piece))
+        if key not in _numbered:
+            # The piece is kept, so that nothing else comes to its address.
+            _numbered[key] = (piece, np.asarray(piece.cast(pa.int64())))
+            while len(_numbered) > _NUMBERED:
+                _numbered.popitem(last=False)
+        _numbered.move_to_end(key)
+        some.append(_numbered[key][1])
+    return some[0] if len(some) == 1 else np.concatenate([np.empty(0, np.int64), *some])
 
 
 def _unnamed(columns: list[pa.Array]) -> pa.RecordBatch:

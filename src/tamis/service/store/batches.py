@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, StoreError, insert_rows, made_storable
 from tamis.service.store.delivery_state import Reached, advance
 from tamis.service.store.joins import JoinWrites, write
-from tamis.service.store.segments import Segments
+from tamis.service.store.segments import Prepared, Segments
 from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATIONS
 
 # A stream repeats its newest batch after a crash, never one from far back.
@@ -36,10 +36,14 @@ def record(
     dead: pa.Table | None,
     reached: Reached | None,
     joins: JoinWrites | None = None,
+    made: Sequence[Prepared] = (),
 ) -> bool:
     # Everything is made before the transaction begins, so that it is short.
     pairs, rows = _parted(pairs)
-    prepared = [segments.prepare(_content(events, pairs))] if pairs.num_rows else []
+    prepared = [*made, *([segments.prepare(_content(events, pairs))] if pairs.num_rows else [])]
+    positions = [*(one.named.first for one in made), *(one.named.last for one in made)]
+    if len(events):
+        positions += [pc.min(events["position"]).as_py(), pc.max(events["position"]).as_py()]
     told = events.filter(pc.is_in(events["position"], rows["position"].combine_chunks())) if rows.num_rows else rows
     pair_columns = ("position", "subscription", *(name for name in _TOLD if name in rows.column_names))
     pair_rows = zip(*(rows[name].to_pylist() for name in pair_columns), strict=True)
@@ -51,11 +55,11 @@ def record(
                 return False
             if reached is not None:
                 advance(connection, reached)
-            if len(events):
+            if positions:
                 head = counters.locked(connection, "head")
-                if pc.min(events["position"]).as_py() <= head:
+                if min(positions) <= head:
                     raise StoreError(f"batch {batch} of {stream} has positions at or below the head, {head}")
-                counters.put(connection, "head", pc.max(events["position"]).as_py())
+                counters.put(connection, "head", max(positions))
             if joins is not None:
                 write(connection, joins)
             segments.name(connection, *prepared)

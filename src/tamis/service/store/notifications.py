@@ -37,7 +37,7 @@ from tamis.service.store.batches import record
 from tamis.service.store.database import LARGEST, Database, StoreError, pieces, within
 from tamis.service.store.delivery_state import Reached
 from tamis.service.store.joins import JoinWrites
-from tamis.service.store.segments import SegmentGone, Segments
+from tamis.service.store.segments import Prepared, SegmentGone, Segments
 from tamis.service.store.tables import BATCHES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS, microseconds, moment
 
 T = TypeVar("T")
@@ -111,15 +111,16 @@ class Notifications:
         dead: pa.Table | None = None,
         reached: Reached | None = None,
         joins: JoinWrites | None = None,
+        made: Sequence[Prepared] = (),
     ) -> bool:
         """Writes all of a batch in one transaction; false, and nothing is written, if the stream's batch is there.
 
         `events`: position, id, time, body, of those that matched, ascending. `pairs`: position, subscription, perhaps
         bindings and changes; cheapest in order of the position. `dead`: offset, id, time, body, reason. Every position
         must be above `head`. `reached`: where the batch ends, on a shared log. `joins`: what it did to tables and
-        contents.
+        contents. `made`: segments of its pairs that are made already.
         """
-        return record(self._database, self.segments, stream, batch, events, pairs, dead, reached, joins)
+        return record(self._database, self.segments, stream, batch, events, pairs, dead, reached, joins, made)
 
     def has(self, stream: str, batch: int) -> bool:
         """True if the stream's batch is there, one of its newest."""

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, delete, select
 from tamis.durable import flush
 from tamis.errors import TamisError
 from tamis.matchlog import DamagedSegment, Segment, merged
-from tamis.matchlog.segment import Content, encoded, write
+from tamis.matchlog.segment import SUFFIX, Content, encoded, write
 from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, StoreError, insert_rows
 from tamis.service.store.tables import SEGMENTS, microseconds
@@ -33,7 +33,6 @@ _FAN: Final = 16  # neighbours of a level that become one of the next
 _MOST_PAIRS: Final = 1 << 30
 _LONGEST: Final = 86_400_000_000  # microseconds between the events of a merged segment: retention drops whole ones
 _KEPT: Final = 256 << 20  # bytes of rows that are kept in memory
-_SUFFIX: Final = ".matches"
 _COLUMNS: Final = ("name", "first", "last", "level", "pairs", "events", "bytes", "oldest", "newest", "data")
 
 
@@ -153,12 +152,39 @@ class Segments:
         if self.folder is None or size <= _ROW:
             return Prepared(Named(name, *about), b"".join(pieces))
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.made_folder()
             write(self._path(name), pieces)
             flush(self.folder)
         except OSError as error:
             raise StoreError(f"{self.folder}: a segment of matches cannot be written: {error.strerror}") from error
         return Prepared(Named(name, *about), None)
+
+    def made_folder(self) -> Path:
+        """The folder, made if it is not there: for its user alone."""
+        if self.folder is None:
+            raise StoreError("this store keeps its segments in rows")
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self.folder
+
+    def adopt(self, name: str | None, data: bytes | None) -> tuple[Prepared, Segment]:
+        """A segment that somebody else has made: a file of the folder, flushed but for its name, or bytes."""
+        try:
+            made = Segment.open(self._path(name)) if name is not None else Segment(memoryview(data or b""))
+        except OSError as error:
+            raise StoreError(f"{self.folder}: a segment of matches cannot be read: {error.strerror}") from error
+        size = made.size
+        if name is None and data is not None and size > _ROW and self.folder is not None:
+            name = f"{made.first:016x}-{uuid.uuid4().hex[:12]}"
+            try:
+                write(self.made_folder() / f"{name}{SUFFIX}", [memoryview(data)])
+            except OSError as error:
+                raise StoreError(f"{self.folder}: a segment of matches cannot be written: {error.strerror}") from error
+            data = None
+        if data is None and self.folder is not None:
+            flush(self.folder)
+        name = name or f"{made.first:016x}-{uuid.uuid4().hex[:12]}"
+        about = (made.first, made.last, 0, made.pairs, made.events, size, made.oldest, made.newest)
+        return Prepared(Named(name, *about), data), made
 
     def name(self, connection: Connection, *prepared: Prepared) -> None:
         """Has segments be there from the end of this transaction on."""
@@ -225,9 +251,9 @@ class Segments:
         """Removes files that no row names; only while nobody else writes. Returns how many."""
         if self.folder is None or not self.folder.exists():
             return 0
-        there = {path.name for path in self.folder.glob(f"*{_SUFFIX}")}
+        there = {path.name for path in self.folder.glob(f"*{SUFFIX}")}
         with self._database.read() as connection:
-            named = {f"{one.name}{_SUFFIX}" for one in self.names(connection)[1]}
+            named = {f"{one.name}{SUFFIX}" for one in self.names(connection)[1]}
         for name in there - named:
             (self.folder / name).unlink(missing_ok=True)
         return len(there - named)
@@ -235,7 +261,7 @@ class Segments:
     def _path(self, name: str) -> Path:
         if self.folder is None:
             raise StoreError(f"segment {name} is in a folder that this service was not told: set matches_folder")
-        return self.folder / f"{name}{_SUFFIX}"
+        return self.folder / f"{name}{SUFFIX}"
 
     def _unlink(self, gone: Sequence[Named]) -> None:
         # Whoever has one mapped reads on; what cannot be removed now is removed at the next start.

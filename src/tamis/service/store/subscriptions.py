@@ -148,6 +148,15 @@ class Subscriptions(Importing):
                 found.update({row.number: _subscription(row) for row in rows})
         return found
 
+    def with_residuals(self, among: Sequence[int] | None = None) -> list[int]:
+        """Numbers of subscriptions, or of those among some, that leave something over for a closer look; ascending."""
+        wanted = select(_COLUMNS.number).where(_COLUMNS.residual.is_not(None)).order_by(_COLUMNS.number)
+        with self._database.read() as connection:
+            if among is None:
+                return [int(row[0]) for row in connection.execute(wanted)]
+            some = (connection.execute(wanted.where(_COLUMNS.number.in_(part))).all() for part in pieces(sorted(among)))
+            return [int(row[0]) for rows in some for row in rows]
+
     def active(self, numbers: Collection[int]) -> set[int]:
         """Subscriptions among some that have not ended."""
         found: set[int] = set()

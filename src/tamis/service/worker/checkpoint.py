@@ -57,6 +57,7 @@ class Checkpoint:
         self.folder = folder
         self._offsets = folder / "offsets"
         self._secured = False
+        self._begun_at = begin
         self._begin = _sum(json.loads(begin)) if begin else 0
         self.damage: str | None = None
         note = folder / _STREAM
@@ -93,9 +94,24 @@ class Checkpoint:
 
     def ends(self, batch: int) -> dict[str, int]:
         """The number after the last event of a batch, by partition."""
-        noted = json.loads(self.end(batch))
-        number = noted.get("event")
-        return {"0": number} if isinstance(number, int) else next(iter(noted.values()), {})
+        return _by_partition(self.end(batch))
+
+    def ranks(self, batch: int) -> dict[int, int] | None:
+        """What makes of an event's number in its partition its rank in the batch, by partition: to be added.
+
+        Ranks go by partition and number, and may have holes. None where the plan does not tell where the batch begins.
+        """
+        before = self.end(batch - 1) if batch else self._begun_at
+        ends = self.ends(batch)
+        starts = _by_partition(before) if before else {}
+        ranks, base = {}, 0
+        for partition, end in sorted((int(name), end) for name, end in ends.items()):
+            start = starts.get(str(partition), 0 if len(ends) == 1 and not before else None)
+            if start is None:
+                return None
+            ranks[partition] = base - start
+            base += end - start
+        return ranks
 
     def _left(self, recorded: Callable[[str], int | None]) -> str | None:
         """The stream that the folder is about, if it can be gone on with under its name."""
@@ -135,6 +151,12 @@ class Checkpoint:
             for path in (self.folder / name).glob("*"):
                 if not (begun and path.name.isdecimal() and _whole(path)):
                     path.unlink()
+
+
+def _by_partition(offsets: str) -> dict[str, int]:
+    noted = json.loads(offsets)
+    number = noted.get("event")
+    return {"0": number} if isinstance(number, int) else next(iter(noted.values()), {})
 
 
 def _whole(path: Path) -> bool:

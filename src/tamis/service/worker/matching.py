@@ -21,6 +21,7 @@ from tamis.pipeline.session import in_one_line
 from tamis.pipeline.sources import read_log
 from tamis.pipeline.stream import sift
 from tamis.pipeline.table.subscriptions import Snapshot
+from tamis.pipeline.workers.packing import Packing
 from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.domains import EnumeratedDomain, HierarchicalDomain
 from tamis.service.store import Reached, Store
@@ -64,6 +65,10 @@ class Matching:
         then: Callable[[], None] | None = None,
     ) -> None:
         self._then = then
+        segments = store.notifications.segments
+        # Workers on other machines see no folder of this one: their segments come as values.
+        local = str(spark.sparkContext.master).startswith("local")
+        self._folder = str(segments.made_folder()) if local and segments.folder is not None else None
         self._log = log
         self._fairness = fairness
         self._table = table
@@ -99,6 +104,7 @@ class Matching:
             ignore_unknown=True,
             judged=True,
             name="matching",
+            packing=self._packing,
         )
 
     def check(self) -> None:
@@ -130,6 +136,13 @@ class Matching:
             return snapshot
         self._fairness.begin()
         return replace(snapshot, desk=str(self._fairness.folder))
+
+    def _packing(self, snapshot: Snapshot, number: int) -> Packing | None:
+        """How workers pack what matches; None where the driver has to see every pair: of tables that joins follow."""
+        ranks, planned = self._checkpoint.ranks(number), self._checkpoint.range(number)
+        if snapshot.schema.tables or ranks is None or planned.end - planned.start >= 1 << RANK_BITS:
+            return None
+        return Packing((self._checkpoint.first + number) << RANK_BITS, ranks, self._folder)
 
     def _record(self, answer: pa.Table, number: int) -> None:
         if self._secured is not None:

@@ -17,9 +17,13 @@ import pyarrow.compute as pc
 from tamis.arrays import Int64s
 from tamis.dialects.cloudevents_filters import CloudEventsFilters
 from tamis.errors import PipelineError
+from tamis.matchlog import Segment, without
+from tamis.matchlog.runs import bitmap_of
 from tamis.pipeline.frames import BINDINGS, SUBSCRIPTIONS, VIOLATIONS
+from tamis.pipeline.workers.packing import SEGMENT, SEGMENT_FILE
 from tamis.service.base.events import published_event, published_text
 from tamis.service.store import Reached, Store
+from tamis.service.store.segments import Prepared
 from tamis.service.worker.joining import TABLES, Joining, Step
 from tamis.service.worker.suspending import Fairness
 
@@ -39,6 +43,8 @@ class Residuals:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[int, CloudEventsFilters | None] = {}
+        self._all: Int64s | None = None
+        self._changed: set[int] = set()
         self._lock = threading.Lock()
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -46,6 +52,21 @@ class Residuals:
         with self._lock:
             for number in numbers:
                 self._known.pop(number, None)
+                if self._all is not None:
+                    self._changed.add(number)
+
+    def numbers(self) -> Int64s:
+        """Subscriptions that leave something over, ascending."""
+        with self._lock:
+            if self._all is None:
+                self._all = np.array(self._store.subscriptions.with_residuals(), np.int64)
+                self._changed.clear()
+            elif self._changed:
+                changed = np.array(sorted(self._changed), np.int64)
+                now = self._store.subscriptions.with_residuals(changed.tolist())
+                self._all = np.union1d(np.setdiff1d(self._all, changed), np.array(now, np.int64))
+                self._changed.clear()
+            return self._all
 
     def hold(
         self, bodies: pa.Array, rows: Int64s, subscriptions: Int64s, fairness: Fairness | None = None
@@ -101,6 +122,8 @@ RANK_BITS: Final = 24
 _EVENTS = pa.schema(
     [("position", pa.int64()), ("id", pa.string()), ("time", pa.timestamp("us", "UTC")), ("body", pa.string())]
 )
+_NO_EVENTS = _EVENTS.empty_table()
+_NO_PAIRS = pa.table({"position": pa.array([], pa.int64()), "subscription": pa.array([], pa.int64())})
 _DEAD = ("offset", "id", "time", "body")
 
 
@@ -140,6 +163,8 @@ class Recorder:
             raise PipelineError(
                 f"batch {batch} has {answer.num_rows} events; at most {(1 << RANK_BITS) - 1} have a place"
             )
+        if SEGMENT in answer.column_names:
+            return self._record_segments(stream, batch, answer, reached)
         ordered = answer.sort_by([("partition", "ascending"), ("offset", "ascending")]).combine_chunks()
         alive = pc.is_null(ordered[VIOLATIONS])
         matched, dead = ordered.filter(alive), ordered.filter(pc.invert(alive))
@@ -158,6 +183,47 @@ class Recorder:
         if pairs.num_rows:
             self._head = pairs["position"][-1].as_py()
         return Recorded(self._head, pairs.num_rows, count)
+
+    def _record_segments(self, stream: str, batch: int, answer: pa.Table, reached: Reached | None) -> Recorded:
+        """Records what workers have packed, but for pairs that a residual refuses, and those of suspended ones."""
+        segments = self._store.notifications.segments
+        packed = pc.or_(pc.is_valid(answer[SEGMENT]), pc.is_valid(answer[SEGMENT_FILE]))
+        dead = answer.filter(pc.invert(packed)).drop_columns([SEGMENT, SEGMENT_FILE])
+        letters = _letters(dead.sort_by([("partition", "ascending"), ("offset", "ascending")])) if len(dead) else None
+        its = answer.filter(packed)
+        made: list[Prepared] = []
+        for name, data in zip(its[SEGMENT_FILE].to_pylist(), its[SEGMENT].to_pylist(), strict=True):
+            prepared, segment = segments.adopt(name, data)
+            ranks, numbers = self._refused(segment)
+            if len(ranks):
+                segments.discard(prepared)
+                rest = without(segment, ranks, numbers)
+                if rest is None:
+                    continue
+                prepared = segments.prepare(rest)
+            made.append(prepared)
+        made.sort(key=lambda one: one.named.first)
+        if made or letters is not None or reached is not None:
+            notifications = self._store.notifications
+            notifications.record(stream, batch, _NO_EVENTS, _NO_PAIRS, letters, reached, made=made)
+        if made:
+            self._head = made[-1].named.last
+        return Recorded(self._head, sum(one.named.pairs for one in made), 0 if letters is None else letters.num_rows)
+
+    def _refused(self, segment: Segment) -> tuple[Int64s, Int64s]:
+        """Pairs of a segment that are not to be recorded."""
+        left_out = sorted(self._fairness.left_out()) if self._fairness is not None else []
+        gone = np.array(left_out, np.int64)
+        ranks, numbers, _ = segment.pairs_of(gone, bitmap_of(gone), (0, segment.events), segment.pairs + 1)
+        looked_at = self._residuals.numbers()
+        if len(looked_at):
+            some, its, _ = segment.pairs_of(looked_at, bitmap_of(looked_at), (0, segment.events), segment.pairs + 1)
+            events, rows = np.unique(some, return_inverse=True)
+            bodies = pa.array([body for _, _, body in segment.told(events)], pa.string())
+            kept = self._residuals.hold(bodies, rows, its, self._fairness)
+            if kept is not None:
+                ranks, numbers = np.append(ranks, some[~kept]), np.append(numbers, its[~kept])
+        return ranks, numbers
 
     def _joined(self, stream: str, batch: int, matched: pa.Table, changing: Int64s) -> AbstractContextManager[Step]:
         """Effects on joins of those events that change tables; nothing if they have been made already."""
