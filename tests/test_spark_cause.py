@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.pipeline.session import in_one_line, spark_cause
+from tamis.spark_cause import in_one_line, spark_cause
 
 WORKER = """An exception was thrown from the Python worker:
 Traceback (most recent call last):

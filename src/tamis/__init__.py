@@ -86,7 +86,7 @@ _HOMES = {
     ),
     "matching.explanation": ("Explanation", "Verdict"),
     "matching.matchers": ("MATCHERS",),
-    "matching.base.matches": ("Matches",),
+    "matching.base.matcher": ("Matches",),
     "matching.base.statistics": ("Statistics",),
     "operators": ("Operator", "Var", "operator"),
     "schema": ("Schema",),

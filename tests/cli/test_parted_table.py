@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from rich.table import Column
 
-from tamis.cli.analyze import _filter
 from tamis.cli.base.terminal import PartedTable
+from tamis.cli.work.analysis_shown import _filter
 
 
 def shown(table: PartedTable, width: int) -> list[str]:

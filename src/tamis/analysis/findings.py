@@ -253,8 +253,8 @@ def _expression(filter: Filter) -> Literal | None:
 class Analysis:
     """Tables about subscriptions under one schema.
 
-    `subscriptions` has one row each (`findings.SCHEMA`); `attributes` and `predicates` (`hot.py`) are by how many
-    subscriptions use them, the predicates only the most used. `events` is how many events of a history were matched.
+    `subscriptions` has one row each (`findings.SCHEMA`); `attributes` and `predicates` are by how many subscriptions use
+    them, the predicates only the most used. `events` is how many events of a history were matched.
     `refused` are the subscriptions that could not be taken, by id. `compared` counts the pairs of filters that were
     looked at for covers, of about the square of all.
     """

@@ -1,4 +1,4 @@
-"""Dealings with neighbours: greeting, agreeing on the overlay, telling tables; events are in link_events.py."""
+"""Dealings with neighbours: greeting, agreeing on the overlay, telling tables; events are in traffic.py."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
 # What join subscriptions are once the language has read them: signatures, and intervals in flat arrays.
 #
-# Every value that a range index looks at is a float64 (coding.py makes them): floats and booleans as they are, integers
+# Every value that a range index looks at is a float64: floats and booleans as they are, integers
 # and timestamps (microseconds) rounded, enumerated and hierarchical values by their position in the domain, strings by
 # a dictionary's number. `ABSENT` stands for an attribute that a row does not have; it lies below every value, the least
 # of which is `LOWEST`. An interval is closed. `low <= value <= high` is then all there is to test:

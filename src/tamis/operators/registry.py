@@ -61,7 +61,7 @@ class Formal:
 class Operator:
     """A function that filters may call by name, scalar (one event a call) or batch (Arrow in, Arrow out).
 
-    `reads` says which parameters the event fills, by attribute; None: by their names (see resolution.py). `cost` is in
+    `reads` says which parameters the event fills, by attribute; None: by their names (see `resolve`). `cost` is in
     any unit that all operators of an index share; None: learned from timings, in milliseconds. `selectivity` is how
     likely a call is to hold, until observation says otherwise; None: not known beforehand. `version` tells results of
     old code from those of new. `together`: a batch operator whose arguments are arrays too, so that one of its calls

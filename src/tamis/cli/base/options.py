@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from tamis.cli.base.terminal import complain, remark
 from tamis.errors import TamisError
-from tamis.pipeline.session import is_spark_error, spark_cause
+from tamis.spark_cause import is_spark_error, spark_cause
 
 if TYPE_CHECKING:
     from tamis.operators import Operator

@@ -25,9 +25,9 @@ from tamis.cli.base.options import CommandError
 from tamis.cli.demo.measurements import RECENT, BatchRecord, Figures, Measurements
 from tamis.cli.demo.screen import Sample, View
 from tamis.errors import PipelineError
-from tamis.pipeline.session import spark_cause
 from tamis.schema import Schema
 from tamis.schema.timestamps import write_instant
+from tamis.spark_cause import spark_cause
 from tamis.workloads.auction_lots import auction_schema, json_lines
 
 if TYPE_CHECKING:

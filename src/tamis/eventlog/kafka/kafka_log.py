@@ -33,7 +33,8 @@ from tamis.eventlog.base.event_log import (
     key_hash,
     microseconds,
 )
-from tamis.eventlog.kafka.kafka_address import KafkaAddress, KafkaKeys
+from tamis.eventlog.kafka.kafka_address import KafkaAddress
+from tamis.eventlog.kafka.kafka_keys import KafkaKeys
 from tamis.loop_thread import LoopThread
 
 # Faults of Kafka's, as far as they are to be told apart.

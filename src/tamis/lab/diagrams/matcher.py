@@ -28,7 +28,7 @@ from tamis.schema import Schema
 @dataclass(frozen=True, slots=True)
 class Options:
     """`order`: attributes from the top of the diagrams down; those that are not named come before them, in the order
-    that past subscriptions suggest (ordering.py). An index that is opened from files keeps the order that its
+    that past subscriptions suggest (see `_ranks`). An index that is opened from files keeps the order that its
     diagrams have; what is added to it later is ordered by what was asked for."""
 
     order: tuple[str, ...] = ()

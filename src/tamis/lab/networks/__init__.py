@@ -4,9 +4,8 @@ A subscription is a point: the two ends of each of its ranges. Whom a message is
 such points. A network has so many nodes, each with its share of the subscriptions, and gives for a region the tree of
 nodes that a message goes through; nodes hand it to those of their subscriptions that lie in the region.
 
-regions.py   points, regions, and which points a region holds
-trees.py     the way of one message: what both networks give
-links/       content-based network: links that know the ranges behind them
-zones/       content-addressable network: nodes that own zones of the space
-payloads/    bulky contents that a link carries once: directory and repository of a CN* node
+links.py   regions, the way of one message, and the content-based network: links that know the ranges behind them
+zones.py   content-addressable network: nodes that own zones of the space
+
+Bulky contents that a link carries once are in `tamis.routing.payloads`, which brokers use too.
 """

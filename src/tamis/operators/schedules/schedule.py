@@ -77,7 +77,7 @@ class Schedule(ABC):
         return Run(self, events, live, lanes, sample)
 
     def run(self, truths: Int8s) -> Record:
-        """Runs events whose truths are known: a row an event, a column a predicate, values as in truth.py."""
+        """Runs events whose truths are known: a row an event, a column a predicate, values as in problem.py."""
         trails, ends, matches = [], [np.zeros(1, np.int64)], []
         for first in range(0, len(truths), AT_ONCE):
             some = np.ascontiguousarray(truths[first : first + AT_ONCE], np.int8)

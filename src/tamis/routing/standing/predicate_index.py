@@ -98,7 +98,7 @@ class PredicateIndex:
 
     Predicate t is on column `columns[t]`: an attribute, an attribute's absence, or a pair that is compared. It admits
     values from `lows[t]` to `highs[t]`; more exactly, ranges `starts[t]:starts[t] + counts[t]` of `range_lows` and
-    `range_highs`, as far as `flags[t]` says that numbers can tell (flags.py). Numbers of predicates that no filter has
+    `range_highs`, as far as `flags[t]` says that numbers can tell. Numbers of predicates that no filter has
     any more, which are not `alive`, are given to new ones: `births` are different then.
     """
 

@@ -1,7 +1,7 @@
 """Addresses that webhooks may go to: public ones only, unless private ones are allowed.
 
 A URL is checked when it is given, as far as it can be without asking anyone. What its name stands for is checked on
-every connection, and the connection goes to the address that was checked (`pinned.py`): a name that is answered
+every connection, and the connection goes to the address that was checked: a name that is answered
 differently the second time gains nothing.
 """
 

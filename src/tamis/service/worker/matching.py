@@ -17,7 +17,6 @@ from tamis.errors import PipelineError
 from tamis.eventlog import RECORDS, EventLog
 from tamis.eventlog.spool.spool_log import SpoolLog
 from tamis.pipeline.frames import sieved
-from tamis.pipeline.session import in_one_line
 from tamis.pipeline.sources import read_log
 from tamis.pipeline.stream import sift
 from tamis.pipeline.table.subscriptions import Snapshot
@@ -31,6 +30,7 @@ from tamis.service.worker.joining import Joining
 from tamis.service.worker.messages import Batch, Noticed
 from tamis.service.worker.recording import RANK_BITS, Recorder
 from tamis.service.worker.suspending import Fairness
+from tamis.spark_cause import in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,6 @@ from typing import Final
 
 from tamis.errors import PipelineError, TamisError
 from tamis.eventlog import NotAppended, open_log
-from tamis.pipeline.session import in_one_line, is_spark_error
 from tamis.pipeline.workers.rehearsal import rehearse
 from tamis.service.base.configuration import Settings
 from tamis.service.base.offering import Algorithms, Offering
@@ -29,6 +28,7 @@ from tamis.service.worker.messages import Fared, Followed, Message, Operators, T
 from tamis.service.worker.spark import start_session, warm
 from tamis.service.worker.suspending import Fairness
 from tamis.service.worker.turns import Lock, end_group, watch
+from tamis.spark_cause import in_one_line, is_spark_error
 
 _GRACE: Final = 8.0
 _SHOWN: Final = 2_000

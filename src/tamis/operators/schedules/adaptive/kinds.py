@@ -12,7 +12,7 @@ from tamis.compiled import kernel
 from tamis.operators.schedules.problem import TRUE, UNKNOWN
 from tamis.operators.schedules.running import Trail
 
-# Kernels that fit kinds of events to trails, and put them to the proof. Arrays of a trail are as in record.py.
+# Kernels that fit kinds of events to trails, and put them to the proof. Arrays of a trail are as in running.py.
 
 
 @kernel
