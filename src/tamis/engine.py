@@ -26,7 +26,7 @@ from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation
 from tamis.matching.matchers import MATCHERS, Choice, FilterPart, IndexPart
 from tamis.matching.patterns import PatternSet
-from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_subscriptions
+from tamis.matching.taking_in import BoundSubscriptions, GivenTexts, bound_subscriptions
 from tamis.operators import Operator
 from tamis.operators.health import OperatorTable
 from tamis.operators.matcher import calling_part, open_calling_part
@@ -129,7 +129,7 @@ class Index:
         applied = self.joins.apply(events)
         return JoinChanges(self.joins.results(applied), applied.refused)
 
-    def add(self, subscriptions: Texts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
+    def add(self, subscriptions: GivenTexts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added.
 
         They may have been read before, by `bound_subscriptions` under this schema, these limits and `signatures`.
@@ -240,7 +240,7 @@ class Index:
 
 
 def compile(
-    subscriptions: Texts,
+    subscriptions: GivenTexts,
     schema: Schema,
     matcher: str = "columnar",
     statistics: Statistics | None = None,

@@ -35,7 +35,7 @@ from tamis.language.comparisons import Comparisons
 from tamis.language.joins.parsing import JoinTree, check_join
 from tamis.matching.codes.holders import Holders
 from tamis.matching.patterns import PatternSet
-from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_joins
+from tamis.matching.taking_in import BoundSubscriptions, GivenTexts, bound_joins
 from tamis.schema import OPERATION, Schema
 from tamis.schema.checking import Checked
 
@@ -64,7 +64,7 @@ class JoinServer:
     def __init__(
         self,
         schema: Schema,
-        subscriptions: Texts | None = None,
+        subscriptions: GivenTexts | None = None,
         scheme: str = "enum-j",
         limits: Limits = DEFAULT_LIMITS,
         plan: JoinPlan = DEFAULT_PLAN,
@@ -91,7 +91,7 @@ class JoinServer:
         """The name of the scheme at work."""
         return self._kind.name
 
-    def add(self, subscriptions: Texts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
+    def add(self, subscriptions: GivenTexts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
         """Adds joins, `{id: text}`, a table of `id` and `filter`, or what the language has read.
 
         Returns those that are refused, with the reasons.

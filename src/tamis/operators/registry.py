@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tamis.errors import OperatorError
-from tamis.language.calls import Parameter, Signature
+from tamis.language.calls import OperatorSignature, Parameter
 from tamis.schema import Schema
 
 # Definition of an operator: a function of an event and a call's arguments, and what is declared of it.
@@ -256,11 +256,11 @@ class Resolved:
     arguments: tuple[Formal, ...]
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> OperatorSignature:
         """Signature that the language needs to check calls."""
         listed = tuple(formal.parameter for formal in self.arguments if formal.passed != "as rest")
         rest = next((formal.parameter for formal in self.arguments if formal.passed == "as rest"), None)
-        return Signature(self.operator.name, listed, rest, self.operator.version)
+        return OperatorSignature(self.operator.name, listed, rest, self.operator.version)
 
     def passed(self, inputs: Sequence[Any], arguments: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Arguments of the function, by position and by name, given the values of both."""

@@ -157,7 +157,7 @@ class Automaton(NamedTuple):
     """An Aho–Corasick automaton (Aho and Corasick 1975) over bytes, in flat arrays that never change.
 
     Nodes are numbered breadth first, node 0 being the root, so the children of a node are a run, in the order of their
-    `labels`; `nodes` holds for each the first child, the shape (see kernels), the failure link, and the longest key
+    `labels`; `nodes` holds for each the first child, the shape (`LABEL_BITS`), the failure link, and the longest key
     that ends here, or -1. The first `len(rows)` nodes also have complete transitions by the byte's class in `alphabet`.
     Key k is wanted by `owners[owner_offsets[k]:owner_offsets[k + 1]]`; `next_key[k]` is the longest other key that k
     ends with, or -1.
