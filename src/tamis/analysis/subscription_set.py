@@ -283,7 +283,7 @@ def _columnar(index: Index) -> ColumnarMatcher:
 
 
 def analyze(
-    subscriptions: Index | Texts,
+    subscriptions: Index | GivenTexts,
     schema: Schema | None = None,
     *,
     events: Events | None = None,
