@@ -34,6 +34,7 @@ from tamis.language.printing import print_literal
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Encoder
 from tamis.matching.columnar.level import ColumnarLevel, ColumnarMatcher
+from tamis.matching.taking_in import GivenTexts
 from tamis.routing.covering import Relation, relate
 from tamis.routing.covering.exact_values import prefixed
 from tamis.routing.covering.facts.facts import Facts, facts_of
