@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 UNFINISHED: Final = ".new"
-"""How the names of files end that a crash kept from getting their own: whoever owns the folder may remove them."""
+"""Suffix of files that a crash kept from getting their name: the owner of the folder may remove them."""
 
 _DAMAGED: Final = "the file is damaged: stop what uses it and restore its whole folder from a backup, or begin anew"
 _UNUSABLE: Final = "may this user write there, is there room, and is the disk well?"

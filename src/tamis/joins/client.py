@@ -122,8 +122,8 @@ class JoinClient:
     """The content of one join subscription, kept exact by the messages of any scheme.
 
     Messages may be repeated at any time, and those of one change may come in any order; of changes of rows that share a
-    join key the order has to be kept. What an update makes of a row that keeps its join key has to be one message: its
-    new version, then the old one. `filtering` names, for each table, the neighbour by which the server filters the
+    join key the order has to be kept. An update of a row that keeps its join key is one message: its new version,
+    then the old one. `filtering` names, for each table, the neighbour by which the server filters the
     tuples that it sends of it. `join` is the subscription's text, read or not. One thread at a time.
     """
 

@@ -18,8 +18,8 @@ class PayloadServer:
 
     `about` are the attributes that say what an event is about, `payload` those that are bulky; filters are over the
     others. A thing's payload goes out to a subscription when its reading comes into the filter, and not again while it
-    stays there and the payload is the same: semijoins see to that. What a client holds is, for every thing, its last
-    reading and payload, if they pass. `server` is the join server behind it.
+    stays there and the payload is the same: semijoins see to that. A client holds, for each thing, its last reading
+    and payload, if they pass. `server` is the join server behind it.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from tamis.language.joins.join import Column, Signature
 from tamis.matching.codes.holders import ranges
 
 View = tuple[Signature, tuple[Column, ...] | None]
-"""What the results of a subscription look like: what it joins, and the columns that it shows."""
+"""Form of a subscription's results: the signature of the join, and the columns shown."""
 _GONE = -1
 NO_FILTER: Final = -1
 

@@ -84,7 +84,7 @@ class Summary:
         return any(self._implied_of_many(other, literal) for other in self._several.get(name, ()))
 
     def _implied_of_many(self, ours: Literal, theirs: Literal) -> bool:
-        """On several values: a smaller set implies a larger one, and not having the larger implies the other way."""
+        """True if one implies the other on several values: smaller sets imply larger ones, negated the reverse."""
         if isinstance(ours, Not) != isinstance(theirs, Not):
             return False
         inner, outer = (theirs.leaf, ours.leaf) if isinstance(ours, Not) and isinstance(theirs, Not) else (ours, theirs)
@@ -93,9 +93,9 @@ class Summary:
 
 
 class Nesting:
-    """Extents under numbers; every answer is a set of bits, a bit a number, and may have some too many.
+    """Containment index of extents by number; every answer is a set of numbers as bits, and may have some too many.
 
-    It has none too many where the extents are single ranges, which most are.
+    An answer is exact where the extents are single ranges, which most are.
     """
 
     def __init__(self, extents: Sequence[tuple[int, Extent]]) -> None:

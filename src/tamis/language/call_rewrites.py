@@ -1,4 +1,4 @@
-"""Rewrites of a filter that calls operators.
+"""Rewrites of a filter that calls operators: separation into cases, and canonical names of variables.
 
 separate_calls  AND over OR is multiplied out as far as calls and constraints need it; what is plain becomes a guard
 name_variables  variables are renamed ?x1, ?x2, ... in an order that does not depend on the names they were given

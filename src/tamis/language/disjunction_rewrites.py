@@ -40,7 +40,7 @@ from tamis.language.tree import Conjunct, in_order
 from tamis.schema import Attribute, Schema
 
 Group: TypeAlias = tuple[Literal, ...]
-"""What one conjunct says of one attribute."""
+"""Literals of one conjunct on one attribute."""
 
 
 def join_alternatives(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:

@@ -119,7 +119,7 @@ class Limits:
     bound: int = 50
     """Calls with variables, and comparisons of these, in one alternative; all of them look at each other."""
     bound_in_all: int = 2_000
-    """The same over all alternatives."""
+    """Calls with variables, and comparisons of these, over all alternatives."""
     arithmetic: int = 100
     """Numbers, variables and attributes in one side of a comparison of variables."""
     tables: int = 16
@@ -129,8 +129,8 @@ class Limits:
     wildcards: int = 1_000
     """`_` and `%` inside a LIKE pattern; `%` at either end are not counted."""
     wildcards_in_all: int = 500_000
-    """The same over all the patterns of a filter. Those at either end alone cost nothing: values are scanned once for
-    all the literals there are, and only patterns with wildcards inside are looked at by themselves."""
+    """Wildcards inside all the LIKE patterns of a filter. Those at either end cost nothing: values are scanned once for
+    all the literals there are, and only patterns with wildcards inside are run by themselves."""
     pattern_memory: int = 1 << 20
     """Bytes that RE2 may use for one RLIKE pattern."""
 

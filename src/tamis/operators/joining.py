@@ -37,7 +37,7 @@ from tamis.operators.values import Bindable, Key, key_of
 # Constraints on bound variables, compiled to functions of the bound values.
 
 Bound: TypeAlias = Mapping[str, Bindable]
-"""What each variable is bound to, by name."""
+"""Values of the variables, by name."""
 Fields: TypeAlias = Callable[[str], Sequence[Bindable]]
 """The values of an attribute in the event."""
 Test: TypeAlias = Callable[[Bound, Fields], bool]

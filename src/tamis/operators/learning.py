@@ -92,9 +92,9 @@ HALF_LIFE = 10_000.0
 """Events after which an observation weighs half."""
 LIKELY = 0.5
 COST = 1.0
-"""What is believed of a predicate that nothing is known of, nor declared; cost in milliseconds."""
+"""Prior of a predicate of which nothing is known or declared; cost in milliseconds."""
 DECLARED = 2.0
-"""Evaluations that what is believed beforehand of a predicate's selectivity counts for."""
+"""Weight of the prior of a predicate's selectivity, as a count of evaluations."""
 
 
 class Learned:

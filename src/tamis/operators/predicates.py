@@ -40,7 +40,7 @@ class Predicate:
     given: tuple[Any, ...]
     """The arguments as the function gets them."""
     kind: Key
-    """What predicates have in common that one call of the function can be about: all but their values."""
+    """Common part of the predicates that one call of the function can evaluate: all but their values."""
 
     @property
     def name(self) -> str:

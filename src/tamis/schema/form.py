@@ -47,7 +47,7 @@ _REMEDIES: Final = {
     "undefined alias": "quote a text that begins with *",
     "": "quote a text that holds ': ' or begins with a quote",
 }
-"""What helps, by words of PyYAML's own message; the last holds for all others."""
+"""Remedies, by words of PyYAML's own message; the last holds for all others."""
 
 
 class _Loader(Loader):

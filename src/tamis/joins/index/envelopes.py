@@ -301,7 +301,7 @@ STRIDE = 16  # rows walked before searching
 
 @bare_kernel
 def joining_tuples(out: Any, o: Any, key: int) -> None:
-    """Description of Ref-SJ-Tup: all values there are."""
+    """Writes Ref-SJ-Tup's description: all values there are."""
     last = np.nan
     place, offset = find(o, key, -np.inf, LEAST_ITEM)
     while place < o.counters[PLACES]:
@@ -318,7 +318,7 @@ def joining_tuples(out: Any, o: Any, key: int) -> None:
 
 @bare_kernel
 def minimum_area(out: Any, o: Any, st: Any, key: int, base: float, other: float, scratch: Any) -> None:
-    """Description of Ref-SJ-Sub: intervals of the affected members, only the inner of nested ones (Theorem 2)."""
+    """Writes Ref-SJ-Sub's description: affected members' intervals, only the inner of nested ones (Theorem 2)."""
     count = values_of_key(o, key, scratch.points)
     found = scratch.found
     count = reaching(st, scratch.points, count, base, other, found)
@@ -336,7 +336,7 @@ def minimum_area(out: Any, o: Any, st: Any, key: int, base: float, other: float,
 
 @bare_kernel
 def nearest_tuples(out: Any, o: Any, st: Any, key: int) -> None:
-    """Description of Ref-SJ-Clu: the nearest rows on each side of every anchor.
+    """Writes Ref-SJ-Clu's description: the nearest rows on each side of every anchor.
 
     Rows and anchors are walked in leaps: from an anchor to the rows beside it, from the upper of these to the next
     anchor not below it.

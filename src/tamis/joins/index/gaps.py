@@ -41,7 +41,7 @@ class Gaps(NamedTuple):
 def merged_tuples(
     out: Any, o: Any, st: Any, gaps: Any, key: int, base: float, other: float, scratch: Any
 ) -> bool:  # fmt: skip
-    """Description of Ref-SJ-Clu⁺: points of the nearest rows around every anchor, merged. False if gaps ran out.
+    """Writes Ref-SJ-Clu⁺'s description: points of the nearest rows around every anchor, merged; False if gaps ran out.
 
     Rows and anchors are walked as in `nearest_tuples`. Consecutive points whose triangle is disposable are one point
     (q_n, q_1): where no anchor lies between them no subscription does; else the gap says if `base` or `other` selects

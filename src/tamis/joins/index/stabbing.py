@@ -101,7 +101,7 @@ class StabbingIndex:
         return cluster
 
     def _look_ahead(self, low: float, high: float) -> None:
-        """One more member ends at `high`: for all bounds that it lies above. What is taken away is not noticed."""
+        """Notes one more member that ends at `high`, for all bounds that it lies above. Removals are not noticed."""
         bounds, least = self._ahead["bound"], self._ahead["least"]
         stop = int(np.searchsorted(bounds, low, side="right"))
         # Ends ascend with the bounds, so those above `high` are the last ones.
@@ -109,7 +109,7 @@ class StabbingIndex:
         least[start:stop] = high
 
     def _found(self, position: int, anchor: float) -> int:
-        """A new cluster, with its anchor at a position among the others."""
+        """Founds a new cluster, with its anchor at a position among the others."""
         count = self.clusters
         if count == len(self._anchors):
             more = count + _SLACK

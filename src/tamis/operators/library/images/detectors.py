@@ -28,7 +28,7 @@ KINDS: dict[str, frozenset[str]] = {
     "any_car": frozenset(["car", "taxi", "police_car"]),
     "any_boat": frozenset(["tour_boat", "coast_guard_boat"]),
 }
-"""What a filter may ask for, and which kinds that is."""
+"""Sorts of vehicles that a filter may ask for, with the kinds of each."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def has_accident(vehicles: Sequence[Vehicle]) -> bool:
 
 
 PATTERNS: dict[str, Callable[[Sequence[Vehicle]], bool]] = {"accident": has_accident, "congestion": has_congestion}
-"""What `traffic_pattern` knows."""
+"""Patterns that `traffic_pattern` detects."""
 
 
 def _cars(vehicles: Sequence[Vehicle]) -> list[Vehicle]:
