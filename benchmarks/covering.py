@@ -11,7 +11,7 @@ import tamis
 from benchmarks.findings import Finding, Options
 from tamis.analysis.subscription_set import one_level
 from tamis.lab.timing import best_of
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarLevel
 from tamis.routing.covering.facts.facts import Facts, facts_of
 from tamis.routing.covering.search.covers import Covers, find_covers
 from tamis.routing.covering.search.ground import Classes, classes_of
@@ -61,7 +61,7 @@ def run(options: Options) -> Iterator[Finding]:
     yield _beside_a_scan(options)
 
 
-def _searched(level: Level, schema: Schema) -> tuple[tuple[Facts, Classes], Covers, tuple[float, float]]:
+def _searched(level: ColumnarLevel, schema: Schema) -> tuple[tuple[Facts, Classes], Covers, tuple[float, float]]:
     """What the search found, and its processor time: to put filters into one form, and to look them up."""
     best = (float("inf"), float("inf"))
     for _ in range(3):  # the first compiles

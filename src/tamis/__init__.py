@@ -1,4 +1,4 @@
-"""Tamis sieves a stream of events through millions of standing subscriptions.
+"""Tamis, content-based publish/subscribe: matches a stream of events with millions of standing subscriptions.
 
 A public name is loaded from its home when it is first asked for. Most of them need Numba, Arrow and SQLGlot, which take
 a second to load: `tamis --help`, Ctrl-C, and whoever only catches `tamis.TamisError` should not wait for that.

@@ -1,4 +1,4 @@
-"""A part of the service that is away for a while: said once when it goes and once when it is back."""
+"""Outage log of a part of the service: one line when it stops answering, one when it answers again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-# Where nobody has set up logging, as in a command that ends with the error itself, the line would be a second one.
+# Without logging set up, as in a command that ends with the error itself, the line would repeat the error.
 logging.getLogger("tamis.service").addHandler(logging.NullHandler())
 
 _SETTLED: Final = 1.0  # seconds without a failure after which a part is back
@@ -39,7 +39,7 @@ class Absence:
         return self._since is not None
 
     def missed(self, reason: str) -> None:
-        """The part did not answer."""
+        """Notes that the part did not answer."""
         with self._entered:
             now = self._newest = self._clock()
             self._missed += 1
@@ -50,7 +50,7 @@ class Absence:
                     self._logger.warning("%s does not answer: %s", self._part, reason)
 
     def met(self) -> None:
-        """The part answered."""
+        """Notes that the part answered."""
         if not self.lasts:
             return
         with self._entered:

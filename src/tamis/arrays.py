@@ -1,4 +1,4 @@
-"""Arrays by the type of their members, under one name each."""
+"""Type aliases of NumPy arrays by element type: `Int64s`, `Floats`, `Bools` and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numba's compiler, set up once: kernels are cached on disk, and the cache knows every file they may be made of.
+"""Decorators that compile kernels with Numba and cache them on disk, keyed by every file they may be made of.
 
 Numba looks only at the file of the kernel itself, but a kernel has the kernels it calls and the constants it reads
 compiled into it. Their files may change while its own does not, and code of two versions would work on one memory.
@@ -29,9 +29,9 @@ _TOLD: list[Callable[[], None]] = []
 
 
 def when_compiling(tell: Callable[[], None]) -> None:
-    """Has `tell` called whenever a kernel is compiled, which Numba does only where it is not in its cache.
+    """Registers a callback for the compilation of a kernel, which happens only where it is not in the cache.
 
-    It can be asked for before there are kernels, and does not load Numba by itself.
+    Callbacks can be registered before there are kernels, without loading Numba.
     """
     _TOLD.append(tell)
 
@@ -58,13 +58,13 @@ _unkept: list[str] = []
 
 
 def kernels_are_kept() -> bool:
-    """True if what is compiled is there for the next process too; else each compiles for itself, for minutes."""
+    """True if compiled kernels are cached for the next process too; else each compiles for itself, for minutes."""
     return not _unkept
 
 
 @cache
 def _sources(room: str) -> str:
-    """A hash of everything a kernel of this room may be made of; of any other, of everything."""
+    """Hash of all files that a kernel of this room may be made of; of any other room, of all files."""
     rooms = _ROOMS[: _ROOMS.index(room) + 1] if room in _ROOMS else _ROOMS
     content = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16)
     for each in rooms:
@@ -103,7 +103,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compiled on first use, kept on disk, run without the interpreter's lock and without bounds checks."""
+    """Kernel: compiled on first use, cached on disk, run without the interpreter's lock and without bounds checks."""
     return _compiled(function)
 
 
@@ -116,8 +116,8 @@ def bare_kernel(function: Callable[..., Any]) -> Any:
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Any:
-    """A bare kernel that becomes part of every kernel that calls it.
+    """Bare kernel that is inlined into every kernel that calls it.
 
-    For small ones that take a tuple of many arrays: handing it over costs more than they do.
+    For small ones that take a tuple of many arrays: passing it would cost more than their work.
     """
     return _compiled(function, _nrt=False, forceinline=True)

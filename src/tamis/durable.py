@@ -1,4 +1,4 @@
-"""Durable files and folders: flushed, and small files that are there whole or not at all."""
+"""Durable files and folders: fsync, atomic replacement and exclusive creation of small files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 UNFINISHED: Final = ".new"
-"""How the names of files end that a crash kept from getting their own: whoever owns the folder may remove them."""
+"""Suffix of files that a crash kept from getting their name: the owner of the folder may remove them."""
 
 _DAMAGED: Final = "the file is damaged: stop what uses it and restore its whole folder from a backup, or begin anew"
 _UNUSABLE: Final = "may this user write there, is there room, and is the disk well?"
@@ -26,20 +26,20 @@ _SQLITE_REMEDIES: Final = {
 
 
 def sqlite_remedy(error: BaseException) -> str:
-    """Remedy for a file that SQLite cannot use or make sense of, to follow its own words; else nothing."""
+    """Remedy, to be appended to SQLite's message, for a file that it cannot use; empty for other faults."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more, which varies
     return f"; {_SQLITE_REMEDIES[code]}" if code in _SQLITE_REMEDIES else ""
 
 
 def replace_durably(path: Path, content: bytes) -> None:
-    """Writes or overwrites a file: whoever reads it sees the old content or the new, never a part."""
+    """Writes or overwrites a file: a reader sees the old content or the new, never a part."""
     with replacing_durably(path) as file:
         file.write(content)
 
 
 @contextmanager
 def replacing_durably(path: Path) -> Iterator[BinaryIO]:
-    """Replaces a file that is written piece by piece: it has its name when all of it is on disk."""
+    """Replaces a file that is written piece by piece: it gets its name when all of it is on disk."""
     with _aside(path) as (file, temporary):
         yield file
         _flush_open(file)
@@ -48,7 +48,7 @@ def replacing_durably(path: Path) -> Iterator[BinaryIO]:
 
 
 def create_durably(path: Path, content: bytes) -> bool:
-    """Writes a file unless there is one of that name: false if there is. Of several who try at once, one succeeds."""
+    """Writes a file unless one of that name exists: returns False if so. Of several at once, one succeeds."""
     with _aside(path) as (file, temporary):
         file.write(content)
         _flush_open(file)
@@ -61,7 +61,7 @@ def create_durably(path: Path, content: bytes) -> bool:
 
 
 def flush(path: Path) -> None:
-    """Makes a file's content, or the names in a folder, survive a crash: no file's own flush keeps its name."""
+    """Flushes a file's content, or the names in a folder, to disk: flushing a file alone does not keep its name."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -71,7 +71,7 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def _aside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """A new file beside a path, gone in the end unless it was given another name."""
+    """New file beside a path, deleted in the end unless it was given another name."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
     try:
         with temporary.open("wb") as file:

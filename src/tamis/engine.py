@@ -1,4 +1,4 @@
-"""Subscriptions in, matches out: the rooms below put together behind one class."""
+"""The engine: `compile` makes an `Index` of subscriptions, whose parts match filters, operator calls and joins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tamis.matching.codes.holders import Holders
 from tamis.matching.explanation import Explanation
 from tamis.matching.matchers import MATCHERS, Choice, FilterPart, IndexPart
 from tamis.matching.patterns import PatternSet
-from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_subscriptions
+from tamis.matching.taking_in import BoundSubscriptions, GivenTexts, bound_subscriptions
 from tamis.operators import Operator
 from tamis.operators.health import OperatorTable
 from tamis.operators.matcher import calling_part, open_calling_part
@@ -53,7 +53,7 @@ class JoinChanges:
         return self.results.by_subscription
 
     def to_arrow(self) -> list[pa.Table]:
-        """Changes as tables of `subscription`, `change` (added or removed), `event` and `row`, one a form of rows."""
+        """Changes as tables of `subscription`, `change` (added or removed), `event` and `row`, one per form of rows."""
         return self.results.tables
 
 
@@ -87,24 +87,24 @@ class Index:
 
     @property
     def joins(self) -> JoinServer:
-        """The tables, and those subscriptions that join them."""
+        """Join server: the tables, and the subscriptions that join them."""
         if self._joins is None:
             self._joins = JoinPart(self.schema, limits=self.limits)
         return self._joins
 
     @property
     def matcher(self) -> Matcher:
-        """The algorithm at work."""
+        """Matcher of the plain filters."""
         return self._filters.matcher
 
     @property
     def calling(self) -> CallingPart | None:
-        """The part of the subscriptions that calls operators; None where there are no operators to call."""
+        """Part of the subscriptions that call operators; None where there are no operators to call."""
         return self._calling
 
     @property
     def signatures(self) -> Signatures:
-        """The operators that filters may call, as the language has to know them."""
+        """Signatures of the operators that filters may call, for the language."""
         return NO_OPERATORS if self._calling is None else self._calling.signatures
 
     def match(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Matches:
@@ -117,7 +117,7 @@ class Index:
         return found.and_also(*self._calling.match(batch)) if self._calling else found
 
     def holders_of(self, patterns: PatternSet) -> Holders | None:
-        """The subscriptions that hold the patterns of a set, of whichever part it is; None if it is not this index's.
+        """Subscriptions that hold the patterns of a set, of whichever part it is; None if it is not this index's.
 
         Asked by the meter of a match that is under way (`metering.Meter`), in its thread.
         """
@@ -125,11 +125,11 @@ class Index:
         return self._calling.holders_of(patterns) if holders is None and self._calling is not None else holders
 
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> JoinChanges:
-        """Makes the changes of tables that events ask for, and says how the content of joins changed."""
+        """Applies events to the tables of joins; returns how the content of joins changed."""
         applied = self.joins.apply(events)
         return JoinChanges(self.joins.results(applied), applied.refused)
 
-    def add(self, subscriptions: Texts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
+    def add(self, subscriptions: GivenTexts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
         """Adds subscriptions; those whose filter is refused are returned with the reason, and the rest is added.
 
         They may have been read before, by `bound_subscriptions` under this schema, these limits and `signatures`.
@@ -148,7 +148,7 @@ class Index:
         return refused
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Removes subscriptions; all of them must be there, else none is removed."""
+        """Removes subscriptions; all of them must be present, else none is removed."""
         leaving: dict[IndexPart, list[str]] = {part: [] for part in self._parts}
         for id in [ids] if isinstance(ids, str) else dict.fromkeys(ids):
             leaving[self._part(id)].append(id)
@@ -158,34 +158,34 @@ class Index:
         self.version += 1
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation | JoinExplanation:
-        """Every condition of a subscription on one event: held, failed, or absent; and the first to fail.
+        """Explains every condition of a subscription on one event: held, failed, or absent; and the first to fail.
 
-        Of a subscription that calls operators also what was evaluated, in which order, and what that decided. Of a join
-        the conditions on the event's table, and what the event would be joined with as the tables are now.
+        Of a subscription that calls operators also the evaluations, in their order, and what they decided. Of a join
+        the conditions on the event's table, and the rows that the event would join with in the current tables.
         """
         return self._part(id).explain(event, id)
 
     @property
     def operators(self) -> OperatorTable:
-        """The operators that filters may call: cost, calls, failures, how often each held."""
+        """Statistics of the operators that filters may call: cost, calls, failures, how often each held."""
         return OperatorTable([]) if self._calling is None else self._calling.statistics()
 
     def text(self, id: str) -> str:
-        """A subscription's filter as it was written."""
+        """Text of a subscription as it was written."""
         return self._part(id).text(id)
 
     def ids(self) -> pa.Array:
-        """The ids of all subscriptions, in no particular order."""
+        """Ids of all subscriptions, in no particular order."""
         plain, *others = (part.ids() for part in self._parts)
         more = [id for some in others for id in some]
         return pa.concat_arrays([plain, pa.array(more, plain.type)]) if more else plain
 
     def calling_ids(self) -> list[str]:
-        """The ids of those subscriptions that call operators."""
+        """Ids of the subscriptions that call operators."""
         return [] if self._calling is None else self._calling.ids()
 
     def _part(self, id: str) -> IndexPart:
-        """The part that has a subscription."""
+        """Part that has a subscription."""
         for part in self._parts:
             if id in part:
                 return part
@@ -240,7 +240,7 @@ class Index:
 
 
 def compile(
-    subscriptions: Texts,
+    subscriptions: GivenTexts,
     schema: Schema,
     matcher: str = "columnar",
     statistics: Statistics | None = None,
@@ -273,7 +273,7 @@ def compiled(
     limits: Limits = DEFAULT_LIMITS,
     calling: CallingPart | None = None,
 ) -> Index:
-    """An index of subscriptions that the language has read, of which the matcher has the plain filters already."""
+    """Index of subscriptions that the language has read, the plain filters of which are in a matcher already."""
     index = Index(schema, matcher, limits, calling)
     if calling is not None:
         calling.add(new)
@@ -284,7 +284,7 @@ def compiled(
 
 
 def _about(folder: Path) -> dict[str, Any]:
-    """Description that a saved index has of itself."""
+    """Description of a saved index (its `index.json`)."""
     try:
         about: dict[str, Any] = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         version, name, checksum = about["format"], about["matcher"], about.pop("checksum")

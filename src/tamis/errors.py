@@ -1,6 +1,6 @@
-"""Every error that Tamis raises on purpose: what was wrong, where, and what would be right.
+"""Exceptions of Tamis, one tree under `TamisError`: each says what was wrong, where, and what would be right.
 
-One tree under `TamisError`. The positional arguments of a constructor are its `args`, so errors survive pickling on
+The positional arguments of a constructor are its `args`, so errors survive pickling on
 their way back from a worker process.
 """
 
@@ -18,7 +18,7 @@ _SHOWN_TEXT = 100
 
 
 class TamisError(Exception):
-    """The root of the tree: catching it catches whatever Tamis refuses."""
+    """Base class of all errors that Tamis raises on purpose."""
 
 
 class SchemaError(TamisError):
@@ -37,11 +37,11 @@ class SchemaError(TamisError):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One way in which one event breaks its schema.
+    """Violation of the schema by one event.
 
     R1, R2 and R3 are Le Subscribe's consistency rules; `domain`: a value that its attribute's domain does not have;
-    `form`: something that is no event at all, in which case `attribute` is empty or names the part at fault; `table`:
-    a change that the table it is for cannot take.
+    `form`: a text that is no event at all, in which case `attribute` is empty or names the part at fault; `table`: a
+    change that its table cannot take.
     """
 
     event: int
@@ -111,7 +111,7 @@ class FilterTooComplex(FilterError):  # noqa: N818 - reads as what happened
 
 
 class PatternError(FilterError):
-    """A LIKE or RLIKE pattern that is malformed, too large, or could run away."""
+    """A LIKE or RLIKE pattern that is malformed, too large, or too expensive to evaluate."""
 
 
 class SubscriptionError(TamisError):

@@ -1,4 +1,4 @@
-"""Classes by name, each loaded when it is first asked for: who names many need not load them all."""
+"""Lazy registry: classes by name, each imported when it is first asked for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class LazyRegistry(Mapping[str, T], Generic[T]):
-    """A mapping from names to what stands at dotted paths, `package.module:Name`.
+    """A mapping from names to objects at dotted paths, `package.module:Name`.
 
-    To look at names (iteration, `in`, length) loads nothing; an entry is imported when it is taken by its name.
+    Looking at names (iteration, `in`, length) loads nothing; an entry is imported when it is taken by its name.
     """
 
     def __init__(self, paths: Mapping[str, str]) -> None:
@@ -36,6 +36,6 @@ class LazyRegistry(Mapping[str, T], Generic[T]):
 
 
 def loaded(path: str) -> Any:
-    """The object at a dotted path, `package.module:Name`; its module is imported if it is not loaded yet."""
+    """Object at a dotted path, `package.module:Name`; its module is imported if it is not loaded yet."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)

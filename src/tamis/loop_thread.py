@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for an asynchronous client that is also asked from outside any loop."""
+"""Event loop in a thread of its own, for asynchronous clients that synchronous code uses as well."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class LoopThread:
         self._thread.start()
 
     def submit(self, work: Coroutine[Any, Any, Answer]) -> Future[Answer]:
-        """Begins the work; its answer comes when it is done."""
+        """Starts the coroutine; returns a future of its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """Ends the loop. Whatever still runs in it is over."""
+        """Stops the loop. Running coroutines end."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

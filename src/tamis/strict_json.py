@@ -1,7 +1,7 @@
-"""JSON texts, read strictly: what one parser takes and another refuses, or reads otherwise, is refused here.
+"""Strict JSON parser: texts on which JSON parsers disagree are refused.
 
-That is a name given twice in one object, NaN and infinities, numbers beyond all doubles, halves of characters, and
-nesting deeper than a bound, which is found by passes over the bytes: before any parser has to recurse.
+That is a name given twice in one object, NaN and infinities, numbers beyond all doubles, lone surrogates, and nesting
+deeper than a bound, which is found by passes over the bytes: before any parser has to recurse.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ DEEPEST: Final = 100
 _QUOTE, _BACKSLASH = b'"\\'
 _LARGEST_INTEGER: Final = (1 << 64) - 1
 _SMALLEST_INTEGER: Final = -(1 << 63)
-# Numbers that may go beyond 64 bits, or beyond doubles: others need no function of ours.
+# Numbers that may go beyond 64 bits, or beyond doubles: others are left to Python's parser.
 _WIDE: Final = re.compile(r"[0-9]{19}|[0-9][eE]")
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class StrictJsonError(ValueError):
-    """A text that is no JSON in the strict sense. `name` is what one object has twice, where that is the fault."""
+    """Text that is no JSON in the strict sense. `name` is the name that one object has twice, if that is the fault."""
 
     def __init__(self, reason: str, name: str | None = None) -> None:
         super().__init__(reason, name)
@@ -42,7 +42,7 @@ class StrictJsonError(ValueError):
 
 
 def read_json(text: str | bytes, *, deepest: int | None = DEEPEST, exact: bool = False) -> Any:
-    """The text as Python values; `StrictJsonError` if some parser would not take it, or would read it otherwise.
+    """Parses the text to Python values; `StrictJsonError` if some parser would not take it, or would read it otherwise.
 
     Integers beyond 64 bits are read as doubles, as most parsers do. `exact` takes numbers as they are written, NaN and
     infinities among them, and halves of characters: for a caller who judges every value. Without a bound on nesting,
@@ -73,7 +73,7 @@ def read_json(text: str | bytes, *, deepest: int | None = DEEPEST, exact: bool =
 
 
 def depth_of(document: bytes, enough: int = DEEPEST) -> int:
-    """The depth of the innermost object or array; `enough` brackets are not looked at, and counted as if nested."""
+    """Depth of the innermost object or array; `enough` brackets are not looked at, and counted as if nested."""
     brackets = document.count(b"{") + document.count(b"[")
     if brackets <= enough:
         return brackets

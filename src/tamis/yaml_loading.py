@@ -1,7 +1,7 @@
-"""YAML that somebody else wrote, read with a bound on what its aliases stand for.
+"""Safe YAML loading with a bound on aliases, against documents that expand without end ("billion laughs").
 
 An alias costs a few characters and no memory, and stands for all that its anchor has: nested, they make values that
-whoever walks through them never gets to the end of.
+code which walks through them never gets to the end of.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TooManyAliasesError(yaml.MarkedYAMLError):
 
 
 class BoundedAliases:
-    """The part of a loader that refuses documents by their aliases, before any value is made of them.
+    """Mixin of a loader that refuses documents by their aliases, before any value is made of them.
 
     To be mixed in before one of PyYAML's loaders, whichever parser that one has.
     """
@@ -42,12 +42,12 @@ class QuickLoader(BoundedAliases, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def load(text: str, loader: Any = Loader) -> Any:
-    """The one document of a text; `yaml.YAMLError` if it is none."""
+    """Loads the one document of a text; `yaml.YAMLError` if it is none."""
     return yaml.load(text, Loader=loader)
 
 
 def load_all(text: str, loader: Any = Loader) -> Iterator[Any]:
-    """The documents of a text."""
+    """Loads the documents of a text."""
     return yaml.load_all(text, Loader=loader)
 
 

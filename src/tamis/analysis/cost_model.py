@@ -40,7 +40,7 @@ from tamis.matching.columnar.bucket_kernels import (
     SEMI,
     UP_TO,
 )
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarLevel
 from tamis.matching.columnar.plan import LARGE, SMALL, SMALL_LEVEL, flat, learn
 from tamis.matching.columnar.planning_kernels import FINEST, share
 from tamis.matching.patterns.regex_search import like_program_of, required_literals
@@ -279,7 +279,7 @@ class Cost:
     buckets: float
 
 
-def cost_of(level: Level, schema: Schema, statistics: Statistics | None = None) -> Cost:
+def cost_of(level: ColumnarLevel, schema: Schema, statistics: Statistics | None = None) -> Cost:
     """The cost of a level's subscriptions under a stream with these statistics."""
     conjuncts, encoder = level.conjuncts, level.encoder
     knowledge = learn(conjuncts, encoder, schema, statistics).flat(encoder.singles)
@@ -315,7 +315,7 @@ def cost_of(level: Level, schema: Schema, statistics: Statistics | None = None) 
     )
 
 
-def _expressions(level: Level, presence: Floats) -> Floats:
+def _expressions(level: ColumnarLevel, presence: Floats) -> Floats:
     """For each conjunction what its regular expressions cost: those that no literal gates run on every value.
 
     Several subscriptions with one expression share it.

@@ -33,8 +33,8 @@ from tamis.language.predicates import Like, Literal, Not, Present, Versus
 from tamis.language.printing import print_literal
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Encoder
-from tamis.matching.columnar.level import ColumnarMatcher, Level
-from tamis.matching.taking_in import Texts
+from tamis.matching.columnar.level import ColumnarLevel, ColumnarMatcher
+from tamis.matching.taking_in import GivenTexts
 from tamis.routing.covering import Relation, relate
 from tamis.routing.covering.exact_values import prefixed
 from tamis.routing.covering.facts.facts import Facts, facts_of
@@ -232,7 +232,7 @@ class History:
     statistics: Statistics | None = None
 
 
-def look_back(level: Level, schema: Schema, events: Events) -> History:
+def look_back(level: ColumnarLevel, schema: Schema, events: Events) -> History:
     """Matches all events with a level's subscriptions; statistics are those of the first events."""
     matcher = ColumnarMatcher(schema, [level], None)
     counts, seen = np.zeros(len(level.names), np.int64), 0
@@ -264,7 +264,7 @@ def _batches(schema: Schema, events: Any) -> Iterable[pa.RecordBatch]:
 # Subscriptions as one level of the columnar index: what everything here is computed from.
 
 
-def one_level(indexes: Sequence[Index]) -> Level:
+def one_level(indexes: Sequence[Index]) -> ColumnarLevel:
     """All subscriptions of some indexes under one schema, in one level. The indexes themselves stay as they are."""
     levels = [_columnar(index).folded() for index in indexes]
     return levels[0] if len(levels) == 1 else ColumnarMatcher(indexes[0].schema, levels, None).folded()
@@ -284,7 +284,7 @@ def _columnar(index: Index) -> ColumnarMatcher:
 
 
 def analyze(
-    subscriptions: Index | Texts,
+    subscriptions: Index | GivenTexts,
     schema: Schema | None = None,
     *,
     events: Events | None = None,
@@ -314,7 +314,7 @@ def _left_out(index: Index) -> list[tuple[str, TamisError]]:
 
 
 def analyze_level(
-    level: Level,
+    level: ColumnarLevel,
     schema: Schema,
     history: History,
     statistics: Statistics | None,

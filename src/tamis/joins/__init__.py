@@ -1,1 +1,1 @@
-"""The joins room: subscriptions that select from several tables joined with each other (Chandramouli & Yang 2008)."""
+"""Join subscriptions: changes of tables in, changes of join results out, by nine schemes (Chandramouli & Yang 2008)."""

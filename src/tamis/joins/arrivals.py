@@ -1,4 +1,4 @@
-"""The events of a batch as rows of tables: whose they are, what they do, and what they have."""
+"""Rows of tables: read from a batch of events, kept in Arrow by number, and shown as results of joins."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tamis.schema import EVENT_TYPE, OPERATION, Schema, Table
 from tamis.schema.tables import DELETE, INSERT, UPDATE
 from tamis.schema.timestamps import to_datetime
 
-# Rows of tables and results of joins as clients, services and explanations name them.
+# Names of rows and results, as clients, services and explanations use them.
 
 __all__ = ["Identity", "Result", "Values"]
 
 Identity: TypeAlias = tuple[Hashable, ...]
-"""What tells a row of a table from others: the values of its key, or the number of its arrival where there is none."""
+"""Identity of a row in its table: the values of its key, or the number of its arrival where there is none."""
 Result: TypeAlias = tuple[Identity, ...]
-"""The rows that a result is made of, one of each table, in the order of the signature's tables."""
+"""Rows that a result is made of, one of each table, in the order of the signature's tables."""
 
 
-# Results as people see them: one dict a result, under the names that its SELECT asks for.
+# Results as they are shown: one dict per result, under the names that its SELECT asks for.
 
 Shown: TypeAlias = dict[str, Any]
 
 
 class Showing:
-    """Presentation of a join's results: columns, each under its attribute's name where that says which is meant.
+    """Presentation of a join's results as columns, each named by its attribute where that is unambiguous.
 
     An attribute that several tables have is shown once if they agree on it, else under `table.attribute`.
     """
@@ -52,7 +52,7 @@ class Showing:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables whose rows make a result, in their order."""
+        """Tables whose rows make a result, in their order."""
         return self._signature.tables
 
     def _label(self, column: Column) -> str:
@@ -62,7 +62,7 @@ class Showing:
         return name if agreed else f"{table}.{name}"
 
     def show(self, rows: Sequence[Values]) -> Shown:
-        """One result, given its rows in the order of the signature's tables; what is absent is left out."""
+        """One result as a dict, given its rows in the order of the signature's tables; absent attributes left out."""
         by_table = dict(zip(self._signature.tables, rows, strict=True))
         shown: Shown = {}
         for label, (table, name) in self.labels.items():
@@ -72,16 +72,16 @@ class Showing:
         return shown
 
     def needed(self, table: str) -> list[str]:
-        """The attributes of a table that are shown."""
+        """Attributes of a table that are shown."""
         return [name for own, name in self.labels.values() if own == table]
 
     def structs(self, rows: Mapping[str, pa.RecordBatch]) -> pa.StructArray:
-        """Many results, given the rows of each table: a struct a result, null where something is absent."""
+        """Many results as a struct each, given the rows of each table; null where an attribute is absent."""
         arrays = [rows[table].column(name) for table, name in self.labels.values()]
         return pa.StructArray.from_arrays(arrays, names=list(self.labels))
 
     def shown(self, results: pa.StructArray) -> list[Shown]:
-        """Structs as `show` would have made them."""
+        """Dicts of structs, as `show` would have made them."""
         columns = []
         for (label, (_, name)), column in zip(self.labels.items(), results.flatten(), strict=True):
             if self._schema.attributes[name].domain.kind == "timestamp":
@@ -108,7 +108,7 @@ class Showing:
 
 @dataclass(slots=True)
 class Arrivals:
-    """The events of one table in a batch, read one after the other: as rows, whose `numbers` may turn out unused.
+    """Reader of one table's events in a batch, one after the other, as rows, whose `numbers` may turn out unused.
 
     `identities` is empty where the table has no key, `times` where no window asks for them.
     """
@@ -140,7 +140,7 @@ class Arrivals:
 
 
 def in_order(batch: pa.RecordBatch, schema: Schema) -> list[tuple[str | None, str | None]]:
-    """The table and the operation of each event; no table for an event that is a row of none."""
+    """Table and operation of each event; no table for an event that is a row of none."""
     count = batch.num_rows
     operations = batch.column(OPERATION).to_pylist() if OPERATION in batch.schema.names else [None] * count
     default = [schema.default_event_type]
@@ -150,7 +150,7 @@ def in_order(batch: pa.RecordBatch, schema: Schema) -> list[tuple[str | None, st
 
 
 def own_rows(batch: pa.RecordBatch, name: str, schema: Schema) -> pa.RecordBatch:
-    """The batch with the table's attributes only, null where it lacks them."""
+    """Batch with the table's attributes only, null where it lacks them."""
     attributes = schema.tables[name].attributes
     there = set(batch.schema.names)
     columns = [
@@ -165,7 +165,7 @@ def no_rows(name: str, schema: Schema) -> pa.RecordBatch:
 
 
 def equal_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> Bools:
-    """Rows of two batches of one form that have equal content."""
+    """Mask of rows of two batches of one form that have equal content."""
     equal = np.ones(one.num_rows, np.bool_)
     for left, right in zip(one.columns, other.columns, strict=True):
         if pa.types.is_nested(left.type):
@@ -178,7 +178,7 @@ def equal_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> Bools:
 
 
 def language_values(own: pa.RecordBatch, names: Sequence[str]) -> list[list[Any]]:
-    """Columns as the language has their values: timestamps are microseconds."""
+    """Values of columns in the language's types: timestamps are microseconds."""
     columns = [own.column(name) for name in names]
     return [(pc.cast(one, pa.int64()) if pa.types.is_timestamp(one.type) else one).to_pylist() for one in columns]
 
@@ -189,11 +189,11 @@ _NOWHERE = -1
 
 
 class KeptRows:
-    """Whole rows in Arrow, found by their numbers.
+    """Store of whole rows in Arrow, found by their numbers.
 
-    Rows stand in chunks, in the order in which they came; a chunk is put together with the one before it while that is
-    not at least twice as long, so that there are few of them however small the batches. What is dropped stays until
-    half of all is; then the rest moves together.
+    Rows stand in chunks, in the order in which they came; a chunk is merged with the one before it while that is not at
+    least twice as long, so that there are few chunks however small the batches. Dropped rows stay until they are half
+    of all; then the rest moves together.
     """
 
     def __init__(self, empty: pa.RecordBatch) -> None:
@@ -204,7 +204,7 @@ class KeptRows:
         self._dropped = 0
 
     def put(self, numbers: Int64s, rows: pa.RecordBatch) -> None:
-        """Takes rows in under numbers that nobody has."""
+        """Stores rows under numbers that are free."""
         if not len(numbers):
             return
         most = int(numbers.max()) + 1
@@ -241,12 +241,12 @@ def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-# One table as it is: its rows by identity and number, and what its retention goes by.
+# Current state of one table: its rows by identity and number, and the times that its retention goes by.
 
 
 @dataclass(slots=True)
 class TableState:
-    """The rows of one table by identity, the one that changed last at the end, with their numbers."""
+    """State of one table: its rows by identity, the latest change last, with their numbers."""
 
     table: Table
     rows: OrderedDict[Identity, int] = field(default_factory=OrderedDict)
@@ -270,7 +270,7 @@ class TableState:
         return window is not None and time is not None and self.latest is not None and time <= self.latest - window
 
     def put(self, identity: Identity, number: int, time: int | None) -> int:
-        """Puts a row; the number of the one it replaces."""
+        """Puts a row; returns the number of the one it replaces."""
         self.arrived += 1
         old = self.rows.pop(identity, NO_ROW)
         self.rows[identity] = number
@@ -287,7 +287,7 @@ class TableState:
         return number
 
     def expired(self) -> list[int]:
-        """Takes out what retention does not keep."""
+        """Removes the rows that retention does not keep."""
         gone: list[int] = []
         count = self.table.retention.count
         while count is not None and len(self.rows) > count:

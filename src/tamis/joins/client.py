@@ -1,4 +1,4 @@
-"""A subscriber's side: what it was sent, joined, is the exact content of its subscription, whatever the scheme."""
+"""Client of a join subscription: applies the server's messages of any scheme to the exact content of the join."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tamis.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A tuple to keep, in place of an older version of its row.
+    """Message part: a tuple to keep, in place of an older version of its row.
 
-    `wanted` says whether the subscription selects it as far as the server looks at selections; a client is sent rows
-    that it does not select any more, so that it forgets what they were.
+    `wanted` is true if the subscription selects it as far as the server looks at selections; a client is also sent rows
+    that it does not select any more, so that it forgets their older versions.
     """
 
     table: str
@@ -38,7 +38,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """A tuple to forget, unless a version of its row is there that is as new as this."""
+    """Message part: a tuple to forget, unless a version of its row is there that is as new as this."""
 
     table: str
     identity: Identity
@@ -46,7 +46,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """All tuples of a table that agree with `row`, of the table that filters it, join nothing any more."""
+    """Message part: tuples of a table that agree with `row`, of the table that filters it, join nothing any more."""
 
     table: str
     row: Values
@@ -54,7 +54,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A result that is there now, or not any more: its rows in the order of the signature's tables."""
+    """Message part: a whole result that came or went; its rows in the order of the signature's tables."""
 
     identities: Result
     rows: tuple[Values, ...]
@@ -67,7 +67,7 @@ Part: TypeAlias = Kept | Forgotten | Cut | Whole
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message as its receiver reads it. `sequence` is the number of the change that it comes of."""
+    """Message as its receiver reads it. `sequence` is the number of the change that it comes of."""
 
     sequence: int
     parts: tuple[Part, ...]
@@ -75,7 +75,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that a client holds, as of a change: where to start, or to start anew.
+    """State of a client as of a change, to start or to resync from.
 
     `tuples` are the rows that the server takes it to hold, by table; `results` for schemes that send whole results.
     """
@@ -107,7 +107,7 @@ class RowFilter:
 
     @classmethod
     def of(cls, join: JoinTree, table: str, schema: Schema, limits: Limits) -> RowFilter:
-        """Conditions of a join on the rows of a table."""
+        """Row filter of a join for one of its tables."""
         return cls(normalise(join.conditions[table], schema, limits), schema)
 
     def passes(self, row: Values) -> bool:
@@ -122,8 +122,8 @@ class JoinClient:
     """The content of one join subscription, kept exact by the messages of any scheme.
 
     Messages may be repeated at any time, and those of one change may come in any order; of changes of rows that share a
-    join key the order has to be kept. What an update makes of a row that keeps its join key has to be one message: its
-    new version, then the old one. `filtering` names, for each table, the neighbour by which the server filters the
+    join key the order has to be kept. An update of a row that keeps its join key is one message: its new version,
+    then the old one. `filtering` names, for each table, the neighbour by which the server filters the
     tuples that it sends of it. `join` is the subscription's text, read or not. One thread at a time.
     """
 
@@ -149,15 +149,15 @@ class JoinClient:
 
     @property
     def results(self) -> Mapping[Result, tuple[Values, ...]]:
-        """The rows of each result, in the order of the signature's tables."""
+        """Rows of each result, in the order of the signature's tables."""
         return self._content
 
     def content(self) -> list[Shown]:
-        """The results as they are shown, in no particular order."""
+        """Results as they are shown, in no particular order."""
         return [self._showing.show(rows) for rows in self._content.values()]
 
     def apply(self, notes: Iterable[Note]) -> ContentChange:
-        """Takes messages in, and says what they changed."""
+        """Applies messages; returns the change of the content."""
         for note in notes:
             # What is new first: then a row that is replaced is never missed by its partners.
             for part in sorted(note.parts, key=lambda part: not isinstance(part, Kept)):
@@ -165,7 +165,7 @@ class JoinClient:
         return self._delta()
 
     def resync(self, snapshot: Snapshot) -> ContentChange:
-        """Starts anew from what the server says; what differs from before is told as a change."""
+        """Starts anew from the server's snapshot; differences from before are returned as a change."""
         for result in list(self._content):
             self._remove(result)
         self._wholes = {}
@@ -228,7 +228,7 @@ class JoinClient:
         return ContentChange(added, removed)
 
 
-# Messages as one subscription's client reads them: names and rows in place of numbers.
+# Messages read for one subscription's client: names and rows in place of numbers.
 
 
 def notes_for(messages: Messages, number: int, ranges: Ranges, layout: Layout, intake: Intake) -> list[Note]:
@@ -238,7 +238,7 @@ def notes_for(messages: Messages, number: int, ranges: Ranges, layout: Layout, i
 
 
 class _Reader:
-    """Messages of one batch, for one subscription."""
+    """Reader of one batch's messages for one subscription."""
 
     def __init__(self, messages: Messages, number: int, ranges: Ranges, layout: Layout, intake: Intake) -> None:
         self.messages = messages
@@ -281,7 +281,7 @@ class _Reader:
 
 
 def _results(messages: Messages, places: range) -> list[list[int]]:
-    """The tuples of each result: tables ascend in one, so another begins where they do not."""
+    """Tuples of each result: tables ascend in one, so another begins where they do not."""
     found: list[list[int]] = []
     for place in places:
         if not found or messages.table[place] <= messages.table[place - 1]:

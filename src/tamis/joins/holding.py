@@ -1,4 +1,4 @@
-"""The tuples that a client holds, table by table, and the results that they make."""
+"""Join state of a client: the tuples that it holds, table by table, joined incrementally into results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JoinKey: TypeAlias = tuple[Hashable, ...]
 
 @dataclass(slots=True)
 class _Held:
-    """The newest version of a row that is known: None if it is known to be gone. `passes`: all of its conditions."""
+    """Newest known version of a row: None if it is known to be gone. `passes`: it satisfies all of its conditions."""
 
     sequence: int
     row: Values | None
@@ -22,11 +22,12 @@ class _Held:
 
 
 class Holding:
-    """The tuples of one subscription's semijoins, indexed by join key, and `add` and `remove` told of each result.
+    """Tuples of one subscription's semijoins, indexed by join key; calls `add` and `remove` for each result.
 
-    What the server takes the client to hold is held, even what the client's other conditions do not pass: only then do
-    both sides agree on what still has a partner. Where two tables filter each other, the tuples of one with some join
-    key go when the last of the other with that key does; where only one does, the server says so (`cut`).
+    All that the server takes the client to hold is held, even tuples that the client's other conditions do not pass:
+    only then do both sides agree on which tuples still have a partner. Where two tables filter each other, the tuples
+    of one with some join key go when the last of the other with that key does; where only one does, the server says so
+    (`cut`).
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Holding:
         self._orders = {table: _order(signature, table) for table in signature.tables}
 
     def put(self, sequence: int, table: str, identity: Identity, row: Values | None, passes: bool) -> None:
-        """A row's newest version, None if it is not selected any more; of one change, it counts before `forget`."""
+        """Stores a row's newest version, None if it is no longer selected; in one change, before `forget`."""
         known = self._held[table].get(identity)
         if known is not None and known.sequence > sequence:
             return
@@ -67,7 +68,7 @@ class Holding:
         self.put(sequence, table, identity, None, False)
 
     def cut(self, sequence: int, table: str, row: Values) -> None:
-        """No tuple of a table joins with anything under the join key of a row of the table that filters it."""
+        """Drops the tuples of a table under the join key of a row of the table that filters it."""
         attributes = self._signature.between(table, self._filtering[table])
         self._cut_key(sequence, table, attributes, _key(row, attributes))
 
@@ -151,7 +152,7 @@ def _key(row: Values, attributes: tuple[str, ...]) -> JoinKey:
 
 
 def _order(signature: Signature, first: str) -> tuple[tuple[str, str], ...]:
-    """The other tables in an order in which each has a neighbour before it, with that neighbour."""
+    """Other tables in an order in which each has a neighbour before it, with that neighbour."""
     taken, order = [first], []
     while len(taken) < len(signature.tables):
         table, neighbour = next(

@@ -1,6 +1,6 @@
-"""Events to changes of tables: keys, operations and retention, and rows as the numbers that schemes look at.
+"""Intake of a join server: events turned into changes of tables by key, operation and retention, rows into numbers.
 
-What holds of tables is stated by the oracle (naive.py); this does the same for whole batches.
+The meaning of tables is defined by the oracle (naive.py); this implements it for whole batches.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _SPARE_CODES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Changes of a batch of events in order, the event that each is due to, and refusals with reasons.
+    """Result of an intake: changes of a batch in order, the event of each, and refusals with reasons.
 
-    `same` has, by table, rows that went and rows that came instead of them with the same key and the same content.
+    `same` has, by table, rows that went and the rows that replaced them with the same key and the same content.
     """
 
     changes: Changes
@@ -51,7 +51,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class TableRecord:
-    """A table as it is: its rows, the one that changed last at the end, and what its retention goes by.
+    """Saved state of a table: its rows, the one that changed last at the end, and its retention's clock.
 
     `arrivals` numbers the rows of a table without a key, `arrived` counts all that ever came.
     """
@@ -63,7 +63,7 @@ class TableRecord:
 
 
 class Intake:
-    """The tables of a schema as they are now. Rows that went can be read until the next batch is taken."""
+    """Current rows of a schema's tables. Removed rows can be read until the next batch is taken."""
 
     def __init__(self, schema: Schema, coding: Coding) -> None:
         self._schema = schema
@@ -82,7 +82,7 @@ class Intake:
         return max(map(len, self._joined.values()), default=0) > _SPARE_CODES + 4 * rows
 
     def numbers(self, table: str) -> Int64s:
-        """The rows that are there."""
+        """Numbers of the rows that are there."""
         rows = self._tables[table].rows
         return np.fromiter(rows.values(), np.int64, len(rows))
 
@@ -90,7 +90,7 @@ class Intake:
         return self._identities[table][number]
 
     def values(self, table: str, number: int) -> Values:
-        """A row as the language sees it."""
+        """Row in the language's types."""
         found = self._read.get((table, number))
         if found is None:
             (found,) = self.listed(table, np.array([number], np.int64)).values()
@@ -98,7 +98,7 @@ class Intake:
         return found
 
     def listed(self, table: str, numbers: Int64s) -> dict[Identity, Values]:
-        """Many rows as the language sees them."""
+        """Rows in the language's types."""
         identities = self._identities[table]
         rows = event_values(self.rows(table, numbers), self._schema)
         return {identities[number]: row for number, row in zip(numbers.tolist(), rows, strict=True)}
@@ -161,7 +161,7 @@ class Intake:
         return Taken(changes, columns[3].copy(), refused, same)
 
     def _same(self, name: str, replaced: dict[Identity, int]) -> tuple[Int64s, Int64s]:
-        """Of rows by identity, as they were before the batch, those that are the same again: old and new numbers."""
+        """Rows replaced in this batch by rows of equal content: old and new numbers."""
         now = self._tables[name].rows
         pairs = [(old, now[one]) for one, old in replaced.items() if old != NO_ROW and one in now]
         old, new = np.array(pairs, np.int64).reshape(-1, 2).T
@@ -171,7 +171,7 @@ class Intake:
         return old[equal], new[equal]
 
     def _forget(self) -> None:
-        """Ends the reading of rows that went before."""
+        """Drops the removed rows, which can be read no more."""
         for owner, numbers in self._gone.items():
             self._kept[owner].drop(np.array(numbers, np.int64))
             for number in numbers:
@@ -192,13 +192,13 @@ class Intake:
         return values, keys
 
     def record(self, name: str) -> TableRecord:
-        """A table as it is now."""
+        """Current state of a table, to be saved."""
         state = self._tables[name]
         arrivals = None if state.table.key else [int(str(identity[0])) for identity in state.rows]
         return TableRecord(self.rows(name, self.numbers(name)), arrivals, state.arrived, state.latest)
 
     def restore(self, name: str, record: TableRecord) -> None:
-        """Makes an empty table what it was when it was recorded; `reload` has to follow."""
+        """Restores an empty table to a recorded state; `reload` has to follow."""
         table, rows = self._schema.tables[name], own_rows(record.rows, name, self._schema)
         numbers = np.arange(rows.num_rows)
         state = self._tables[name] = TableState(table, arrived=record.arrived, latest=record.latest)
@@ -219,11 +219,11 @@ class Intake:
         return state.arrived, state.latest
 
     def remember(self, name: str, latest: int) -> None:
-        """The greatest time that a table's window has seen."""
+        """Sets the greatest time that a table's window has seen."""
         self._tables[name].latest = latest
 
     def reload(self, layout: Layout, rows: Sequence[TableRows]) -> dict[str, dict[int, int]]:
-        """Puts all rows that are there into other arrays; which numbers they have there, by their old ones."""
+        """Copies all rows into other arrays; returns their numbers there, by their old ones."""
         self._forget()
         self._joined = {}
         moved: dict[str, dict[int, int]] = {}
@@ -246,7 +246,7 @@ class Intake:
         return moved
 
     def _join_keys(self, own: pa.RecordBatch, attributes: tuple[str, ...]) -> Int64s:
-        """Codes of what rows join by: the same for the same values, on both sides of an edge."""
+        """Codes of the rows' join keys: the same for the same values, on both sides of an edge."""
         known = self._joined.setdefault(attributes, {})
         listed = zip(*(own.column(name).to_pylist() for name in attributes), strict=True)
         return np.array([known.setdefault(values, len(known)) for values in listed], np.int64)

@@ -1,4 +1,4 @@
-"""The part of an index for joins: a server of joins that is saved and opened with the index."""
+"""Part of an index for joins: a join server that is saved and opened with the index, and explanations of joins."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from tamis.matching.conditions import event_values
 from tamis.matching.explanation import Explanation, Verdict, explain
 from tamis.schema import EVENT_TYPE, Schema
 
-# Why an event would change the content of a join, or not: its own table's conditions, and what it joins with.
+# Explanation of why an event would change the content of a join, or not: its table's conditions, and its partners.
 
 
 @dataclass(frozen=True, slots=True)
 class JoinExplanation(Explanation):
-    """As any explanation, of the conditions on the event's table; `matched` if it would be part of a result.
+    """Explanation of a join: the conditions on the event's table; `matched` if it would be part of a result.
 
     `table` is None where the event is a row of no table of the join. `partners` has, for each other table, the rows
     that agree with the event where the two are joined directly, and how many of these pass their own conditions.
-    `results` are those that the event would be part of: whatever has its key now is thought away.
+    `results` are those that the event would be part of: a row with the event's key is ignored.
     """
 
     table: str | None
@@ -40,7 +40,7 @@ class JoinExplanation(Explanation):
 
     @property
     def first_failure(self) -> Verdict | None:
-        """As of any explanation; None as well where all conditions held, and nothing joins with the event."""
+        """First failed condition; None as well where all held, and nothing joins with the event."""
         held = any(all(one.state == "held" for one in verdicts) for verdicts in self.alternatives)
         return None if held else Explanation(False, self.alternatives).first_failure
 
@@ -51,7 +51,7 @@ class JoinExplanation(Explanation):
 
     @property
     def joined(self) -> str:
-        """Rows that the event joins with, in words."""
+        """Text on the rows that the event joins with."""
         lines = []
         for table, (agreeing, passing) in self.partners.items():
             lines.append(f"joined with {table}: {agreeing:,} rows, of which {passing:,} pass their conditions")
@@ -59,7 +59,7 @@ class JoinExplanation(Explanation):
 
 
 def explain_join(server: JoinServer, id: str, event: Mapping[str, object]) -> JoinExplanation:
-    """Explains what an event would do to a subscription, if it came now as a row that is put."""
+    """Explains the effect of an event on a subscription, if it came now as a row that is put."""
     schema = server.schema
     join = parse_join(server.text(id), schema, server.limits)
     batch = schema.to_arrow([event])
@@ -100,7 +100,7 @@ _ABOUT = b"tamis"
 
 
 def save_joins(server: JoinServer, folder: Path) -> dict[str, Any]:
-    """Writes subscriptions and tables; what `open_joins` has to know of the files."""
+    """Writes subscriptions and tables; returns what `open_joins` has to know of the files."""
     files = {_TEXTS: _written(folder / _TEXTS, server.texts().cast(_COLUMNS))}
     for number, (name, record) in enumerate(server.tables().items()):
         table = pa.Table.from_batches([record.rows])
@@ -111,7 +111,7 @@ def save_joins(server: JoinServer, folder: Path) -> dict[str, Any]:
 
 
 def open_joins(server: JoinServer, folder: Path, about: dict[str, Any], verify: bool = True) -> None:
-    """Fills a server that nothing was told yet with what `save_joins` wrote."""
+    """Fills a new server with the subscriptions and tables that `save_joins` wrote."""
     records = {}
     for file, checksum in about["files"].items():
         table = _read(folder / file, checksum if verify else None)
@@ -132,7 +132,7 @@ def read_joins(folder: str | Path) -> pa.Table:
 
 
 def _written(path: Path, table: pa.Table) -> int:
-    """Writes a table; its checksum."""
+    """Writes a table; returns its checksum."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     with pa.memory_map(str(path)) as file:
@@ -151,16 +151,16 @@ def _read(path: Path, checksum: int | None) -> pa.Table:
 
 
 class JoinPart(JoinServer):
-    """The tables of a schema, and those subscriptions of an index that join them."""
+    """Part of an index with the tables of a schema and the subscriptions that join them."""
 
     FORMAT: ClassVar[int] = 3
 
     def explain(self, event: Mapping[str, object], id: str) -> JoinExplanation:
-        """The conditions on the event's table, and what the event would be joined with as the tables are now."""
+        """Explains the conditions on the event's table, and what the event would join with in the current tables."""
         return explain_join(self, id, event)
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Writes subscriptions and tables; returns what the index's description says of them."""
+        """Writes subscriptions and tables; returns the part's entries of the index's description."""
         return {"joins": save_joins(self, folder)}
 
     @classmethod
@@ -172,11 +172,11 @@ class JoinPart(JoinServer):
         return part
 
 
-# The tables of a server as events that make them again: to be kept elsewhere.
+# Tables of a server as events that make them again, to be kept elsewhere.
 
 
 def kept_tables(server: JoinServer) -> tuple[pa.RecordBatch, dict[str, int]]:
-    """All rows, the one of each table that changed last at the end, and the greatest time seen by each window."""
+    """All rows, the latest change of each table last, and the greatest time seen by each window."""
     schema = server.schema
     records = server.tables()
     parts = []
@@ -189,7 +189,7 @@ def kept_tables(server: JoinServer) -> tuple[pa.RecordBatch, dict[str, int]]:
 
 
 def restore_tables(server: JoinServer, rows: pa.RecordBatch, latest: Mapping[str, int]) -> None:
-    """Puts kept rows into tables that are empty. Nobody is told."""
+    """Puts kept rows into tables that are empty, without messages."""
     server.follow(rows)
     server.remember_times(latest)
 

@@ -1,4 +1,4 @@
-"""Layout of the tables, columns and edges of subscriptions in the arrays of schemes."""
+"""Layout of join subscriptions in arrays: plans of semijoins, and the numbers of tables, columns and edges."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tamis.joins.schemes.scheme import Scheme
 from tamis.language.joins import Signature
 from tamis.schema import Schema
 
-# Plans of semijoins: the neighbour that filters a table, and the attributes that descriptions speak of.
+# Plans of semijoins: the neighbour that filters a table, and the attributes in descriptions.
 
 Choice: TypeAlias = Callable[[Signature], Mapping[str, str]]
 """For each table of a signature the neighbour that filters what is sent of it."""
 
 
 def first_neighbours(signature: Signature) -> dict[str, str]:
-    """Each table filtered by its first neighbour; of two tables, each by the other."""
+    """Default filtering: each table filtered by its first neighbour; of two tables, each by the other."""
     return {table: signature.neighbours(table)[0] for table in signature.tables}
 
 
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
-    """Plan of a join of several tables, or of a table with several restricted attributes.
+    """Plan of semijoins, for joins of several tables or tables with several restricted attributes.
 
     `filters` says which neighbour filters each table (§4). A description speaks of one attribute a table, the first of
     `leading` that subscriptions restrict, else the one that most of them do; clients check the others. With
@@ -52,11 +52,11 @@ NO_COLUMN = ""
 
 
 class Layout:
-    """Tables by number in the schema's order, their restricted attributes, edges and signatures in order of appearance.
+    """Numbering of tables (in the schema's order), their restricted attributes, edges and signatures (by appearance).
 
     A table's first attribute is the one that leads by the plan, else the one that most subscriptions restrict:
-    descriptions speak of it. What leads `before` goes on doing so, whatever comes or goes: by it clients were sent what
-    they hold, and the server reckons with that.
+    descriptions speak of it. An attribute that led `before` goes on doing so, whatever comes or goes: clients were sent
+    tuples by it, and the server reckons with that.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Layout:
                 self.edges.setdefault(edge, len(self.edges))
 
     def fits(self, groups: Iterable[JoinGroup]) -> bool:
-        """True if subscriptions say nothing that has no place here."""
+        """True if the layout has a place for every table, attribute and edge of these subscriptions."""
         return all(
             group.signature in self.signatures and all(name in self.columns[own] for own, name in group.intervals)
             for group in groups
@@ -111,7 +111,7 @@ class Layout:
         return [edge for edge in self.edges if table in (edge.left, edge.right)]
 
     def ranges(self, group: JoinGroup) -> Ranges:
-        """The subscriptions of a group as schemes take them."""
+        """Subscriptions of a group as schemes take them."""
         count, shape = len(group), self.shape
         low, high = np.full((count, shape.columns), ABSENT), np.full((count, shape.columns), HIGHEST)
         for (table, name), interval in group.intervals.items():
@@ -128,12 +128,12 @@ class Layout:
         return next(self.edges[edge] for edge in signature.edges if {edge.left, edge.right} == {one, other})
 
 
-# Tables and subscriptions at work: a layout, and the scheme that goes by it.
+# A layout, and the scheme that runs on it.
 
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """Tables, columns and edges by the numbers of one layout; a new layout comes with a new scheme."""
+    """Scheme at work with its layout: tables, columns and edges by number; a new layout comes with a new scheme."""
 
     layout: Layout
     scheme: Scheme
@@ -156,6 +156,6 @@ class LaidOut:
         return rows[((low <= values) & (values <= high)).all(axis=1)]
 
     def keys(self, found: Subscribed, one: str, other: str, whose: str) -> Int64s:
-        """By row of one of two tables: the key by which a subscription joins them."""
+        """Join keys by row of one of two tables, as a subscription joins them."""
         edge = self.layout.edge_between(found.group.signature, one, other)
         return self.scheme.state.rows[self.layout.numbers[whose]].keys[edge]

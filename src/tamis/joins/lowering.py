@@ -1,4 +1,4 @@
-"""Bound joins to the arrays that servers index: intervals, and residuals for what intervals cannot say."""
+"""Lowering of bound joins to the arrays that servers index: intervals, and residual filters for all else."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tamis.language.joins.join import Column
 from tamis.language.predicates import Between, Literal, Not, OneOf, Operand, Order, Present, Slot, attributes_of
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
-# Values as the floats that range indexes compare (model.py says what they mean).
+# Values as the floats that range indexes compare.
 
-# What join subscriptions are once the language has read them: signatures, and intervals in flat arrays.
+# Join subscriptions are lowered to signatures, and intervals in flat arrays.
 #
-# Every value that a range index looks at is a float64: floats and booleans as they are, integers
+# Every value that a range index looks at is a float64 (made by `Coding`): floats and booleans as they are, integers
 # and timestamps (microseconds) rounded, enumerated and hierarchical values by their position in the domain, strings by
 # a dictionary's number. `ABSENT` stands for an attribute that a row does not have; it lies below every value, the least
 # of which is `LOWEST`. An interval is closed. `low <= value <= high` is then all there is to test:
@@ -46,7 +46,7 @@ HIGHEST = np.inf
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One attribute's condition for each subscription of a group, closed at both ends."""
+    """Interval of one attribute for each subscription of a group, closed at both ends."""
 
     low: Floats
     high: Floats
@@ -54,9 +54,9 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """For each subscription of a group the filter that a table's rows must also pass: `texts[codes[i]]`, none if -1.
+    """Residual filters: for each subscription of a group one that a table's rows must also pass, `texts[codes[i]]`.
 
-    Texts are canonical filters over the table's attributes, each once.
+    Code -1: none. Texts are canonical filters over the table's attributes, each once.
     """
 
     codes: Int32s
@@ -65,11 +65,11 @@ class Residuals:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroup:
-    """Subscriptions of one signature that restrict the same attributes.
+    """Group of subscriptions of one signature that restrict the same attributes.
 
     `rows` are positions among the subscriptions given; entry i of every array is about subscription `rows[i]`. A column
-    that is not in `intervals` has no condition, a table that is not in `residuals` has none. `columns` is what the
-    subscriber wants to see, in order; None for everything (`SELECT *`).
+    that is not in `intervals` has no condition, a table that is not in `residuals` has none. `columns` are those that
+    the subscriber wants to see, in order; None for everything (`SELECT *`).
     """
 
     signature: Signature
@@ -142,7 +142,7 @@ def _numbers_of(attribute: Attribute, values: pa.Array) -> Floats:
 
 
 def lower(ids: pa.Array, bound: BoundJoins, schema: Schema, coding: Coding) -> Joins:
-    """The joins that were not refused, a group for each shape."""
+    """Lowers the joins that were not refused to a group for each shape."""
     return Joins(ids, tuple(_Lowering(block, schema, coding).group() for block in bound.blocks))
 
 
@@ -156,7 +156,7 @@ class _Range:
 
 
 class _Lowering:
-    """One block of joins."""
+    """Lowering of one block of joins."""
 
     def __init__(self, block: JoinBlock, schema: Schema, coding: Coding) -> None:
         self.block = block
@@ -175,7 +175,7 @@ class _Lowering:
         return JoinGroup(template.signature, self.block.rows, intervals, residuals, template.columns)
 
     def intervals(self, table: str, filter: Filter, intervals: dict[Column, Interval]) -> Filter | None:
-        """Takes out of a filter what intervals can say; what is left, None if nothing is."""
+        """Takes out of a filter the conditions that intervals express; returns the rest, None if nothing is left."""
         if len(filter.conjuncts) != 1:
             self.hulls(table, filter, intervals)
             return filter if filter.conjuncts else None
@@ -189,7 +189,7 @@ class _Lowering:
         return Filter((tuple(left),)) if left else None
 
     def hulls(self, table: str, filter: Filter, intervals: dict[Column, Interval]) -> None:
-        """Of alternatives the intervals that all of them lie in; none at all for FALSE."""
+        """Intervals that all alternatives lie in; none at all for FALSE."""
         if not filter.conjuncts:
             attribute = self.schema.tables[table].join[0]
             self.narrow((table, attribute), self.filled(HIGHEST, ABSENT), intervals)
@@ -202,7 +202,7 @@ class _Lowering:
                 self.narrow((table, attribute), _Range(low, high), intervals)
 
     def ranges(self, conjunct: Iterable[Literal]) -> dict[str, _Range]:
-        """A conjunct's intervals by attribute."""
+        """Intervals of a conjunct by attribute."""
         found: dict[str, _Range] = {}
         for literal in conjunct:
             if (said := self.range(literal)) is not None:
@@ -217,7 +217,7 @@ class _Lowering:
         intervals[column] = Interval(within.low, within.high)
 
     def range(self, literal: Literal) -> _Range | None:
-        """The interval that a literal lies in; None if it is no interval."""
+        """Interval that a literal lies in; None if it is no interval."""
         if isinstance(literal, Not):
             if isinstance(literal.leaf, Present) and not self.attribute(literal.leaf.attribute).multiple:
                 return self.filled(ABSENT, ABSENT)
@@ -305,7 +305,7 @@ class _Lowering:
         return self.schema.attributes[name]
 
     def residuals(self, left: Filter) -> Residuals:
-        """The texts of what is left, each once."""
+        """Texts of the remaining filters, each once."""
         numbers = sorted({slot for conjunct in left.conjuncts for one in conjunct for slot in _slots(one)})
         if not numbers:
             texts = pa.array([print_filter(left, self.schema)], pa.string())

@@ -1,6 +1,6 @@
-"""Joins of many tables as semijoins of two (§4): which table filters which, and what that costs.
+"""Planner of multiway joins as semijoins of two tables (Chandramouli & Yang 2008, §4): filtering neighbours and costs.
 
-Decomposition of a join: the neighbour that filters each table, by the cheapest group of its signature.
+A join is decomposed by the neighbour that filters each table: the one of the cheapest group of its signature.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tamis.schema import Schema
 
 
 def decomposed(shape: Shape, costs: Floats) -> Int64s:
-    """For every signature and table the edge by which the table is filtered, -1 where the signature has it not.
+    """Edge by which each table of each signature is filtered, -1 where the signature does not have the table.
 
     `costs[g]` is what a semijoin of group g costs. For each base table its groups are gone through from the cheapest
     on, and each signature takes the first that it has the edge of (§4). Costs add up, so no total is less (App. E).
@@ -55,7 +55,7 @@ def total_cost(shape: Shape, costs: Floats, filtering: Int64s) -> float:
     return total
 
 
-# What a semijoin costs by rates and numbers of joining rows alone (App. D).
+# Cost of a semijoin by rates and numbers of joining rows alone (App. D).
 
 _SELECTED = 1 / 3  # of uniform intervals hold a uniform value
 
@@ -63,7 +63,7 @@ _SELECTED = 1 / 3  # of uniform intervals hold a uniform value
 def parametric_costs(
     shape: Shape, rates: npt.ArrayLike, joining: npt.ArrayLike, *, told: float = 1.0, exposed: float = 1.0
 ) -> Floats:
-    """A cost a group: the share of the routing area that its messages reach, a change.
+    """Cost of each group by rates alone: the share of the routing area that its messages reach, per change.
 
     `rates[t]` is the probability that a change is an insertion into table t; `joining[e, side]` how many rows of that
     side of an edge have the same join key on average. `told` and `exposed` weigh messages of a base row that came and
@@ -82,13 +82,13 @@ def parametric_costs(
     return costs
 
 
-# Which of a table's selection attributes leads, where descriptions speak of one only (App. C).
+# Choice of a table's leading attribute, where descriptions speak of one only (App. C).
 
 _PAIRS = 1 << 20
 
 
 def most_selective_first(low: Floats, high: Floats, values: Floats) -> Int64s:
-    """The attributes of a table, the one that fewest rows pass first.
+    """Attributes of a table in the order of selectivity, the one that fewest rows pass first.
 
     `low` and `high` are intervals of subscriptions, `values` a sample of rows, both by attribute. The paper leaves the
     choice open; this one makes clients drop the fewest rows.
@@ -107,12 +107,12 @@ def most_selective_first(low: Floats, high: Floats, values: Floats) -> Int64s:
     return np.argsort(passing, kind="stable")
 
 
-# What a semijoin costs by trying it out on a sample (App. D).
+# Cost of a semijoin by a trial on a sample (App. D).
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of every table by selection attribute and by edge, and which of them come during the trial.
+    """Sample of rows of every table by selection attribute and by edge, and those that come during the trial.
 
     `values[t]` and `keys[t]` are the rows of table t, keys by the edges that it has, ascending. `inserted` are the
     changes of the trial, table and row; all other rows are there before.
@@ -124,13 +124,13 @@ class Sample:
 
 
 class _Apart(EnumSJ):
-    """Told to each, each semijoin by itself."""
+    """Scheme of the trial: each semijoin by itself, told to each subscription."""
 
     one_to_each = False
 
 
 def sampled_costs(shape: Shape, subscriptions: Ranges, sample: Sample, payload: int = 100) -> Floats:
-    """A cost a group: bytes told to each of its semijoins on average, for a change.
+    """Cost of each group by trial: bytes told to each of its semijoins on average, per change.
 
     Every group is tried with all subscriptions that have its edge, whatever they would choose. A group that nobody has
     costs nothing.
@@ -153,7 +153,7 @@ def sampled_costs(shape: Shape, subscriptions: Ranges, sample: Sample, payload: 
 
 
 def _loaded(scheme: EnumSJ, sample: Sample, tables: tuple[int, int]) -> Changes:
-    """Puts all rows in, and gives those that come as changes."""
+    """Puts all rows in, and returns those that come as changes."""
     coming = {place: event for event, place in enumerate(sample.inserted)}
     rows: dict[int, tuple[int, int]] = {}
     for table in tables:
@@ -182,9 +182,9 @@ def planned(
     every_attribute: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> JoinPlan:
-    """The plan that costs least by a sample of the events, the first half of which is taken to be there.
+    """Cheapest plan by a sample of the events, the first half of which is taken to be there.
 
-    What a semijoin costs is tried out on the sample with these subscriptions (`sampled`), or worked out from how often
+    The cost of a semijoin is tried out on the sample with these subscriptions (`sampled`), or computed from how often
     tables change and how many rows have a join key in common (`parametric`). Events that their table cannot take, and
     texts that are no joins, are passed over. Joins of a form that is not among the subscriptions get first neighbours.
     """
@@ -211,7 +211,7 @@ def planned(
 
 
 class _Chosen:
-    """Neighbours by signature; the first ones where nothing was chosen."""
+    """Chosen neighbours by signature; the first ones where nothing was chosen."""
 
     def __init__(self, filters: Mapping[Signature, Mapping[str, str]]) -> None:
         self._filters = filters
@@ -226,7 +226,7 @@ def _ranges(layout: Layout, groups: Sequence[JoinGroup]) -> Ranges:
 
 
 def _sample(rows: Sequence[TableRows], changes: Changes) -> Sample:
-    """Rows that came in the first half are there; those of the second half come."""
+    """Sample in which rows of the first half are there, and those of the second half come."""
     values, keys, inserted = [], [], []
     came = changes.new != NO_ROW
     for table, own in enumerate(rows):

@@ -1,6 +1,6 @@
-"""The oracle of joins: tables as dicts, and every join computed anew by nested loops, in plain Python.
+"""Naive join server, the oracle of joins: tables as dicts, every join computed anew by nested loops, in plain Python.
 
-What holds of tables, their changes and their retention is stated here; every other implementation is held to it.
+The meaning of tables, their changes and their retention is defined here; every other implementation is held to it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tamis.schema.tables import DELETE, INSERT, UPDATE
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row of one table: what it was (None: not there), and what it is (None: not there any more)."""
+    """Change of one row of one table: its old version (None: not there), and its new one (None: removed)."""
 
     table: str
     identity: Identity
@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(slots=True)
 class NaiveTable:
-    """The rows of one table by identity, the one that changed last at the end.
+    """Rows of one table by identity, the one that changed last at the end.
 
     `arrived` counts the rows that ever came, `latest` is the greatest time among them, where retention asks for it.
     """
@@ -44,7 +44,7 @@ class NaiveTable:
     latest: int | None = None
 
     def refusal(self, operation: str | None, row: Values) -> str:
-        """Why the table cannot take a change; empty if it can. What the schema says of events is known to hold."""
+        """Reason why the table cannot take a change; empty if it can. The event is known to be valid."""
         name, key = self.table.name, self.key(row)
         if operation == INSERT and key in self.rows:
             return f"{name} has a row with the key {_shown(key)} already; update it, or leave the operation out"
@@ -55,7 +55,7 @@ class NaiveTable:
         return ""
 
     def apply(self, operation: str | None, row: Values) -> list[Change]:
-        """Makes a change that is not refused; what it did, rows that went by retention last."""
+        """Makes a change that is not refused; returns its effects, rows removed by retention last."""
         name = self.table.name
         key = self.key(row)
         if operation == DELETE:
@@ -89,7 +89,7 @@ class NaiveTable:
 
 
 class NaiveJoins:
-    """All tables of a schema, and the joins over them, computed anew whenever they are asked for."""
+    """Naive join server: all tables of a schema, and the joins over them, computed anew at every query."""
 
     def __init__(self, schema: Schema, texts: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
         self.schema = schema
@@ -97,7 +97,7 @@ class NaiveJoins:
         self.joins = {id: check_join(text, schema, Comparisons(text, limits)) for id, text in texts.items()}
 
     def apply(self, events: Sequence[Mapping[str, object]] | pa.RecordBatch) -> tuple[list[Change], dict[int, str]]:
-        """Applies events that satisfy the schema in order: what they did, and which were refused and why."""
+        """Applies events that satisfy the schema in order; returns the changes, and refusals with reasons."""
         changes: list[Change] = []
         refused: dict[int, str] = {}
         for number, values in enumerate(event_values(self.schema.to_arrow(events), self.schema)):
@@ -130,7 +130,7 @@ class NaiveJoins:
 def combinations(
     signature: Signature, rows: Sequence[Sequence[tuple[Identity, Values]]]
 ) -> Iterator[tuple[tuple[Identity, Values], ...]]:
-    """Every choice of one row of each table in which all edges agree."""
+    """Combinations of one row of each table in which all edges agree."""
     tables = signature.tables
 
     def agrees(chosen: Sequence[tuple[Identity, Values]], row: Values) -> bool:

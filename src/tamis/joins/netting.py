@@ -1,4 +1,4 @@
-"""Net changes of a batch: results that came and went, without those that did both."""
+"""Net changes of joins by a batch: results that came and went, without those that did both, as Arrow or dicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class NetChanges:
-    """Results of subscriptions with one signature: whose, whether it came or went, and its rows, tables ascending.
+    """Changes of results of one signature: subscription, came or went, and the result's rows, tables ascending.
 
     `event` is the event of the batch that made it come or go.
     """
@@ -64,7 +64,7 @@ class Netting:
         return [self._netted(one, shape.tables_of(one.signature)) for one in self.told(messages, shape)]
 
     def told(self, messages: Messages, shape: Shape) -> list[NetChanges]:
-        """All that came and went, in the order of the events, signature by signature."""
+        """Changes without netting, in the order of the events, signature by signature."""
         of = np.repeat(np.arange(len(messages)), np.diff(messages.first_tuple))
         signatures = np.unique(messages.group)
         found = []
@@ -108,7 +108,7 @@ class Netting:
 
 
 def _grouped(whose: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """An order in which equal results of one subscription stand together, as they came, and where each begins."""
+    """Order in which equal results of one subscription stand together, as they came, and where each begins."""
     columns = [whose, *rows.T]
     sizes = [int(column.max()) + 1 for column in columns]
     if np.prod(np.array(sizes, np.float64)) < _MOST:
@@ -139,7 +139,7 @@ def _among(mask: Bools, rows: Int64s) -> Bools:
     return found
 
 
-# How the results of joins changed, for whoever does not run clients: in Arrow, or as dicts.
+# Changes of the results of joins, for callers that do not run clients: in Arrow, or as dicts.
 
 ADDED, REMOVED = "added", "removed"
 
@@ -181,12 +181,12 @@ class ResultChanges:
 def results_in_arrow(
     changes: Sequence[NetChanges], roster: Roster, intake: Intake, schema: Schema
 ) -> list[tuple[Showing, pa.Table]]:
-    """Net changes as tables, one for each form of results."""
+    """Net changes as Arrow tables, one for each form of results."""
     return [(showing, table_of(here, showing, roster, intake)) for here, showing in by_form(changes, roster, schema)]
 
 
 def by_form(changes: Sequence[NetChanges], roster: Roster, schema: Schema) -> Iterator[tuple[NetChanges, Showing]]:
-    """Changes of results apart by their form, and how results of that form are shown."""
+    """Changes of results grouped by form, with the presentation of that form."""
     for change in changes:
         views = roster.view_of(change.subscription)
         for view in np.unique(views).tolist():
@@ -196,7 +196,7 @@ def by_form(changes: Sequence[NetChanges], roster: Roster, schema: Schema) -> It
 
 
 def table_of(changes: NetChanges, showing: Showing, roster: Roster, intake: Intake) -> pa.Table:
-    """Changes of results of one form."""
+    """Arrow table of the changes of results of one form."""
     rows = {}
     for place, name in enumerate(showing.tables):
         if needed := showing.needed(name):
@@ -210,12 +210,12 @@ def table_of(changes: NetChanges, showing: Showing, roster: Roster, intake: Inta
     return pa.Table.from_arrays(columns, names=["subscription", "change", "event", "row"])
 
 
-# Effects of each event of a batch by itself, for whoever keeps rows and contents in a store of their own.
+# Effects of each event of a batch by itself, for callers that keep rows and contents in a store of their own.
 
 
 @dataclass(frozen=True, slots=True)
 class ResultChange:
-    """Effect of one event on one result of a subscription: what was shown before and after, None for nothing."""
+    """Effect of one event on one result of a subscription: shown before and after, None for nothing."""
 
     event: int
     id: str
@@ -237,7 +237,7 @@ class RowChange:
 def changed_results(
     told: Sequence[NetChanges], roster: Roster, intake: Intake, schema: Schema
 ) -> Iterator[ResultChange]:
-    """All that came and went, in the order of the events; what an event leaves as it looks is no change."""
+    """Changes of results in the order of the events; a result that an event leaves as it looks is none."""
     touched: dict[tuple[int, str, Result], list[Shown | None]] = {}
     for changes, showing in by_form(told, roster, schema):
         table = table_of(changes, showing, roster, intake)

@@ -1,4 +1,4 @@
-"""Filters over events with a bulky payload, run as joins (App. I): the payload is sent once, not with every event."""
+"""Payload server: filters over events with a bulky payload, run as joins so that the payload is sent once (App. I)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class PayloadServer:
 
     `about` are the attributes that say what an event is about, `payload` those that are bulky; filters are over the
     others. A thing's payload goes out to a subscription when its reading comes into the filter, and not again while it
-    stays there and the payload is the same: semijoins see to that. What a client holds is, for every thing, its last
-    reading and payload, if they pass. `server` is the join server behind it.
+    stays there and the payload is the same: semijoins see to that. A client holds, for each thing, its last reading
+    and payload, if they pass. `server` is the join server behind it.
     """
 
     def __init__(
@@ -36,19 +36,19 @@ class PayloadServer:
         self.errors = self.add(filters)
 
     def add(self, filters: Mapping[str, str]) -> list[tuple[str, FilterError]]:
-        """Adds filters over readings; gives those that are refused, with the reasons."""
+        """Adds filters over readings; returns those that are refused, with the reasons."""
         head = f"SELECT * FROM {READINGS} JOIN {PAYLOADS} USING ({', '.join(map(_quoted, self._about))})"
         return self.server.add({id: f"{head} WHERE {text}" for id, text in filters.items()})
 
     def apply(self, events: Sequence[Mapping[str, object]]) -> Applied:
-        """Takes events in; each is a whole one, its payload included."""
+        """Applies events; each is a whole one, its payload included."""
         return self.server.apply([change for event in events for change in self.split(event)])
 
     def notes(self, applied: Applied, id: str) -> list[Note]:
         return self.server.notes(applied, id)
 
     def split(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """An event as changes: of the payload only if it is another than before."""
+        """Splits an event into changes: of the payload only if it is another than before."""
         thing = {name: event[name] for name in self._about}
         payload = {name: event[name] for name in self._payload if name in event}
         reading = {name: value for name, value in event.items() if name not in (*self._payload, EVENT_TYPE)}
@@ -65,7 +65,7 @@ class PayloadServer:
 
 
 def _split_schema(schema: Schema, about: tuple[str, ...], payload: tuple[str, ...]) -> Schema:
-    """The schema of readings and payloads, out of one whose events are both."""
+    """Schema of readings and payloads, out of one whose events are both."""
     form: dict[str, Any] = schema.to_dict()
     attributes: dict[str, Any] = {
         name: one for name, one in form["attributes"].items() if name not in (EVENT_TYPE, OPERATION)

@@ -1,4 +1,4 @@
-"""Residual filters: conditions on rows that no interval says, decided where the server works out results itself."""
+"""Residual filters of joins: row conditions that no interval expresses, evaluated where the server computes results."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ANY: Final = 1 << 31
 
 
 class Residues:
-    """Residual filters of all subscriptions: of each table those there are, each once, by number.
+    """Residual filters of all subscriptions: those of each table, each distinct one once, by number.
 
-    A filter is there as long as a subscription has it. A matcher a table decides all of them for many rows at once.
+    A filter is there as long as a subscription has it. One matcher per table decides all of them for many rows at once.
     """
 
     def __init__(self, schema: Schema, limits: Limits) -> None:
@@ -39,16 +39,16 @@ class Residues:
         self._tables: dict[str, _TableFilters] = {}
 
     def enter(self, group: JoinGroup) -> dict[str, Int32s]:
-        """Subscriptions that come: by table the number of each one's filter, NO_FILTER where it has none."""
+        """Adds subscriptions; returns by table the number of each one's filter, NO_FILTER where it has none."""
         return {table: self._of(table).enter(residuals) for table, residuals in group.residuals.items()}
 
     def leave(self, filters: Mapping[str, int]) -> None:
-        """A subscription that goes, with its filters by table."""
+        """Removes a subscription, given its filters by table."""
         for table, number in filters.items():
             self._tables[table].leave(number)
 
     def hold(self, table: str, filters: Int32s, rows: Int64s, intake: Intake) -> Bools:
-        """Whether each filter holds of the row beside it."""
+        """Mask of the rows for which the filter beside them holds."""
         distinct, place = np.unique(rows, return_inverse=True)
         own = self._tables[table]
         found = np.zeros(len(rows), np.bool_)
@@ -62,7 +62,7 @@ class Residues:
         return found
 
     def passing(self, changes: NetChanges, roster: Roster, intake: Intake) -> NetChanges:
-        """Results whose rows pass what the intervals of their subscription do not say."""
+        """Results whose rows pass the residual filters of their subscription."""
         doubtful = np.flatnonzero(roster.restricted(changes.subscription))
         if not len(doubtful):
             return changes
@@ -77,7 +77,7 @@ class Residues:
         return changes.take(kept)
 
     def holders_of(self, patterns: PatternSet, roster: Roster) -> Holders | None:
-        """The subscriptions that hold the patterns of a set in a residual filter; None if the set is of none."""
+        """Subscriptions that hold the patterns of a set in a residual filter; None if the set is of none."""
         for table, own in self._tables.items():
             found = own.filters.holders_of(patterns)
             if found is not None:

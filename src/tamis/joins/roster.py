@@ -1,4 +1,4 @@
-"""Roster of join subscriptions, by id and by the number that a scheme knows them by."""
+"""Registry of join subscriptions, by id and by the number that a scheme knows them by."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tamis.language.joins.join import Column, Signature
 from tamis.matching.codes.holders import ranges
 
 View = tuple[Signature, tuple[Column, ...] | None]
-"""What the results of a subscription look like: what it joins, and the columns that it shows."""
+"""Form of a subscription's results: the signature of the join, and the columns shown."""
 _GONE = -1
 NO_FILTER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """One subscription: its number, and its place in the group of those that came with it and look alike."""
+    """Entry of one subscription: its number, and its place in the group of those that were added with it."""
 
     number: int
     text: str
@@ -32,7 +32,7 @@ class Subscribed:
 
 @dataclass(slots=True)
 class Part:
-    """A group of subscriptions as it came: `ids[group.rows[i]]` and `texts[group.rows[i]]` are those of entry i.
+    """Group of subscriptions as added: `ids[group.rows[i]]` and `texts[group.rows[i]]` are those of entry i.
 
     `numbers[i]` is the number that it has now, -1 once it is gone; `there` of them are not. `filters[table][i]` is the
     number of its residual filter over the table's rows, -1 if it has none.
@@ -50,7 +50,7 @@ class Part:
 
 
 class Roster:
-    """All subscriptions there are. A subscription costs an entry of a dict and a few numbers; texts stay in Arrow."""
+    """All subscriptions present. A subscription costs an entry of a dict and a few numbers; texts stay in Arrow."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -66,7 +66,7 @@ class Roster:
         return len(self.numbers)
 
     def enter(self, part: Part) -> None:
-        """Subscriptions that have their numbers."""
+        """Adds subscriptions that have their numbers."""
         group = part.group
         self._make_room(int(part.numbers.max()) + 1)
         self._parts[self._came] = part
@@ -94,12 +94,12 @@ class Roster:
                 del self._parts[came]
 
     def renumber(self) -> Iterator[tuple[Part, Int64s]]:
-        """Every part with the places of those that are still there; they get other numbers, by `enter_again`."""
+        """Parts with the places of their present subscriptions; they get other numbers, by `enter_again`."""
         for part in self._parts.values():
             yield part, np.flatnonzero(part.numbers != _GONE)
 
     def enter_again(self, numbered: Iterable[tuple[Part, Int64s, Int64s]]) -> None:
-        """The numbers that the given places of parts have from now on."""
+        """Sets the new numbers of the given places of parts."""
         parts = {id(part): came for came, part in self._parts.items()}
         for part, places, numbers in numbered:
             kept = [self._ids[number] for number in part.numbers[places].tolist()]
@@ -119,7 +119,7 @@ class Roster:
         return Subscribed(number, part.texts[row].as_py(), part.group, place)
 
     def find(self, id: str) -> int | None:
-        """The number of a subscription that is there."""
+        """Number of a subscription that is present; None if it is not."""
         return self.numbers.get(id)
 
     def id_of(self, number: int) -> str:
@@ -135,7 +135,7 @@ class Roster:
         return np.repeat(np.arange(len(filters)), counts), there[order][ranges(first, counts)]
 
     def place(self, number: int) -> tuple[Part, int]:
-        """The part of a number, and its place there."""
+        """Part of a number, and its place there."""
         return self._parts[int(self._part[number])], int(self._place[number])
 
     def groups(self) -> list[JoinGroup]:
@@ -146,11 +146,11 @@ class Roster:
         return self._view[numbers]
 
     def restricted(self, numbers: Int64s) -> Bools:
-        """Subscriptions with conditions that intervals do not say."""
+        """Mask of subscriptions with residual filters."""
         return self._restricted[numbers]
 
     def filters(self, table: str, numbers: Int64s) -> Int32s:
-        """Numbers of their residual filters over the rows of a table; -1 where they have none."""
+        """Numbers of subscriptions' residual filters over the rows of a table; -1 where they have none."""
         known = self._filters.get(table)
         return np.full(len(numbers), NO_FILTER, np.int32) if known is None else known[numbers]
 
@@ -184,7 +184,7 @@ class Roster:
             self._filters[table] = np.concatenate([known, np.full(more, NO_FILTER, np.int32)])
 
     def _note_filters(self, part: Part, places: Int64s, numbers: Int64s) -> None:
-        """Residual filters of subscriptions that have their numbers; whoever had the numbers before is gone."""
+        """Notes the residual filters of subscriptions, in place of those that had their numbers before."""
         self._restricted[numbers] = bool(part.filters)
         for table in part.filters:
             if table not in self._filters:

@@ -1,4 +1,4 @@
-"""The server of join subscriptions: events in, messages of one scheme out; contents, and starts for clients."""
+"""Join server: applies events to tables and returns messages of one scheme; contents and snapshots for clients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tamis.language.comparisons import Comparisons
 from tamis.language.joins.parsing import JoinTree, check_join
 from tamis.matching.codes.holders import Holders
 from tamis.matching.patterns import PatternSet
-from tamis.matching.taking_in import BoundSubscriptions, Texts, bound_joins
+from tamis.matching.taking_in import BoundSubscriptions, GivenTexts, bound_joins
 from tamis.schema import OPERATION, Schema
 from tamis.schema.checking import Checked
 
@@ -44,7 +44,7 @@ _REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Messages that a batch of events led to, in order, and the events that were refused, with the reasons.
+    """Result of a batch: its messages in order, and the events that were refused, with the reasons.
 
     Message m is due to event `event[messages.event[m]]` of the batch; `taken` is what became of the tables.
     """
@@ -64,7 +64,7 @@ class JoinServer:
     def __init__(
         self,
         schema: Schema,
-        subscriptions: Texts | None = None,
+        subscriptions: GivenTexts | None = None,
         scheme: str = "enum-j",
         limits: Limits = DEFAULT_LIMITS,
         plan: JoinPlan = DEFAULT_PLAN,
@@ -88,11 +88,11 @@ class JoinServer:
 
     @property
     def scheme(self) -> str:
-        """The name of the scheme at work."""
+        """Name of the scheme in use."""
         return self._kind.name
 
-    def add(self, subscriptions: Texts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
-        """Adds joins, `{id: text}`, a table of `id` and `filter`, or what the language has read.
+    def add(self, subscriptions: GivenTexts | BoundSubscriptions) -> list[tuple[str, FilterError]]:
+        """Adds joins: `{id: text}`, a table of `id` and `filter`, or texts that the language has read.
 
         Returns those that are refused, with the reasons.
         """
@@ -126,11 +126,11 @@ class JoinServer:
         self._roster.leave(given)
 
     def apply(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> Applied:
-        """Takes events in. Those that break the schema, or that their table cannot take, are refused with a reason."""
+        """Applies events. Those that break the schema, or that their table cannot take, are refused with a reason."""
         return self.apply_checked(self.schema.check(self.schema.to_arrow(events)))
 
     def apply_checked(self, checked: Checked) -> Applied:
-        """Takes events in that were held to the schema before; those that break it are refused here as well."""
+        """Applies events that were validated before; those that break the schema are refused here as well."""
         scheme, taken = self._take(checked)
         refused = [Violation(**row) for row in checked.violations.to_pylist()]
         rows = np.asarray(checked.valid_rows)
@@ -139,19 +139,19 @@ class JoinServer:
         return Applied(messages, sorted(refused, key=lambda violation: violation.event), rows[taken.event], taken)
 
     def follow(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> None:
-        """Takes events in as `apply` does, and tells nobody: what others have told of is done again here."""
+        """Applies events without messages: for changes that another server has sent."""
         scheme, taken = self._take(self.schema.check(self.schema.to_arrow(events)))
         scheme.follow(taken.changes)
 
     def holders_of(self, patterns: PatternSet) -> Holders | None:
-        """The subscriptions that hold the patterns of a set; None if the set is of none here.
+        """Subscriptions that hold the patterns of a set; None if the set is of none here.
 
         Asked by the meter (`metering.Meter`) while contents are worked out, in its thread.
         """
         return self._residuals.holders_of(patterns, self._roster)
 
     def notes(self, applied: Applied, id: str) -> list[Note]:
-        """The messages that a subscription's filter accepts, as its client reads them; before the next batch."""
+        """Messages that a subscription's filter accepts, as its client reads them; before the next batch."""
         number, laid = self._found(id).number, self._laid
         return notes_for(applied.messages, number, laid.scheme.state.subscriptions, laid.layout, self._intake)
 
@@ -165,7 +165,7 @@ class JoinServer:
         return self.results(applied).by_subscription
 
     def result_changes(self, applied: Applied) -> list[ResultChange]:
-        """Changes event by event, what comes and goes again too; before the next batch. Needs `enum-j`."""
+        """Changes event by event, without netting; before the next batch. Needs `enum-j`."""
         told = [self._residuals.passing(one, self._roster, self._intake) for one in self._told(applied, net=False)]
         return list(changed_results(told, self._roster, self._intake, self.schema))
 
@@ -174,7 +174,7 @@ class JoinServer:
         return list(changed_rows(applied.taken.changes, applied.event, self._laid.layout, self._intake))
 
     def client(self, id: str) -> JoinClient:
-        """A client of a subscription that holds what it should hold now."""
+        """Client of a subscription with its current content."""
         found = self._found(id)
         filtering = self.plan.filters(found.group.signature) if "sj" in self.scheme else None
         client = JoinClient(self._tree(found.text), self.schema, filtering, self.limits)
@@ -199,11 +199,11 @@ class JoinServer:
         return Snapshot(self._latest, tuples)
 
     def content(self, id: str) -> list[Shown]:
-        """The results of a subscription now, in no particular order."""
+        """Current results of a subscription, in no particular order."""
         return [shown for _, shown in self.results_of(id)]
 
     def results_of(self, id: str) -> list[tuple[Result, Shown]]:
-        """The results of a subscription now, each with the rows that it is made of."""
+        """Current results of a subscription, each with the rows that it is made of."""
         found = self._found(id)
         showing = Showing(found.group.signature, found.group.columns, self.schema)
         return [(result, showing.show(rows)) for result, rows in self._joined(found).items()]
@@ -214,11 +214,11 @@ class JoinServer:
         return list(Showing(group.signature, group.columns, self.schema).labels)
 
     def rows(self, table: str) -> dict[Identity, Values]:
-        """All rows of a table, as the language sees them."""
+        """Rows of a table in the language's types."""
         return self._intake.listed(table, self._intake.numbers(table))
 
     def passing(self, id: str, table: str) -> dict[Identity, Values]:
-        """The rows of one of its tables that pass a subscription's conditions."""
+        """Rows of one of its tables that pass a subscription's conditions."""
         found = self._found(id)
         condition = RowFilter.of(self._tree(found.text), table, self.schema, self.limits)
         selected = self._intake.listed(table, self._selected(found, table))
@@ -230,7 +230,7 @@ class JoinServer:
         return self._sequence
 
     def tables(self) -> dict[str, TableRecord]:
-        """All tables as they are now: what `restore` makes them again from."""
+        """Current state of all tables, for `restore`."""
         return {name: self._intake.record(name) for name in self.schema.tables}
 
     def arrivals(self, table: str) -> tuple[int, int | None]:
@@ -238,7 +238,7 @@ class JoinServer:
         return self._intake.arrivals(table)
 
     def restore(self, tables: Mapping[str, TableRecord], sequence: int) -> None:
-        """Makes empty tables what they were after so many changes. Nobody is told."""
+        """Restores empty tables to a state after so many changes, without messages."""
         for name, record in tables.items():
             self._intake.restore(name, record)
         self._sequence = sequence
@@ -250,7 +250,7 @@ class JoinServer:
             self._intake.remember(name, time)
 
     def text(self, id: str) -> str:
-        """A subscription as it was written."""
+        """Text of a subscription as it was written."""
         return self._found(id).text
 
     def ids(self) -> list[str]:
@@ -270,7 +270,7 @@ class JoinServer:
         return f"<JoinServer of {len(self)} subscriptions, {self.scheme}>"
 
     def _take(self, checked: Checked) -> tuple[Scheme, Taken]:
-        """Puts the rows of events into tables, where the scheme is yet to hear of them."""
+        """Puts the rows of events into tables; the scheme is yet to hear of them."""
         laid = self._lay_out(self._roster.groups()) if self._intake.outgrown else self._laid
         taken = self._intake.take(checked.valid, laid.layout, laid.scheme.state.rows)
         self._sequence += len(taken.changes)
@@ -284,7 +284,7 @@ class JoinServer:
 
     @property
     def _latest(self) -> int:
-        """The number of the last change; the first one has 0."""
+        """Number of the last change; the first one has 0."""
         return self._sequence - 1
 
     def _found(self, id: str) -> Subscribed:
@@ -293,7 +293,7 @@ class JoinServer:
         return self._roster.found(id)
 
     def _tree(self, text: str) -> JoinTree:
-        """A subscription's text, read; the last few are remembered."""
+        """Syntax tree of a subscription's text; the last few are cached."""
         tree = self._trees.pop(text, None)
         if tree is None:
             tree = check_join(text, self.schema, Comparisons(text, self.limits))
@@ -307,7 +307,7 @@ class JoinServer:
         return self._laid_out or self._lay_out(self._roster.groups())
 
     def _lay_out(self, groups: Sequence[JoinGroup]) -> LaidOut:
-        """A new scheme, for subscriptions that speak of columns or edges that the old one had no place for."""
+        """Makes a new scheme, for subscriptions with columns or edges that the old one had no place for."""
         before = None if self._laid_out is None else self._laid_out.layout
         layout = Layout(self.schema, groups, self.plan, before)
         scheme = self._kind(layout.shape)
@@ -330,7 +330,7 @@ class JoinServer:
         return self._laid.selected(found, table, self._intake.numbers(table))
 
     def _passing(self, found: Subscribed, table: str) -> Int64s:
-        """Rows that pass all that a subscription's intervals and residual filters say of a table."""
+        """Rows that pass a subscription's intervals and residual filters on a table."""
         rows = self._laid.within(found, table, self._intake.numbers(table))
         number = self._roster.filters_of(found.number).get(table)
         if number is None or not len(rows):
@@ -338,7 +338,7 @@ class JoinServer:
         return rows[self._residuals.hold(table, np.full(len(rows), number, np.int32), rows, self._intake)]
 
     def _joined(self, found: Subscribed) -> dict[Result, tuple[Values, ...]]:
-        """The rows of each result now, in the order of the signature's tables."""
+        """Rows of each current result, in the order of the signature's tables."""
         results: dict[Result, tuple[Values, ...]] = {}
         holding = Holding(found.group.signature, {}, results.__setitem__, results.__delitem__)
         for table in found.group.signature.tables:

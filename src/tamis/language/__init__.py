@@ -1,4 +1,4 @@
-"""The filter language: text, checked syntax tree, normal form, canonical text, and many texts bound at once."""
+"""The filter language: parsing and checking of SQL filters, normal form, canonical text, many texts bound at once."""
 
 from tamis.language.calls import NO_OPERATORS, Signatures
 from tamis.language.forms import CalledFilter, Filter, normal_form, normalise

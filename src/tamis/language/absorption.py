@@ -1,6 +1,6 @@
-"""Conjuncts that another, weaker one makes superfluous; and when a conjunct makes a literal hold (`Summary`).
+"""Absorption: drops conjuncts of a filter that imply another one; and tells what a conjunct implies (`Summary`).
 
-So that not all pairs are compared, `Nesting` sieves sets of values: which of many lie within another, or around it.
+So that not all pairs are compared, `Nesting` indexes sets of values: which of many lie within another, or around it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tamis.schema import Schema
 
 
 class Implications:
-    """Implications of conjuncts, for many questions over the same literals: their sets of values are computed once."""
+    """Cache of the sets of values of literals, for many implication checks over the same literals."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._extents: dict[Literal, Extent | None] = {}
 
     def extent(self, literal: Literal) -> Extent | None:
-        """The values that a literal leaves to a single-valued attribute, or of which it wants one among several."""
+        """Values that a literal leaves to a single-valued attribute, or of which it wants one among several."""
         if literal not in self._extents:
             attribute = self._schema.attributes[attributes_of(literal)[0]]
             leaf = literal.leaf if isinstance(literal, Not) else literal
@@ -38,7 +38,7 @@ class Implications:
 
 
 class Summary:
-    """Sets of values that one conjunct leaves to each attribute."""
+    """Summary of one conjunct: the set of values that it leaves to each attribute."""
 
     def __init__(self, conjunct: Conjunct, implications: Implications) -> None:
         self._implications = implications
@@ -61,7 +61,7 @@ class Summary:
                 self._values[names[0]] = extent if known is None else intersection(known, extent)
 
     def values(self, name: str) -> Extent | None:
-        """The values that all its known literals leave to a single-valued attribute; None where it has none."""
+        """Values that all its known literals leave to a single-valued attribute; None where it has none."""
         return self._values.get(name)
 
     def several(self, name: str) -> Sequence[Literal]:
@@ -84,7 +84,7 @@ class Summary:
         return any(self._implied_of_many(other, literal) for other in self._several.get(name, ()))
 
     def _implied_of_many(self, ours: Literal, theirs: Literal) -> bool:
-        """On several values: a smaller set implies a larger one, and not having the larger implies the other way."""
+        """True if one implies the other on several values: smaller sets imply larger ones, negated the reverse."""
         if isinstance(ours, Not) != isinstance(theirs, Not):
             return False
         inner, outer = (theirs.leaf, ours.leaf) if isinstance(ours, Not) and isinstance(theirs, Not) else (ours, theirs)
@@ -93,9 +93,9 @@ class Summary:
 
 
 class Nesting:
-    """Extents under numbers; every answer is a set of bits, a bit a number, and may have some too many.
+    """Containment index of extents by number; every answer is a set of numbers as bits, and may have some too many.
 
-    It has none too many where the extents are single ranges, which most are.
+    An answer is exact where the extents are single ranges, which most are.
     """
 
     def __init__(self, extents: Sequence[tuple[int, Extent]]) -> None:
@@ -149,7 +149,7 @@ _FEW = 8
 
 
 def absorb(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:
-    """The conjuncts that imply no other one; of some that imply each other, the last."""
+    """Drops the conjuncts that imply another one; of some that imply each other, keeps the last."""
     if len(conjuncts) < 2:
         return list(conjuncts)
     stronger = _Stronger(conjuncts, schema)
@@ -181,7 +181,7 @@ class _Stronger:
                         self._users[name] = self._users.get(name, 0) | 1 << i
 
     def than(self, j: int, among: int) -> Iterator[int]:
-        """The conjuncts, among these and but for itself, that imply conjunct j."""
+        """Conjuncts, among these and other than itself, that imply conjunct j."""
         weaker = self._conjuncts[j]
         left = among & ~(1 << j)
         for literal in weaker:
@@ -199,7 +199,7 @@ class _Stronger:
                 yield i
 
     def _implying(self, literal: Literal) -> int:
-        """The conjuncts that may imply the literal."""
+        """Conjuncts that may imply the literal."""
         name = attributes_of(literal)[0]
         if isinstance(literal, Present):
             return self._users[name]

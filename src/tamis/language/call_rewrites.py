@@ -1,4 +1,4 @@
-"""Rewrites of a filter that calls operators.
+"""Rewrites of a filter that calls operators: separation into cases, and canonical names of variables.
 
 separate_calls  AND over OR is multiplied out as far as calls and constraints need it; what is plain becomes a guard
 name_variables  variables are renamed ?x1, ?x2, ... in an order that does not depend on the names they were given
@@ -45,7 +45,7 @@ def name_variables(called: Sequence[Called], first: int = 0) -> tuple[Called, ..
 
 
 def _told_apart(called: Sequence[Called]) -> Ranks:
-    """A rank for each variable; equal ranks: nothing in the structure tells them apart."""
+    """Rank of each variable; variables of equal rank are not told apart by the structure."""
     names = sorted({name for leaf in called for name in variables_of(leaf)})
     ranks = dict.fromkeys(names, 0)
     while True:
@@ -62,7 +62,7 @@ def _told_apart(called: Sequence[Called]) -> Ranks:
 
 
 def _look(leaf: Called, ranks: Mapping[str, int]) -> tuple[object, ...]:
-    """A leaf with ranks in place of names, and the sides of an equation in no order."""
+    """Leaf with ranks in place of names, and the sides of an equation in no order."""
     ranked = _renamed(leaf, {name: f"r{rank + 1}" for name, rank in ranks.items()})
     return called_key(_settled(ranked))
 
@@ -74,7 +74,7 @@ def _choice(leaf: Called, ranks: Ranks, numbers: Ranks) -> tuple[object, ...]:
 
 
 def _ordered(leaf: Called, ranks: Ranks, numbers: Ranks) -> tuple[str, ...]:
-    """The variables of a leaf, in the order in which they get their numbers."""
+    """Variables of a leaf, in the order in which they get their numbers."""
     if not isinstance(leaf, Constraint):
         return variables_of(leaf)
     sides = [leaf, _turned(leaf)] if _is_symmetric(leaf) else [leaf]
@@ -137,7 +137,7 @@ def has_calls(pushed: Pushed) -> bool:
 
 
 def separate_calls(pushed: Pushed, schema: Schema, limits: Limits, text: str = "") -> list[Case]:
-    """The cases of which one holds iff the filter does; no two call the same. `FilterTooComplex` past the limits."""
+    """Cases of which one holds iff the filter does; no two call the same. `FilterTooComplex` past the limits."""
     return _Separation(schema, limits, text).cases(pushed)
 
 

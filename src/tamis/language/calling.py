@@ -1,4 +1,4 @@
-"""From syntax to calls and constraints: names, numbers of arguments and types checked."""
+"""Checker of operator calls and constraints in a filter: names, argument counts and types of a parsed text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tamis.language.calls import (
     Field,
     Given,
     Moment,
+    OperatorSignature,
     Parameter,
-    Signature,
     Signatures,
     Variable,
     oriented,
@@ -57,13 +57,13 @@ class Calling:
         self._left_out = 0
 
     def read_calls(self, expression: exp.Expr) -> None:
-        """Every call of the text, from left to right."""
+        """Reads every call of the text, from left to right."""
         found = sorted(expression.find_all(exp.Anonymous), key=lambda node: node.meta.get("start", 0))
         for node in found:
             self._calls[id(node)] = self._call(node)
 
     def call(self, node: exp.Anonymous) -> Call:
-        """The call that `read_calls` made of this node."""
+        """Call that `read_calls` made of this node."""
         return self._calls[id(node)]
 
     @property
@@ -71,7 +71,7 @@ class Calling:
         return bool(self._calls)
 
     def compare(self, node: exp.Expr, left: Expression, operator: str, right: Expression) -> Constraint:
-        """`left operator right`, turned round where only the right side has variables."""
+        """Constraint `left operator right`, turned round where only the right side has variables."""
         kinds = {kind for side in (left, right) if (kind := self._kind(side)) != "any"}
         if len(kinds) > 1:
             raise self.error(
@@ -85,7 +85,7 @@ class Calling:
         return oriented(Constraint(left, operator, right))
 
     def between(self, node: exp.Expr, middle: Expression, low: Expression, high: Expression) -> Tree:
-        """`middle BETWEEN low AND high`."""
+        """Constraints for `middle BETWEEN low AND high`."""
         for side in (middle, low, high):
             if isinstance(side, Field) and self.schema.attributes[side.attribute].multiple:
                 message = f"{side.attribute} has several values; compare it with the variable by <= or >= instead"
@@ -93,7 +93,7 @@ class Calling:
         return And((self.compare(node, middle, ">=", low), self.compare(node, middle, "<=", high)))
 
     def one_of(self, node: exp.Expr, left: Expression, listed: list[exp.Expr]) -> Constraint:
-        """`left IN (listed)`."""
+        """Constraint `left IN (listed)`."""
         values: list[Given] = []
         for item in listed:
             if not is_constant(item):
@@ -187,13 +187,15 @@ class Calling:
         arguments += [self._default(parameter) for parameter in parameters[len(given) :]]
         return Call(signature.name, tuple(arguments))
 
-    def _miscounted(self, node: exp.Anonymous, signature: Signature, least: int, most: int | None) -> FilterError:
+    def _miscounted(
+        self, node: exp.Anonymous, signature: OperatorSignature, least: int, most: int | None
+    ) -> FilterError:
         wanted = f"{least} or more" if most is None else str(least) if least == most else f"{least} to {most}"
         count = len(node.expressions)
         message = f"{signature.name} takes {wanted} arguments and is given {count}; write {signature}"
         return self.error(FilterTypeError, message, node)
 
-    def _argument(self, node: exp.Expr, parameter: Parameter, signature: Signature) -> Argument:
+    def _argument(self, node: exp.Expr, parameter: Parameter, signature: OperatorSignature) -> Argument:
         if isinstance(node, exp.Placeholder):
             if not parameter.variable:
                 message = f"no variable can stand for {parameter.name}; write {signature} with a value there"
@@ -208,7 +210,7 @@ class Calling:
             return None
         return self._given(known, parameter.kind, parameter.name, parameter.choices)
 
-    def _note_kind(self, node: exp.Placeholder, parameter: Parameter, signature: Signature) -> None:
+    def _note_kind(self, node: exp.Placeholder, parameter: Parameter, signature: OperatorSignature) -> None:
         kind = _kind_of(parameter.kind)
         known, where = self._kinds.get(node.name, ("any", ""))
         if "any" not in (known, kind) and known != kind:
@@ -243,7 +245,7 @@ class Calling:
 
 
 def _kind_of(kind: str) -> Kind:
-    """The kind of a variable's values, given that of a parameter or of an attribute's domain."""
+    """Kind of a variable's values, given that of a parameter or of an attribute's domain."""
     if kind in ("integer", "float"):
         return "number"
     return "string" if kind in ("enumerated", "hierarchical") else kind

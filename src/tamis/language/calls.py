@@ -1,9 +1,8 @@
-"""Calls of operators, and constraints on the variables that they bind: the leaves that no plain matcher decides.
+"""Operator calls in filters, constraints on the variables that they bind, and operator signatures.
 
-A filter with variables holds iff one substitution for all of them makes it hold. OR distributes over that, so each
-conjunct of the normal form is a substitution's business of its own, and its variables are named by it alone.
-
-`Signature` is what the language knows of an operator: its name, and what its calls take.
+Calls and constraints are the leaves that no plain matcher decides. A filter with variables holds iff one substitution
+for all of them makes it hold. OR distributes over that, so each conjunct of the normal form has substitutions of its
+own, and its variables are named by it alone.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class OperatorSignature:
     """An operator's name, version, and parameters in the order of a call's arguments; `rest` takes any number more."""
 
     name: str
@@ -52,13 +51,13 @@ class Signature:
         return f"{self.name}({', '.join(listed)})"
 
 
-class Signatures(Mapping[str, Signature]):
-    """The operators that filters may call, by name. Immutable; compared and hashed by what it holds."""
+class Signatures(Mapping[str, OperatorSignature]):
+    """Operators that filters may call, by name. Immutable; compared and hashed by content."""
 
-    def __init__(self, signatures: Iterable[Signature] = ()) -> None:
+    def __init__(self, signatures: Iterable[OperatorSignature] = ()) -> None:
         self._by_name = {signature.name: signature for signature in signatures}
 
-    def __getitem__(self, name: str) -> Signature:
+    def __getitem__(self, name: str) -> OperatorSignature:
         return self._by_name[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -68,7 +67,7 @@ class Signatures(Mapping[str, Signature]):
         return len(self._by_name)
 
     @cached_property
-    def _key(self) -> frozenset[Signature]:
+    def _key(self) -> frozenset[OperatorSignature]:
         return frozenset(self._by_name.values())
 
     def __eq__(self, other: object) -> bool:
@@ -90,7 +89,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`?name`: what calls bind and constraints compare. `written` is its name in the text, empty where it has none."""
+    """Variable `?name`: bound by calls, compared by constraints. `written` is its name in the text, empty if none."""
 
     name: str
     written: str = field(default="", compare=False)
@@ -105,7 +104,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """`left operator right` for +, -, * and /. A minus sign by itself is subtraction from 0."""
+    """Arithmetic `left operator right` for +, -, * and /. A minus sign by itself is subtraction from 0."""
 
     operator: str
     left: Expression
@@ -121,9 +120,9 @@ Expression: TypeAlias = Given | Variable | Field | Arithmetic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """The operator says that the event satisfies it, given these arguments; it binds the variables among them.
+    """Operator call: holds if the operator says that the event satisfies it with these arguments, and binds variables.
 
-    Negated: the operator says that the event does not; with variables, whatever they are. Where the operator says
+    Negated: the operator says that the event does not; with variables, whatever their values. Where the operator says
     nothing (it failed, took too long, or the event lacks what it reads) neither holds.
     """
 
@@ -140,11 +139,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
-    """`left operator right` holds for what the variables are bound to; `right` is a tuple for IN and NOT IN.
+    """Constraint: `left operator right` holds for the values that the variables are bound to.
 
-    Operators: =, !=, <, <=, >, >=, IN and NOT IN. Values of different types do not compare: neither the constraint nor
-    its opposite holds. Attributes must be present. A normal form negates only constraints on an attribute with several
-    values: the attribute is present, and none of its values makes the comparison hold.
+    `right` is a tuple for IN and NOT IN. Operators: =, !=, <, <=, >, >=, IN and NOT IN. Values of different types do
+    not compare: neither the constraint nor its opposite holds. Attributes must be present. A normal form negates only
+    constraints on an attribute with several values: the attribute is present, and none of its values makes the
+    comparison hold.
     """
 
     left: Expression
@@ -166,7 +166,7 @@ _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "
 
 
 def parts_of(leaf: Called) -> Iterator[Argument | Expression]:
-    """The parts of a call or constraint, arithmetic taken apart, in the order in which they are written."""
+    """Parts of a call or constraint, arithmetic taken apart, in the order in which they are written."""
     if isinstance(leaf, Call):
         yield from leaf.arguments
         return
@@ -204,12 +204,12 @@ def _changed(side: Expression, change: Callable[[Any], Any]) -> Any:
 
 
 def variables_of(leaf: Called) -> tuple[str, ...]:
-    """The names of the variables in a leaf, each once, in the order in which they are written."""
+    """Names of the variables in a leaf, each once, in the order in which they are written."""
     return tuple(dict.fromkeys(part.name for part in parts_of(leaf) if isinstance(part, Variable)))
 
 
 def fields_of(leaf: Called) -> tuple[str, ...]:
-    """The attributes that a constraint compares with, each once."""
+    """Attributes that a constraint compares with, each once."""
     return tuple(dict.fromkeys(part.attribute for part in parts_of(leaf) if isinstance(part, Field)))
 
 
@@ -233,12 +233,12 @@ def _weight(side: Expression) -> int:
 
 
 def opposite(leaf: Constraint) -> Constraint:
-    """The constraint that holds where this one does not, of values that compare at all."""
+    """Constraint that holds where this one does not, of values that compare at all."""
     return oriented(replace(leaf, operator=_OPPOSITE[leaf.operator], negated=False))
 
 
 def called_key(leaf: Called) -> tuple[object, ...]:
-    """A total order on calls and constraints, in which calls come first."""
+    """Sort key of calls and constraints, in which calls come first."""
     return (0, *call_key(leaf)) if isinstance(leaf, Call) else (1, *constraint_key(leaf))
 
 
@@ -253,7 +253,7 @@ def constraint_key(leaf: Constraint) -> tuple[object, ...]:
 
 
 def part_key(part: Argument | Expression) -> tuple[object, ...]:
-    """A total order on parts, by type and then by value; it tells TRUE from 1, which Python does not."""
+    """Sort key of parts, by type and then by value; it tells TRUE from 1, which Python does not."""
     match part:
         case None:
             return (0,)

@@ -1,6 +1,6 @@
-"""Comparisons of an attribute with known values, as leaves in the attribute's own type; and how these are spelled.
+"""Comparisons of an attribute with constants, made into leaves of the attribute's type; and evaluation of constants.
 
-Known values are literals, and arithmetic on them.
+Constants are literals, and arithmetic on them.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _Arithmetic = exp.Add | exp.Sub | exp.Mul | exp.Div
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A value and where it stands in the text.
+    """A constant of a filter: its value, and its place in the text.
 
     `literal` is where its one literal begins, the sign aside (`negative`), or None where several make it up: a literal
-    by itself can be replaced by another one, which is what shapes do.
+    by itself can be replaced by another one, as shapes do.
     """
 
     kind: Kind
@@ -65,7 +65,7 @@ def is_constant(node: exp.Expr) -> bool:
 
 
 def evaluate(node: exp.Expr, text: str) -> Known:
-    """The value of a constant node."""
+    """Value of a constant node."""
     if isinstance(node, _Arithmetic):
         return _computed(node, text)
     start, end = span(node)
@@ -89,7 +89,7 @@ def evaluate(node: exp.Expr, text: str) -> Known:
 
 
 def number(known: Known, text: str) -> int | float:
-    """A numeric constant, which may be larger than its attribute's type goes, but not by any amount."""
+    """Value of a numeric constant, which may lie somewhat beyond its attribute's type."""
     value = known.value
     assert isinstance(value, int | float)
     if math.isinf(value) if isinstance(value, float) else abs(value) > _LARGEST:
@@ -99,7 +99,7 @@ def number(known: Known, text: str) -> int | float:
 
 
 def moment(known: Known, text: str) -> int:
-    """A timestamp constant in microseconds since the epoch."""
+    """Value of a timestamp constant, in microseconds since the epoch."""
     microseconds = read_timestamp(str(known.value))
     if microseconds is None:
         message = f"{known.value!r} is no timestamp; write it like '2024-05-01 10:00:00' or '2024-05-01T10:00:00+02:00'"
@@ -116,7 +116,7 @@ def _numeric(node: exp.Expr, text: str) -> Known:
 
 
 def _computed(node: exp.Expr, text: str) -> Known:
-    """The value of arithmetic, from left to right: a run of it is nested to the left, however long it is."""
+    """Value of arithmetic, from left to right: a run of it is nested to the left, however long it is."""
     steps = []
     while isinstance(node, _Arithmetic):
         steps.append(node)
@@ -130,7 +130,7 @@ def _computed(node: exp.Expr, text: str) -> Known:
 
 
 def _arithmetic(node: exp.Expr, left: int | float, right: int | float, text: str, start: int, end: int) -> int | float:
-    """+, - and * on integers are exact; / is exact where it comes out even; all else is in doubles."""
+    """Result of an operation: +, - and * on integers are exact; / is exact where it comes out even; else doubles."""
     try:
         match node:
             case exp.Add():
@@ -149,7 +149,7 @@ def _arithmetic(node: exp.Expr, left: int | float, right: int | float, text: str
 
 
 def _number(digits: str, text: str, start: int, end: int) -> int | float:
-    """The number; an infinity if it is too large, which is for whoever uses it to refuse."""
+    """Value of a number; an infinity if it is too large, for the caller to refuse."""
     if digits.isdecimal():
         return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
     try:
@@ -190,37 +190,37 @@ class Comparisons:
         self.wildcards = 0
 
     def compare(self, attribute: Attribute, operator: str, known: Known) -> Tree:
-        """`attribute operator known` for =, <, <=, > and >=."""
+        """Leaf for `attribute operator known` with =, <, <=, > or >=."""
         self._require_kind(attribute, known)
         if operator != "=":
             self.require_order(attribute, known.start, known.end)
         return self._compare(attribute, operator, known)
 
     def between(self, attribute: Attribute, low: Known, high: Known) -> Tree:
-        """`attribute BETWEEN low AND high`: one value lies within both."""
+        """Leaf for `attribute BETWEEN low AND high`: one value lies within both."""
         for known in (low, high):
             self._require_kind(attribute, known)
         self.require_order(attribute, low.start, high.end)
         return self._between(attribute, low, high)
 
     def one_of(self, attribute: Attribute, listed: Sequence[Known]) -> Tree:
-        """`attribute IN (listed)`."""
+        """Leaf for `attribute IN (listed)`."""
         for known in listed:
             self._require_kind(attribute, known)
         return self._one_of(attribute, listed)
 
     def like(self, attribute: Attribute, pattern: Known, ignore_case: bool) -> Tree:
-        """`attribute LIKE pattern`, its escapes already backslashes."""
+        """Leaf for `attribute LIKE pattern`, its escapes already backslashes."""
         self._require_pattern(attribute, pattern)
         return self._like(attribute, pattern, ignore_case)
 
     def rlike(self, attribute: Attribute, pattern: Known) -> Tree:
-        """`attribute RLIKE pattern`."""
+        """Leaf for `attribute RLIKE pattern`."""
         self._require_pattern(attribute, pattern)
         return self._rlike(attribute, pattern)
 
     def given(self, attribute: Attribute, known: Known) -> Operand:
-        """A value by itself, of a call or constraint; `attribute` says what it is called and what it may be."""
+        """Value by itself, of a call or constraint; `attribute` names it and says what it may be."""
         self._require_kind(attribute, known)
         return self._given(attribute, known)
 
@@ -330,7 +330,7 @@ class Comparisons:
         return value
 
     def _within(self, attribute: Attribute, bounds: Bounds[Value]) -> Tree:
-        """The values within bounds that may not be of the attribute's type."""
+        """Leaf for the values within bounds that may not be of the attribute's type."""
         within: Bounds[int] | Bounds[float] | Bounds[Value] | None = bounds
         if attribute.domain.kind in ("integer", "timestamp"):
             within = integer_bounds(bounds)  # type: ignore[arg-type]

@@ -1,9 +1,9 @@
-"""Rewrites of one conjunct, which is a conjunction of literals.
+"""Rewrites that simplify one conjunct (a conjunction of literals): merged intervals, implied literals, contradictions.
 
 merge_intervals      the literals on an attribute that know their values become as few as say the same
 merge_versus         comparisons of the same two attributes become one: `a <= b AND b <= a` is `a = b`
 drop_implied         `x IS NOT NULL` goes where x is used besides
-find_contradictions  what no event satisfies
+find_contradictions  conjuncts that no event satisfies
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ANY: Relation = frozenset({-1, 0, 1})
 
 
 def relation_of(literal: Literal, schema: Schema) -> tuple[Pair, Relation] | None:
-    """The pair, in order of name, and its relation; None for all other literals."""
+    """Pair of attributes, in order of name, and its relation; None for all other literals."""
     leaf = literal.leaf if isinstance(literal, Not) else literal
     if not isinstance(leaf, Versus) or leaf.left == leaf.right:
         return None
@@ -76,7 +76,7 @@ def relation_of(literal: Literal, schema: Schema) -> tuple[Pair, Relation] | Non
 
 
 def literals_of_relation(pair: Pair, relation: Relation) -> list[Literal]:
-    """The one way to say that the pair stands in this relation."""
+    """Literals, in their one form, that say that the pair stands in this relation."""
     left, right = pair
     if not relation:
         return [Never(left)]
@@ -168,7 +168,7 @@ def _of_many(literals: Sequence[Literal], attribute: Attribute) -> list[Literal]
 
 
 def _innermost(literals: Sequence[Literal], attribute: Attribute) -> list[Literal]:
-    """Leaves that some other one, with fewer values, implies are left out."""
+    """Leaves without those that some other one, with fewer values, implies."""
     extents = [known_extent(literal, attribute) for literal in literals]
     if len(literals) > _FEW:
         return list(literals)
@@ -180,7 +180,7 @@ def _innermost(literals: Sequence[Literal], attribute: Attribute) -> list[Litera
 
 
 def _join_excluded(literals: Sequence[Literal], attribute: Attribute) -> list[Literal]:
-    """Several `x != slot` are one `x NOT IN (slots)`."""
+    """Joins several `x != slot` into one `x NOT IN (slots)`."""
     slots: dict[Slot, None] = {}
     rest: list[Literal] = []
     for literal in literals:
@@ -198,7 +198,7 @@ def _join_excluded(literals: Sequence[Literal], attribute: Attribute) -> list[Li
 
 
 def _keep_matching(extent: Extent, opaque: list[Literal], attribute: Attribute) -> tuple[Extent, list[Literal]]:
-    """Of few known strings those that satisfy the patterns, which have then said all they can."""
+    """Keeps of few known strings those that satisfy the patterns; the patterns then say nothing more."""
     values = points(extent, attribute, _FEW)
     patterns = [literal for literal in opaque if _is_known_pattern(literal)]
     if values is None or not patterns:

@@ -1,6 +1,6 @@
-"""Texts cut into shapes and literals, and the literals read as columns, of which `fill_conjunct` makes filters again.
+"""Texts cut into shapes and literals, literals read as columns of values, and templates filled with them again.
 
-`Cutting` is of many texts, in compiled loops over arrays; those cost more than they save for few texts, which `cut_one`
+`Cutting` cuts many texts, in compiled loops over arrays; those cost more than they save for few texts, which `cut_one`
 and `read_value` take in plain Python. Both agree on every text that the latter take.
 """
 
@@ -55,12 +55,12 @@ class Cut:
 
 
 def kind_of(literal: str) -> int:
-    """The kind of a literal (kernels.py)."""
+    """Kind of a literal (kernels.py)."""
     return STRING if literal[0] == "'" else INTEGER if literal.isdecimal() else DECIMAL
 
 
 def cut_one(text: str) -> Cut | None:
-    """The text's shape and literals; None for a text with quoted names or comments, which need a closer look."""
+    """Shape and literals of one text; None for a text with quoted names or comments, which need a closer look."""
     if _QUOTED_OR_COMMENTED.search(text):
         return None
     pieces = _LITERAL.split(text)
@@ -79,7 +79,7 @@ _MARKS = {kind: f"\0{kind}" for kind in (INTEGER, DECIMAL, STRING)}
 
 
 def read_value(reading: Reading, literal: str, limits: Limits) -> Value | None:
-    """The slot's value; None if the text has to be parsed by itself."""
+    """Value of the slot; None if the text has to be parsed by itself."""
     kind = reading.attribute.domain.kind
     if kind == "integer":
         return _stepped_value(reading, int(literal)) if len(literal) < 40 else None
@@ -138,7 +138,7 @@ class Cutting:
         self.shapes: list[Int64s] = [rows[bounds[g] : bounds[g + 1]] for g in range(shapes)]
 
     def example(self, row: int, text: str) -> tuple[str, list[Span]]:
-        """A row's shape, and where its literals stand in its text."""
+        """Shape of a row, and where its literals stand in its text."""
         start, end = int(self._offsets[row]), int(self._offsets[row + 1])
         data = self._data[start:end].tobytes()
         ascii_only = len(data) == len(text)
@@ -157,17 +157,17 @@ class Cutting:
         return b"".join(pieces).decode("utf-8"), spans
 
     def literals(self, rows: Int64s, number: int) -> Int64s:
-        """For each row the span of its literal of that number."""
+        """Span of each row's literal of that number."""
         return self._owners[rows] + number
 
     def integers(self, literals: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
-        """The integers written in literals, and whether each fits into 64 bits."""
+        """Integers written in literals, and a mask of those that fit into 64 bits."""
         values, fits = np.empty(len(literals), np.int64), np.empty(len(literals), np.bool_)
         kernels.read_integers(self._data, self._spans, literals, values, fits)
         return values, fits
 
     def texts(self, literals: Int64s) -> pa.StringArray:
-        """The literals as written, strings without their quotes."""
+        """Literals as written, strings without their quotes."""
         ends = np.empty(len(literals) + 1, np.int32)
         sizes = self._spans[literals, 1] - self._spans[literals, 0]
         out = np.empty(int(sizes.sum()), np.uint8)
@@ -176,7 +176,7 @@ class Cutting:
 
 
 def as_strings(texts: Sequence[str]) -> pa.StringArray | pa.ChunkedArray | None:
-    """The texts as Arrow strings; None if some are no text at all."""
+    """Texts as Arrow strings; None if some are no text at all."""
     try:
         return pa.array(texts, pa.string())
     except (pa.ArrowException, UnicodeError, TypeError):
@@ -184,7 +184,7 @@ def as_strings(texts: Sequence[str]) -> pa.StringArray | pa.ChunkedArray | None:
 
 
 def is_proper(text: object) -> bool:
-    """True if Arrow can hold it among strings: a string of whole characters, or None."""
+    """True if Arrow can hold the text among strings: a string of whole characters, or None."""
     if not isinstance(text, str):
         return text is None
     try:
@@ -202,7 +202,7 @@ _EXACT = 1 << 53
 
 
 def read_column(reading: Reading, cutting: Cutting, literals: Int64s, limits: Limits) -> tuple[Column, Fits]:
-    """The slot's values, and which of them are what the attribute can be compared with as they stand.
+    """Values of the slot, and a mask of those that the attribute can be compared with as they stand.
 
     A row that does not fit is parsed by itself, which finds the comparison it comes down to, or the error.
     """
@@ -267,7 +267,7 @@ _Called = TypeVar("_Called", bound=Called)
 
 
 def literals_of(columns: Sequence[Column], count: int) -> list[tuple[Any, ...]]:
-    """The literals of a block of so many rows, a tuple a row, in the language's types."""
+    """Literals of a block of so many rows, a tuple per row, in the language's types."""
     if not columns:
         return [()] * count
     listed = [column.to_pylist() if isinstance(column, pa.Array) else column.tolist() for column in columns]
@@ -275,7 +275,7 @@ def literals_of(columns: Sequence[Column], count: int) -> list[tuple[Any, ...]]:
 
 
 def fill_called(leaf: _Called, values: Sequence[Any]) -> _Called:
-    """A call or constraint with the values of its slots."""
+    """Call or constraint with the values of its slots."""
 
     def value(part: Any) -> Any:
         if isinstance(part, Moment):
@@ -286,7 +286,10 @@ def fill_called(leaf: _Called, values: Sequence[Any]) -> _Called:
 
 
 def fill_conjunct(conjunct: Conjunct, values: Sequence[Any]) -> Conjunct:
-    """A plain conjunct with the values of its slots. It need not be in normal form: it was before there were values."""
+    """Conjunct with the values of its slots.
+
+    The result need not be in normal form: it was before there were values.
+    """
     return tuple(_filled(literal, values) for literal in conjunct)
 
 

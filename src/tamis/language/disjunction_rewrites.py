@@ -1,4 +1,4 @@
-"""Rewrites of a disjunction of conjuncts, by comparing these with each other. `absorb` is in a file of its own.
+"""Rewrites that join the conjuncts of a disjunction with each other. `absorb` is in a file of its own (absorption.py).
 
 join_alternatives  conjuncts that differ in one attribute only become one: `x = 1 OR x = 2` is `x IN (1, 2)`
 join_versus        the same for how two attributes are compared: `a < b OR a = b` is `a <= b`
@@ -40,11 +40,11 @@ from tamis.language.tree import Conjunct, in_order
 from tamis.schema import Attribute, Schema
 
 Group: TypeAlias = tuple[Literal, ...]
-"""What one conjunct says of one attribute."""
+"""Literals of one conjunct on one attribute."""
 
 
 def join_alternatives(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Conjunct]:
-    """Joins conjuncts into fewer; where none can be joined, they stay as they are, sorted."""
+    """Joins conjuncts that differ in one attribute; where none can be joined, they stay as they are, sorted."""
     current = list(conjuncts)
     alike = _alike(current)
     for name in sorted({attributes_of(literal)[0] for conjunct in conjuncts for literal in conjunct} if alike else ()):
@@ -55,7 +55,7 @@ def join_alternatives(conjuncts: Sequence[Conjunct], schema: Schema) -> list[Con
 
 
 def _alike(conjuncts: Sequence[Conjunct]) -> set[str]:
-    """The attributes but for which some conjuncts may be alike: the hashes of the rest of their literals add up so."""
+    """Attributes but for which some conjuncts may be alike: the hashes of the rest of their literals add up so."""
     found: set[str] = set()
     seen: set[tuple[str, int]] = set()
     for conjunct in conjuncts if len(conjuncts) > 1 else ():
@@ -91,7 +91,7 @@ def _joined_on(name: str, conjuncts: list[Conjunct], schema: Schema) -> list[Con
 
 
 def _join(groups: list[Group], attribute: Attribute) -> list[Group]:
-    """The groups of which one must hold, as few as can be; an empty group holds always."""
+    """Groups of which one must hold, as few as possible; an empty group always holds."""
     absent: Group = (Not(Present(attribute.name)),)
     values: list[Extent] = []
     slots: list[Slot] = []
@@ -132,7 +132,7 @@ def _alternatives(union: Extent, attribute: Attribute) -> list[Group]:
 
 
 def _extent(group: Group, attribute: Attribute) -> Extent | None:
-    """The values of which the attribute must have one; None where the group says something else."""
+    """Values of which the attribute must have one; None where the group says something else."""
     if attribute.multiple:
         return None if len(group) > 1 or isinstance(group[0], Not) else known_extent(group[0], attribute)
     extent = everything(attribute)
@@ -145,7 +145,7 @@ def _extent(group: Group, attribute: Attribute) -> Extent | None:
 
 
 def _slots(group: Group) -> list[Slot] | None:
-    """The slots of an equality or a list of them."""
+    """Slots of an equality or a list of them."""
     if len(group) > 1 or isinstance(group[0], Not) or not is_point(group[0]):
         return None
     leaf = group[0]
@@ -200,7 +200,7 @@ def _pair(found: tuple[Pair, Relation] | None) -> Pair | None:
 
 
 def find_tautologies(conjuncts: Sequence[Conjunct]) -> list[Conjunct]:
-    """Finds pairs of conjuncts that differ in one literal's sign: the rest and presence are left."""
+    """Joins pairs of conjuncts that differ in one literal's sign: the rest and presence are left."""
     if len(conjuncts) < 2:
         return list(conjuncts)
     current = {frozenset(conjunct): conjunct for conjunct in conjuncts}

@@ -1,4 +1,4 @@
-"""The set of values that a leaf admits, as ranges between cuts: what rewrites compute with.
+"""Extents: the set of values that a leaf admits, as ranges between cuts, with union, intersection and difference.
 
 A cut is a place between values: `(1, v, 0)` just before v, `(1, v, 1)` just after it, `(0,)` before and `(2,)` after
 everything. An `Extent` is a sorted tuple of disjoint, non-adjacent pairs of cuts. Integers, timestamps, booleans and
@@ -47,7 +47,7 @@ def is_stepped(attribute: Attribute) -> bool:
 
 
 def everything(attribute: Attribute) -> Extent:
-    """All the values the attribute can take."""
+    """Extent of all the values the attribute can take."""
     match attribute.domain.kind:
         case "integer" | "timestamp":
             return (((1, INT_MIN, 0), (1, INT_MAX + 1, 0)),)
@@ -63,7 +63,7 @@ def everything(attribute: Attribute) -> Extent:
 
 
 def extent_of(leaf: Leaf, attribute: Attribute) -> Extent | None:
-    """The values a leaf admits; None where they are not known, as with patterns and slots."""
+    """Extent of a leaf; None where it is not known, as with patterns and slots."""
     match leaf:
         case Between(_, low, high, low_closed, high_closed):
             if isinstance(low, Slot) or isinstance(high, Slot):
@@ -85,7 +85,7 @@ def extent_of(leaf: Leaf, attribute: Attribute) -> Extent | None:
 
 
 def united(ranges: Iterable[Range]) -> Extent:
-    """The union of ranges that may overlap."""
+    """Union of ranges that may overlap."""
     union: list[Range] = []
     for start, end in sorted(ranges):
         if union and start <= union[-1][1]:
@@ -96,7 +96,7 @@ def united(ranges: Iterable[Range]) -> Extent:
 
 
 def intersection(a: Extent, b: Extent) -> Extent:
-    """The values in both."""
+    """Values in both extents."""
     common: list[Range] = []
     i = j = 0
     while i < len(a) and j < len(b):
@@ -111,7 +111,7 @@ def intersection(a: Extent, b: Extent) -> Extent:
 
 
 def without(a: Extent, b: Extent) -> Extent:
-    """The values of a that are not in b."""
+    """Values of a that are not in b."""
     ends = [START, *(cut for part in b for cut in part), END]
     return intersection(a, tuple((ends[i], ends[i + 1]) for i in range(0, len(ends), 2) if ends[i] < ends[i + 1]))
 
@@ -122,7 +122,7 @@ def includes(a: Extent, b: Extent) -> bool:
 
 
 def points(extent: Extent, attribute: Attribute, limit: int) -> list[Value] | None:
-    """Every value of the extent, in order; None if there are more than `limit`, or uncountably many."""
+    """Values of the extent, in order; None if there are more than `limit`, or uncountably many."""
     values: list[Value] = []
     for start, end in extent:
         if is_stepped(attribute):
@@ -145,7 +145,7 @@ def count(extent: Extent, attribute: Attribute) -> int | None:
 
 
 def between(part: Range, attribute: Attribute) -> Between:
-    """One range as a leaf."""
+    """Leaf that admits one range."""
     ((first, last),) = everything(attribute)
     start, end = part
     if is_stepped(attribute):
@@ -189,7 +189,7 @@ _DENSE = 4
 
 
 def leaf_of(extent: Extent, attribute: Attribute) -> Leaf | None:
-    """The one leaf that admits exactly these values, if there is one."""
+    """Leaf that admits exactly these values; None if no single leaf does."""
     if extent == NOTHING:
         return Never(attribute.name)
     if extent == everything(attribute):
@@ -262,7 +262,7 @@ def _listed_leaf(extent: Extent, attribute: Attribute) -> Leaf | None:
 
 
 def known_extent(literal: Literal, attribute: Attribute) -> Extent | None:
-    """The values a literal leaves to a single-valued attribute; None for patterns, slots and absence."""
+    """Values that a literal leaves to a single-valued attribute; None for patterns, slots and absence."""
     if isinstance(literal, Not):
         if isinstance(literal.leaf, Present):
             return None

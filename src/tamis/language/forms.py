@@ -1,4 +1,4 @@
-"""Normal forms: a disjunction of conjuncts; of filters with calls, of cases: a guard, its calls and its constraints."""
+"""Normal forms of filters: a disjunction of conjuncts, or, with calls, of cases (guard, calls, constraints)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tamis.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Holds iff every literal of some conjunct holds.
+    """Normal form of a plain filter: holds iff every literal of some conjunct holds.
 
     Literals in a conjunct and the conjuncts themselves are unique and sorted (`predicates.sort_key`), so that filters
     compare by value. TRUE is one empty conjunct, FALSE is no conjunct.
@@ -28,22 +28,22 @@ class Filter:
 
 
 def normalise(tree: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS, text: str = "") -> Filter:
-    """A plain tree's normal form; `FilterTooComplex`, shown in `text`, if that is larger than the limits.
+    """Normal form of a plain tree; `FilterTooComplex`, shown in `text`, if that is larger than the limits.
 
-    For trees that may have calls there is `called_form.normal_form`.
+    For trees that may have calls there is `normal_form`.
     """
     return plain_form(push_negation(tree), schema, limits, text)
 
 
 def plain_form(pushed: Pushed, schema: Schema, limits: Limits, text: str) -> Filter:
-    """The normal form of what calls nothing and has negations at its leaves only."""
+    """Normal form of a tree that calls nothing and has negations at its leaves only."""
     simple = simplify_leaves(pushed, schema)
     conjunct = settled(simple, limits)
     return Filter(tuple(to_disjunctive_form(simple, schema, limits, text)) if conjunct is None else (conjunct,))
 
 
 def settled(pushed: Pushed, limits: Limits) -> Conjunct | None:
-    """The only conjunct of a filter that has one, if no rewrite would find anything to do in it; else None.
+    """The single conjunct of a filter that is in normal form as it stands; None if a rewrite would find work to do.
 
     That is so where its leaves, each in its simplest form, are on different attributes: most filters are of this kind.
     """
@@ -63,20 +63,20 @@ def settled(pushed: Pushed, limits: Limits) -> Conjunct | None:
 
 @dataclass(frozen=True, slots=True)
 class CalledFilter:
-    """Holds iff some case does. Cases are unique and sorted by what they call, then by guard.
+    """Normal form of a filter with operator calls: holds iff some case does.
 
-    Variables are named ?x1, ?x2, ... whatever the text called them, so that equal filters look equal; no two cases have
-    one in common.
+    Cases are unique and sorted by what they call, then by guard. Variables are named ?x1, ?x2, ... whatever the text
+    called them, so that equal filters look equal; no two cases have one in common.
     """
 
     cases: tuple[Case, ...]
 
 
 def normal_form(tree: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS, text: str = "") -> Filter | CalledFilter:
-    """The tree's normal form, of one kind or the other; `FilterError`, shown in `text`, if it has none.
+    """Normal form of a tree, with cases if it has calls; `FilterError`, shown in `text`, if it has none.
 
-    It has none if it is larger than the limits, and if in some case a constraint has a variable that no call binds, or
-    a negated call shares a variable with anything else: there would be nothing to compare, or nothing to bind it.
+    There is none if it is larger than the limits, and if in some case a constraint has a variable that no call binds,
+    or a negated call shares a variable with anything else: there would be nothing to compare, or nothing to bind it.
     """
     pushed = push_negation(tree)
     if not has_calls(pushed):
@@ -85,7 +85,7 @@ def normal_form(tree: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS, tex
 
 
 def bound_form(tree: Tree, schema: Schema, limits: Limits, text: str) -> Filter | CalledFilter:
-    """As `normal_form`, but with cases wherever the text calls something, even if that makes no difference."""
+    """Normal form as `normal_form`, but with cases wherever the text calls something, even in vain."""
     filter = normal_form(tree, schema, limits, text)
     if isinstance(filter, Filter) and _calls(tree):
         return CalledFilter((Case(filter.conjuncts, ()),) if filter.conjuncts else ())
@@ -102,7 +102,7 @@ def _calls(tree: Tree) -> bool:
 
 
 def called_form(pushed: Pushed, schema: Schema, limits: Limits, text: str) -> Filter | CalledFilter:
-    """The normal form of what has calls; plain if all of them are in cases that another makes superfluous."""
+    """Normal form of a tree with calls; plain if another case makes all the cases with calls superfluous."""
     cases = separate_calls(pushed, schema, limits, text)
     for case in cases:
         _check_variables(case, text)

@@ -1,4 +1,4 @@
-"""Cutting filter texts into shape and literals, and reading the literals: byte loops over Arrow's buffers.
+"""Kernels that cut filter texts into shape and literals, and read the literals: byte loops over Arrow's buffers.
 
 A text's *shape* is what is left of it when each literal is replaced by its kind. `spans` has a row (start, end, kind)
 for each literal of all texts; text t owns rows `owners[t]` to `owners[t + 1]`.
@@ -22,7 +22,7 @@ INTEGER, DECIMAL, STRING = 1, 2, 3
 
 @kernel
 def is_word(byte: int) -> bool:
-    """Letters, digits, the underscore, and every byte of a character outside ASCII."""
+    """True for letters, digits, the underscore, and every byte of a character outside ASCII."""
     return 97 <= byte <= 122 or 65 <= byte <= 90 or 48 <= byte <= 57 or byte == 95 or byte >= 128
 
 
@@ -81,12 +81,16 @@ def cut(data: Any, offsets: Any, owners: Any, hashes: Any) -> Any:
     count = 0
     owners[0] = 0
     for text in range(len(offsets) - 1):
+        # FNV-1a over the text, a literal standing as its kind alone: texts that differ in literals only hash alike.
+        # Hashes may collide; `group` compares the shapes byte for byte.
         at, end = offsets[text], offsets[text + 1]
         h = np.uint64(0xCBF29CE484222325)
         odd = False
         while at < end and not odd:
             byte = data[at]
             following = data[at + 1] if at + 1 < end else np.uint8(0)
+            # One token: [at, stop), with the kind of literal it is, or 0. Words and quoted names are taken whole, so
+            # that a digit or quote within them begins no literal.
             stop, kind = at + 1, 0
             if byte == 39:  # '
                 stop, kind = end_of_quoted(data, at, end), STRING
@@ -103,6 +107,7 @@ def cut(data: Any, offsets: Any, owners: Any, hashes: Any) -> Any:
             elif byte == 0 or (byte == 45 and following == 45) or (byte == 47 and following == 42) or byte == 123:
                 odd = True
             if kind > 0 and not odd:
+                # Texts have four literals or fewer on average; where not, the spans double.
                 if count == len(spans):
                     grown = np.empty((2 * count, 3), np.int64)
                     grown[:count] = spans
@@ -115,6 +120,7 @@ def cut(data: Any, offsets: Any, owners: Any, hashes: Any) -> Any:
                     h = (h ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
             at = stop
         h ^= h >> np.uint64(29)
+        # Whatever was found in an odd text is forgotten: it is parsed by itself.
         if odd:
             count = owners[text]
             h = np.uint64(0)
@@ -193,7 +199,7 @@ def sort_by_group(groups: Any, count: int, rows: Any, bounds: Any) -> None:
 
 @kernel
 def read_integers(data: Any, spans: Any, literals: Any, values: Any, fits: Any) -> None:
-    """The integers in these literals; `fits` is unset where one is beyond 64 bits."""
+    """Reads the integers in these literals; `fits` is unset where one is beyond 64 bits."""
     for row in range(len(literals)):
         value = np.uint64(0)
         start, end = spans[literals[row], 0], spans[literals[row], 1]
@@ -209,7 +215,7 @@ def read_integers(data: Any, spans: Any, literals: Any, values: Any, fits: Any) 
 
 @kernel
 def copy_texts(data: Any, spans: Any, literals: Any, ends: Any, out: Any) -> int:
-    """The literals' texts, one after the other: strings without their quotes, doubled quotes once. Returns the size."""
+    """Copies the literals' texts one after the other: strings unquoted, doubled quotes once. Returns the size."""
     size = 0
     ends[0] = 0
     for row in range(len(literals)):
@@ -230,7 +236,7 @@ _AND, _BETWEEN, _OTHER, _WORD = 1, 2, 3, 0
 
 @kernel
 def word_kind(data: Any, start: int, end: int) -> int:
-    """AND, BETWEEN, a word that joins conditions in another way (OR, XOR, CASE), or any other word."""
+    """Kind of a word: AND, BETWEEN, one that joins conditions in another way (OR, XOR, CASE), or any other."""
     length = end - start
     a = data[start] | 32
     b = data[start + 1] | 32 if length > 1 else 0
@@ -250,7 +256,7 @@ def word_kind(data: Any, start: int, end: int) -> int:
 
 @kernel
 def trimmed(data: Any, start: int, end: int) -> tuple[int, int]:
-    """Without the blanks around it: a term is the same wherever it stands."""
+    """Bounds of a term without the blanks around it: a term is the same wherever it stands."""
     while start < end and data[start] <= 32:
         start += 1
     while start < end and data[end - 1] <= 32:
@@ -260,16 +266,19 @@ def trimmed(data: Any, start: int, end: int) -> tuple[int, int]:
 
 @kernel
 def cut_terms(data: Any, offsets: Any, rows: Any, owners: Any, starts: Any, ends: Any, room: int) -> int:
-    """The terms of each row that is a conjunction of two or more, one after the other; returns how many, -1: no room.
+    """Cuts each row that is a conjunction of two or more terms at its ANDs; returns how many terms, -1: no room.
 
     Term t is `data[starts[t]:ends[t]]`, of row number `owners[t]`.
     """
     count = 0
     for number in range(len(rows)):
         at, end = int(offsets[rows[number]]), int(offsets[rows[number] + 1])
+        # A term begins at `begin`. Only an AND outside parentheses ends it, and only if no BETWEEN waits for that AND;
+        # `whole` turns False where the row is no plain conjunction.
         first, begin, depth, between, whole = count, at, 0, 0, True
         while at < end and whole:
             byte = data[at]
+            # Quoted text is skipped: whatever it holds, it joins nothing.
             if byte == 39 or byte == 34 or byte == 96:
                 at = end_of_quoted(data, at, end)
                 whole = at >= 0
@@ -278,6 +287,7 @@ def cut_terms(data: Any, offsets: Any, rows: Any, owners: Any, starts: Any, ends
                 stop = at + 1
                 while stop < end and is_word(data[stop]):
                     stop += 1
+                # Words within parentheses join nothing at this level.
                 kind = word_kind(data, at, stop) if depth == 0 else _WORD
                 if kind == _OTHER:
                     whole = False
@@ -302,6 +312,7 @@ def cut_terms(data: Any, offsets: Any, rows: Any, owners: Any, starts: Any, ends
             elif (byte == 45 or byte == 47) and at + 1 < end and (data[at + 1] == 45 or data[at + 1] == 42):
                 whole = False  # a comment: the parser's business
             at += 1
+        # A row of one term, or one that turned out to be something else, leaves no terms: it is parsed as a whole.
         if whole and depth == 0 and between == 0 and count > first:
             owners[count] = number
             starts[count], ends[count] = trimmed(data, begin, end)
@@ -312,7 +323,7 @@ def cut_terms(data: Any, offsets: Any, rows: Any, owners: Any, starts: Any, ends
 
 
 def terms_of(texts: pa.StringArray, rows: npt.NDArray[np.int64]) -> tuple[pa.StringArray, npt.NDArray[np.int64]]:
-    """The terms of those rows that are plain conjunctions, and for each term the number of its row among `rows`."""
+    """Terms of those rows that are plain conjunctions, and for each term the number of its row among `rows`."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     room = 8 * len(rows) + 64

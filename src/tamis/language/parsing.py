@@ -1,4 +1,4 @@
-"""Text to checked syntax tree."""
+"""Parser of filters: from text, by sqlglot's expression, to a syntax tree checked against the schema."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _NUMERIC = ("integer", "float")
 
 
 def parse(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS, operators: Signatures = NO_OPERATORS) -> Tree:
-    """The filter's syntax tree; `FilterError`, with place and remedy, if the text is no filter over the schema."""
+    """Syntax tree of a filter; `FilterError`, with place and remedy, if the text is no filter over the schema."""
     return check(text, schema, Comparisons(text, limits), operators)
 
 
 def check(text: str, schema: Schema, comparisons: Comparisons, operators: Signatures = NO_OPERATORS) -> Tree:
-    """As `parse`, with leaves of the given making."""
+    """Syntax tree of a filter, as `parse`, with leaves of the given making."""
     calling = Calling(text, schema, operators, comparisons)
     checker = Checker(text, schema, comparisons, calling)
     expression = read(text, comparisons.limits, operators)
@@ -113,7 +113,7 @@ class Checker:
         return Negation(leaf("=")) if operator == "!=" else leaf(operator)
 
     def constraint(self, node: exp.Expr) -> Tree | None:
-        """A comparison with variables; None for any other condition."""
+        """Constraint for a comparison with variables; None for any other condition."""
         calling, attribute = self.calling, self.attribute
         match node:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.ArrayContains():
@@ -182,7 +182,7 @@ class Checker:
         return Negation(leaf) if node.args.get("negate") else leaf
 
     def escaped(self, pattern: Known, escape: Known) -> Known:
-        """The pattern with backslashes for its escapes."""
+        """Pattern with backslashes for its escapes."""
         if len(str(escape.value)) != 1 or str(escape.value) in "%_":
             message = "ESCAPE takes one character that is no wildcard; write ESCAPE '!'"
             raise FilterSyntaxError(message, self.text, escape.start, escape.end)
@@ -218,7 +218,7 @@ class Checker:
         return self.named(".".join(part.name for part in node.parts), node)
 
     def named(self, name: str, node: exp.Expr) -> Attribute:
-        """The attribute that a name in the text stands for."""
+        """Attribute that a name in the text stands for."""
         attribute = self.schema.attributes.get(name)
         if attribute is None:
             remedy = suggestion(name, self.schema.attributes, "the schema", _where_values_stand(node))
@@ -248,7 +248,7 @@ class Checker:
 
 
 def chain(node: exp.Expr) -> Iterable[exp.Expr]:
-    """The operands of a run of one connective, which sqlglot nests to the left however long it is."""
+    """Operands of a run of one connective, which sqlglot nests to the left however long it is."""
     kind, items = type(node), []
     while type(node) is kind:
         items.append(node.expression)

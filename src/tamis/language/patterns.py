@@ -1,4 +1,4 @@
-"""LIKE and RLIKE patterns: what is accepted, and the one way to write each LIKE pattern."""
+"""LIKE and RLIKE patterns: parsing, limits, matching in plain Python, and the canonical form of LIKE patterns."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class LikePattern:
         return self.match(value)[0]
 
     def match(self, value: str) -> tuple[bool, int]:
-        """Whether the whole value matches, and the steps it took: characters compared, or machine words of them."""
+        """Tells if the whole value matches, and counts the steps taken: characters or machine words compared."""
         first, last, steps = self._first, self._last, self._first.width
         if last is None:
             return len(value) == first.width and first.is_at(value, 0), steps
@@ -108,7 +108,7 @@ class LikePattern:
 
 
 class _Stretch:
-    """Characters of a LIKE pattern without `%` among them; None stands for `_`."""
+    """A stretch of a LIKE pattern, without `%`; None stands for `_`."""
 
     def __init__(self, characters: tuple[str | None, ...]) -> None:
         self.width = len(characters)
@@ -125,7 +125,7 @@ class _Stretch:
         return self._expression.match(value, at) is not None
 
     def find(self, value: str, start: int, end: int) -> tuple[int, int]:
-        """The leftmost place within `value[start:end]`, or -1; and the steps taken."""
+        """Leftmost place within `value[start:end]`, or -1; and the steps taken."""
         if self._literal is not None:
             after = self.width - self._before - len(self._literal)
             found = value.find(self._literal, start + self._before, end - after)
@@ -142,7 +142,7 @@ class _Stretch:
         return -1, steps
 
     def _find_in_block(self, block: str) -> tuple[int, int]:
-        """The leftmost place, in numbers whose bit i stands for place i: dozens of places in an operation."""
+        """Leftmost place, in numbers whose bit i stands for place i: dozens of places in an operation."""
         codes = np.frombuffer(block.encode("utf-32-le", "surrogatepass"), np.uint32)
         left = (1 << (len(block) - self.width + 1)) - 1
         steps = 0
@@ -159,7 +159,7 @@ class _Stretch:
 
 @lru_cache(maxsize=1_000)
 def like_pattern(pattern: str, ignore_case: bool) -> LikePattern:
-    """The pattern that a value (in lower case, where case is ignored) must match as a whole."""
+    """Pattern that a value (in lower case, where case is ignored) must match as a whole."""
     return LikePattern(read_like(pattern.lower() if ignore_case else pattern) or [])
 
 

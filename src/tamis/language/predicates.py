@@ -1,6 +1,7 @@
-"""Numbers and moments in filters: comparisons with a number that a type may not have, and ISO 8601 texts.
+"""Predicates of filters: the leaf types (`Between`, `OneOf`, `Like`, `Versus`, ...), number bounds and timestamp texts.
 
-Comparisons are exact; moments are microseconds since the epoch.
+Comparisons are exact, also with numbers that an attribute's type may not have; moments are microseconds since the
+epoch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Generic[T]):
-    """Two ends of a range; None where there is no end."""
+    """Bounds of a range of numbers; None where there is no end."""
 
     low: T | None
     high: T | None
@@ -31,7 +32,7 @@ class Bounds(Generic[T]):
 
     @classmethod
     def of(cls, operator: str, value: T) -> Bounds[T]:
-        """The values that compare with `value` by =, <, <=, > or >=."""
+        """Bounds of the values that compare with `value` by =, <, <=, > or >=."""
         if operator == "=":
             return cls(value, value)
         if operator in (">", ">="):
@@ -77,7 +78,7 @@ def float_bounds(bounds: Bounds[int | float]) -> Bounds[float] | None:
 
 
 def _float_low(value: int | float, closed: bool) -> tuple[float, bool]:
-    """The doubles above a value, as the lowest of them, or as the largest finite one, which is left out."""
+    """Lower bound of the doubles above a value: the lowest of them, or the largest finite one, which is left out."""
     try:
         nearest = float(value)
     except OverflowError:
@@ -125,8 +126,7 @@ def write_timestamp(microseconds: int) -> str:
 
 # Leaves of a filter: the comparisons an event either satisfies or does not.
 #
-# An event gives each attribute a set of values, empty where the attribute is absent. A leaf over attribute X holds
-# iff
+# An event gives each attribute a set of values, empty where the attribute is absent. A leaf over attribute X holds iff
 # *some* value of X satisfies it. `Not(leaf)` holds iff X is present and the leaf does not hold, with one exception:
 # `Not(Present(X))` is `X IS NULL`, which holds iff X is absent.
 #
@@ -139,7 +139,7 @@ Value: TypeAlias = int | float | str | bool
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The place of a literal in a template: its value is in column `number` of the block."""
+    """Place of a literal in a template: its value is in column `number` of the block."""
 
     number: int
 
@@ -149,9 +149,9 @@ Operand: TypeAlias = Value | Slot
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Some value lies between low and high; None leaves that side open. Equality is low == high, both closed.
+    """Range or equality: some value lies between low and high; None leaves that side open.
 
-    Integers and timestamps are always closed: x > 2 is kept as x >= 3.
+    Equality is low == high, both closed. Integers and timestamps are always closed: x > 2 is kept as x >= 3.
     """
 
     attribute: str
@@ -167,7 +167,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Some value is among these: two or more, distinct and sorted (Slots last, by number)."""
+    """IN list: some value is among these, two or more, distinct and sorted (Slots last, by number)."""
 
     attribute: str
     values: tuple[Operand, ...]
@@ -182,7 +182,7 @@ _TELLING = 32
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Some value is <, <=, > or >= another along an enumerated order or in a hierarchy, where <= is *kind of*."""
+    """Comparison <, <=, > or >= of some value along an enumerated order or in a hierarchy, where <= is *kind of*."""
 
     attribute: str
     operator: str
@@ -191,7 +191,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Some value matches a LIKE pattern: % any run, _ one code point, a backslash makes the next character itself."""
+    """LIKE: some value matches the pattern; % is any run, _ one code point, a backslash escapes the next character."""
 
     attribute: str
     pattern: str | Slot
@@ -200,7 +200,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class RLike:
-    """Somewhere in some value the regular expression (RE2 syntax, not anchored) is found."""
+    """RLIKE: the regular expression (RE2 syntax, not anchored) is found somewhere in some value."""
 
     attribute: str
     pattern: str | Slot
@@ -208,14 +208,17 @@ class RLike:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The attribute has a value."""
+    """Presence (IS NOT NULL): the attribute has a value."""
 
     attribute: str
 
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """Some value of left and some value of right compare by =, < or <=; negated: both are present and no pair does."""
+    """Comparison of two attributes: some value of left and some value of right compare by =, < or <=.
+
+    Negated: both are present and no pair does.
+    """
 
     left: str
     operator: str
@@ -234,7 +237,7 @@ Leaf: TypeAlias = Between | OneOf | Order | Like | RLike | Present | Versus | Ne
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The negation of one leaf, in normal forms only; see the module's text for what it means where X is absent."""
+    """Negation of one leaf, in normal forms only; its meaning where the attribute is absent is defined above."""
 
     leaf: Leaf
 
@@ -243,12 +246,12 @@ Literal: TypeAlias = Leaf | Not
 
 
 def equals(attribute: str, value: Operand) -> Between:
-    """The leaf `attribute = value`."""
+    """Leaf `attribute = value`."""
     return Between(attribute, value, value)
 
 
 def among(attribute: str, values: Iterable[Value]) -> Leaf:
-    """The leaf `attribute IN (values)`: an equality where there is one value, and no event's where there is none."""
+    """Leaf `attribute IN (values)`: an equality where there is one value, and no event's where there is none."""
     listed = sorted(set(values))
     if not listed:
         return Never(attribute)
@@ -256,7 +259,7 @@ def among(attribute: str, values: Iterable[Value]) -> Leaf:
 
 
 def attributes_of(literal: Literal) -> tuple[str, ...]:
-    """The attribute a leaf is about, or both of them."""
+    """Attribute that a leaf is about, or both of them."""
     leaf = literal.leaf if isinstance(literal, Not) else literal
     return (leaf.left, leaf.right) if isinstance(leaf, Versus) else (leaf.attribute,)
 
@@ -265,7 +268,7 @@ _RANK: dict[type, int] = {Between: 0, OneOf: 1, Order: 2, Like: 3, RLike: 4, Ver
 
 
 def sort_key(literal: Literal) -> tuple[object, ...]:
-    """A total order on the literals of one schema: by attribute, then sign, then kind, then operands."""
+    """Sort key of the literals of one schema: by attribute, then sign, then kind, then operands."""
     negated = isinstance(literal, Not)
     leaf = literal.leaf if isinstance(literal, Not) else literal
     rank = _RANK[type(leaf)]

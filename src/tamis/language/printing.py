@@ -1,4 +1,4 @@
-"""Filters to text: a normal form to its canonical text, which parses back to it, and a tree to text as it stands."""
+"""Printer of filters: a normal form to its canonical text, and a syntax tree to text as it stands."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _BINDS = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 class Typed(Protocol):
-    """Schema as printing needs it: the attributes by the names that they are printed under."""
+    """Protocol of a schema for printing: the attributes by the names that they are printed under."""
 
     @property
     def attributes(self) -> Mapping[str, Attribute]: ...
 
 
 def print_filter(filter: Filter | CalledFilter, schema: Typed) -> str:
-    """The filter's canonical text: equal filters have equal texts, and its normal form is the filter again."""
+    """Canonical text of a filter: equal filters have equal texts, and its normal form is the filter again."""
     if isinstance(filter, CalledFilter):
         return _either([_case(case, schema) for case in filter.cases]) or "FALSE"
     if not filter.conjuncts:
@@ -54,7 +54,7 @@ def print_filter(filter: Filter | CalledFilter, schema: Typed) -> str:
 
 
 def print_tree(tree: Tree, schema: Typed) -> str:
-    """The tree's text, with parentheses only where OR stands under AND, or either under NOT.
+    """Text of a tree, with parentheses only where OR stands under AND, or either under NOT.
 
     Leaves may be as somebody wrote them: `x > 3` stays so on an integer, whose normal form is `x >= 4`.
     """
@@ -102,7 +102,7 @@ def _case(case: Case, schema: Typed) -> str:
 
 
 def print_called(leaf: Called) -> str:
-    """A call or constraint, so that it can stand between ANDs."""
+    """Text of a call or constraint that can stand between ANDs."""
     no = "NOT " if leaf.negated else ""
     if isinstance(leaf, Call):
         return f"{no}{leaf.operator}({', '.join(map(_part, leaf.arguments))})"
@@ -133,7 +133,7 @@ def _in_parentheses(side: Expression, least: int) -> str:
 
 
 def print_literal(literal: Literal, schema: Typed) -> str:
-    """One literal, so that it can stand between ANDs."""
+    """Text of one literal that can stand between ANDs."""
     negated = isinstance(literal, Not)
     leaf = literal.leaf if isinstance(literal, Not) else literal
     no = "NOT " if negated else ""

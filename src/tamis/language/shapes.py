@@ -1,7 +1,7 @@
-"""Binding of many texts at once: texts that differ only in their literals share one parse.
+"""Binding of many filter texts at once: texts that differ only in their literals share one parse, as a template.
 
-`ShapeBinding` is what filters and joins (joins/binding.py) have in common: chunks of texts that Arrow holds, cut into
-shapes, each bound by its template.
+`ShapeBinding` is the part that filters and joins (joins/binding.py) have in common: chunks of texts that Arrow holds,
+cut into shapes, each bound by its template.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FEW = 4  # from the fifth text on, compiled loops over arrays are faster
 def read_columns(
     readings: Sequence[Reading], cutting: Cutting, rows: Int64s, limits: Limits
 ) -> tuple[tuple[Column, ...], Fits]:
-    """The columns of a shape's slots over some of its rows, and which rows all of them can be read for."""
+    """Columns of a shape's slots over some of its rows, and a mask of rows that all of them can be read for."""
     columns: list[Column] = []
     fits: Fits = None
     for number, reading in enumerate(readings):
@@ -62,7 +62,10 @@ def kept(column: Column, mask: npt.NDArray[np.bool_]) -> Column:
 
 
 def chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.StringArray | Sequence[object]]:
-    """The texts in order: few, or what Arrow cannot hold, as they are; many as Arrow strings below two gigabytes."""
+    """Chunks of the texts in order: few texts, or those that Arrow cannot hold, as they are; many as Arrow strings.
+
+    A chunk of Arrow strings is below two gigabytes.
+    """
     if len(texts) <= _FEW:
         yield texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
         return
@@ -83,7 +86,7 @@ def chunks(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> Iterator[pa.Str
 
 
 def _around_oddities(texts: Sequence[object]) -> Iterator[pa.StringArray | Sequence[object]]:
-    """Runs of proper texts, and what stands between them by itself."""
+    """Runs of proper texts, and the odd texts between them one by one."""
     start = 0
     for row, text in enumerate(texts):
         if not is_proper(text):
@@ -104,7 +107,7 @@ Made = TypeVar("Made", bound=Readable)
 
 
 class ShapeBinding(ABC, Generic[Made]):
-    """One chunk of texts, whose first is row `first` of the whole. Every row is put, or bound alone, exactly once."""
+    """Binding of one chunk of texts, whose first is row `first` of the whole; every row is put or bound alone once."""
 
     def __init__(
         self, templates: TemplateCache[Made], first: int, schema: Schema, limits: Limits, operators: Signatures
@@ -116,7 +119,7 @@ class ShapeBinding(ABC, Generic[Made]):
         self.operators = operators
 
     def bind_shape(self, texts: pa.StringArray, cutting: Cutting, rows: Int64s) -> None:
-        """Texts that differ in their literals only: one parse for all whose literals can be read as the first's are."""
+        """Binds texts of one shape: one parse for all whose literals can be read as the first's are."""
         row = int(rows[0])
         text = texts[row].as_py()
         template = None
@@ -137,11 +140,11 @@ class ShapeBinding(ABC, Generic[Made]):
 
     @abstractmethod
     def bind_alone(self, row: int, text: object) -> None:
-        """A text that is parsed for itself."""
+        """Binds a text that is parsed for itself."""
 
     @abstractmethod
     def put(self, rows: Int64s, template: Made, columns: tuple[Column, ...]) -> None:
-        """Rows of the whole that are bound: a template, with columns of values for its literals."""
+        """Notes bound rows of the whole: a template, with columns of values for its literals."""
 
 
 _NO_TEXT = "a filter is a text, and this is {}; write TRUE for a filter that every event passes"
@@ -167,7 +170,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class CalledBlock:
-    """As `Block`, of filters that call operators. Slots also stand in calls and constraints, there within `Moment`s."""
+    """Block of filters that call operators. Slots also stand in calls and constraints, there within `Moment`s."""
 
     rows: npt.NDArray[np.int64]
     template: CalledFilter
@@ -176,9 +179,9 @@ class CalledBlock:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """All of `count` texts: each row is in one block, or in blocks of `terms`, or among the errors (in order of row).
+    """Result of binding `count` texts: each row is in one block, or in blocks of `terms`, or in `errors` (by row).
 
-    What calls operators is in no block of `blocks` and `terms` but in one of `called`.
+    Filters that call operators are in no block of `blocks` and `terms` but in one of `called`.
 
     The filter of a row in `terms` is the conjunction of all its blocks there, each of which has one conjunct; in those
     blocks a row may stand more than once. `limits` are those that the texts were held to.
@@ -198,7 +201,7 @@ def bind(
     limits: Limits = DEFAULT_LIMITS,
     operators: Signatures = NO_OPERATORS,
 ) -> Bound:
-    """The normal forms of all texts. One that is no filter over the schema is among the errors and stops no other."""
+    """Binds filter texts. One that is no filter over the schema is among the errors and stops no other."""
     bound = Bound(len(texts), limits=limits)
     first = 0
     for chunk in chunks(texts):
@@ -211,7 +214,7 @@ def bind(
 def normal_form_of(
     text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS, operators: Signatures = NO_OPERATORS
 ) -> Filter | CalledFilter:
-    """The normal form of one text; `FilterError` if it has none.
+    """Normal form of one text; `FilterError` if it has none.
 
     A text is not parsed if another of its shape was, and is a conjunction over different attributes: then its literals
     are put into the template.
@@ -223,7 +226,7 @@ def normal_form_of(
 
 
 def _filled(text: str, schema: Schema, limits: Limits, operators: Signatures) -> Conjunct | None:
-    """The conjunct that a text is, its literals filled in; None if the text has to be parsed."""
+    """Conjunct of a text, its literals filled in; None if the text has to be parsed."""
     # Wildcards are limited over all patterns of a text, which a shape does not know.
     found = cut_one(text) if len(text) <= min(limits.text, limits.wildcards_in_all) and is_proper(text) else None
     if found is None:
@@ -239,7 +242,7 @@ def _filled(text: str, schema: Schema, limits: Limits, operators: Signatures) ->
 
 
 class _Binding(ShapeBinding[Template]):
-    """Filters of one chunk of texts, those of rare shapes by their terms."""
+    """Binding of the filters of one chunk of texts, those of rare shapes by their terms."""
 
     def __init__(self, bound: Bound, first: int, schema: Schema, limits: Limits, operators: Signatures) -> None:
         super().__init__(TEMPLATES, first, schema, limits, operators)
@@ -286,7 +289,7 @@ class _Binding(ShapeBinding[Template]):
         return [left for some in shapes if len(left := some[~done[some]])]
 
     def bind_one(self, row: int, text: object) -> None:
-        """As a shape with one row, where that saves a parse."""
+        """Binds a text as a shape with one row, where that saves a parse."""
         fits = isinstance(text, str) and len(text) <= self.limits.text and is_proper(text)
         found = cut_one(str(text)) if fits else None
         template = None

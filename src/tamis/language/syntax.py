@@ -1,7 +1,7 @@
-"""Text to sqlglot's expression: the tokens are checked first, so that every mistake has a place and a remedy.
+"""Syntax check of filters and the SQL dialect: tokens are checked before sqlglot parses, so every mistake has a place.
 
 sqlglot's parser takes much that is no filter and says little about what it refuses. `_Reader` therefore walks the
-tokens with the language's own grammar; what it lets through, sqlglot only has to nest by precedence.
+tokens with the language's own grammar; sqlglot only has to nest by precedence the texts that pass.
 
 `FilterDialect` is SQL for filters: sqlglot's with fewer keywords, infix CONTAINS and `?name` variables.
 """
@@ -44,7 +44,7 @@ WORDS: dict[str, TokenType] = {
 
 
 class FilterDialect(Dialect):
-    """Filters as SQL boolean expressions. A word that is not in WORDS is a name, whatever other dialects make of it."""
+    """SQL dialect of filters. A word that is not in WORDS is a name, whatever other dialects make of it."""
 
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
@@ -116,7 +116,7 @@ _REFUSED = {
 
 
 def read(text: str, limits: Limits, operators: Collection[str] = ()) -> exp.Expr:
-    """The filter's syntax as sqlglot has it, every leaf with its position in `meta`; `operators` may be called."""
+    """Parses a filter to sqlglot's expression, every leaf with its position in `meta`; `operators` may be called."""
     tokens = tokens_of(text, limits)
     if not tokens:
         message = "the filter is empty; write TRUE for a filter that every event passes"
@@ -135,7 +135,7 @@ def read(text: str, limits: Limits, operators: Collection[str] = ()) -> exp.Expr
 
 
 def tokens_of(text: str, limits: Limits) -> list[Token]:
-    """The words and signs of a text that is not too long."""
+    """Tokens of a text that is not too long."""
     if len(text) > limits.text:
         message = f"the filter has {len(text):,} characters, and at most {limits.text:,} are taken; split it"
         raise FilterTooComplex(message, text, limits.text, len(text))
@@ -169,9 +169,9 @@ def place_of_variable(name: str, text: str) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class _Level:
-    """One open parenthesis, or the whole text: whether commas may part it, and the BETWEENs that wait for their AND.
+    """Nesting level: one open parenthesis, or the whole text; and the BETWEENs in it that wait for their AND.
 
-    Commas part the values of IN and the arguments of a call.
+    Commas part the values of IN and the arguments of a call, and nothing else.
     """
 
     opening: Token | None
@@ -180,7 +180,7 @@ class _Level:
 
 
 class _Reader:
-    """One walk over the tokens, which alternate between operands and what follows them."""
+    """Grammar check: one walk over the tokens, which alternate between operands and what follows them."""
 
     def __init__(self, text: str, tokens: list[Token], limits: Limits, operators: Collection[str]) -> None:
         self.text = text
@@ -192,7 +192,7 @@ class _Reader:
         self.levels = [_Level(None)]
 
     def walk(self) -> None:
-        """Returns if the tokens make a filter; raises at the first that does not fit."""
+        """Checks that the tokens make a filter; raises at the first that does not fit."""
         self.operand()
         while self.at < len(self.tokens):
             self.after_operand()
@@ -202,7 +202,7 @@ class _Reader:
             raise self.error("this '(' is never closed; add a ')'", level.opening)
 
     def operand(self) -> None:
-        """Prefixes and parentheses, then a name, a value or a variable."""
+        """Checks an operand: prefixes and parentheses, then a name, a value or a variable."""
         prefixes = 0
         while True:
             token = self.take()
@@ -291,7 +291,7 @@ class _Reader:
             raise self.error("IS is followed by NULL or NOT NULL; compare other values by = or !=", word or token)
 
     def part(self, dot: Token) -> None:
-        """The next part of a dotted name; any word will do there."""
+        """Checks the next part of a dotted name; any word will do there."""
         token = self.take()
         if token is None or (token.token_type != TokenType.IDENTIFIER and not token.text.isidentifier()):
             raise self.error("a name is expected after '.'", token or dot)
@@ -369,7 +369,7 @@ class _Reader:
 
 
 def _unfinished(text: str) -> FilterSyntaxError:
-    """The error for a text that ends within quotes or a comment; sqlglot does not say where they begin."""
+    """Error for a text that ends within quotes or a comment; sqlglot does not say where they begin."""
     at = 0
     while at < len(text):
         if text.startswith("--", at):

@@ -1,4 +1,4 @@
-"""One parse for all texts of a shape: a normal form with slots for the literals, and how to read each literal."""
+"""Templates of filters, as prepared statements: a normal form with slots for literals, and a reading for each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Maker: TypeAlias = Callable[[str, Sequence[Span], Schema, Limits, Signatures], T
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Reading of a literal as a value of its slot: whose value it is, its sign, and what is added to it.
+    """Reading of a literal as a value of its slot: its attribute, its sign, and the step added to it.
 
     `step` closes an open end: `x > literal` on integers is `x >= literal + 1`.
     """
@@ -43,7 +43,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A shape's normal form; `readings[i]` is for the shape's literal i, which is `Slot(i)`."""
+    """Normal form of a shape with slots; `readings[i]` is for the shape's literal i, which is `Slot(i)`."""
 
     filter: Filter | CalledFilter
     readings: tuple[Reading, ...]
@@ -52,7 +52,7 @@ class Template:
 def make_template(
     text: str, spans: Sequence[Span], schema: Schema, limits: Limits, operators: Signatures = NO_OPERATORS
 ) -> Template | None:
-    """The template of the shape of one text, given its literals; None if texts of this shape are parsed one by one.
+    """Template of the shape of one text, given its literals; None if texts of this shape are parsed one by one.
 
     That is so where the shape itself is wrong, and where a literal is more than a value: part of an arithmetic
     expression or an escape, or of a type that its attribute does not have.
@@ -79,7 +79,7 @@ class NoSlot(Exception):  # noqa: N818 - it is no error, and never leaves the ma
 
 
 class Slotted(Comparisons):
-    """Leaves with slots for values. Only what holds for every text of the shape is checked."""
+    """Maker of leaves with slots for values. Only what holds for every text of the shape is checked."""
 
     def __init__(self, text: str, limits: Limits, literals: Mapping[int, tuple[int, int, int]]) -> None:
         super().__init__(text, limits)
@@ -162,7 +162,7 @@ def _step(slot: Slot, step: int, readings: dict[int, Reading]) -> bool:
 
 
 class TemplateCache(Generic[T]):
-    """The most recently used templates, by schema, limits, operators and shape; `make` makes those that are missing.
+    """LRU cache of templates, by schema, limits, operators and shape; `make` makes those that are missing.
 
     Long shapes are not kept: a few would fill it.
     """
@@ -186,7 +186,7 @@ class TemplateCache(Generic[T]):
         limits: Limits,
         operators: Signatures = NO_OPERATORS,
     ) -> T | None:
-        """The template of a shape of which `text`, with its literals at `spans()`, is an example."""
+        """Template of a shape of which `text`, with its literals at `spans()`, is an example."""
         key = (schema.fingerprint, limits, operators, shape)
         with self._lock:
             if key in self._templates:

@@ -1,4 +1,4 @@
-"""The checked syntax tree of a filter: AND, OR and NOT over leaves, as written, before any normalisation.
+"""Syntax tree of a filter: AND, OR and NOT over leaves, as written, before any normalisation; and limits on its size.
 
 Every leaf is positive (`x != 5` is `Negation` of the leaf `x = 5`; `x IS NULL` is `Negation` of `Present`), its
 attributes are in the schema and its values are in their attributes' domains. Calls and constraints (calls.py) are
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """TRUE or FALSE, whatever the event."""
+    """Constant TRUE or FALSE, whatever the event."""
 
     value: bool
 
@@ -36,21 +36,21 @@ FALSE = Constant(False)
 
 @dataclass(frozen=True, slots=True)
 class And(Generic[N]):
-    """All items hold. Of a filter's tree they are two or more; without items: TRUE."""
+    """Conjunction: all items hold. In a filter's tree it has two or more; without items: TRUE."""
 
     items: tuple[N, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Generic[N]):
-    """Some item holds. Of a filter's tree they are two or more; without items: FALSE."""
+    """Disjunction: some item holds. In a filter's tree it has two or more; without items: FALSE."""
 
     items: tuple[N, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Negation(Generic[N]):
-    """NOT item: pushed through AND and OR to the leaves, where it asks for presence (see predicates.py)."""
+    """Negation: NOT item. Pushed through AND and OR to the leaves, where it asks for presence (see predicates.py)."""
 
     item: N
 
@@ -59,17 +59,17 @@ Tree: TypeAlias = "And[Tree] | Or[Tree] | Negation[Tree] | Constant | Leaf | Cal
 
 
 def all_of(items: Iterable[T]) -> And[T] | T | Constant:
-    """The conjunction of the items, flat and each once; TRUE and FALSE do not stay beside others."""
+    """Conjunction of the items, flat and each once; TRUE and FALSE do not stay beside others."""
     return _joined(And, items, TRUE, FALSE)
 
 
 def any_of(items: Iterable[T]) -> Or[T] | T | Constant:
-    """The disjunction of the items, flat and each once; TRUE and FALSE do not stay beside others."""
+    """Disjunction of the items, flat and each once; TRUE and FALSE do not stay beside others."""
     return _joined(Or, items, FALSE, TRUE)
 
 
 def _joined(kind: type[And[Any]] | type[Or[Any]], items: Iterable[Any], idle: Constant, decisive: Constant) -> Any:
-    """An item that decides it alone is all that is left; what says nothing goes."""
+    """Items without those that say nothing; an item that decides it alone is all that is left."""
     kept = dict.fromkeys(part for item in items for part in (item.items if isinstance(item, kind) else (item,)))
     kept.pop(idle, None)
     if decisive in kept:
@@ -85,7 +85,7 @@ Conjunct: TypeAlias = tuple[Literal, ...]
 
 
 def in_order(conjuncts: Iterable[Conjunct]) -> list[Conjunct]:
-    """The conjuncts, each once, sorted by their literals."""
+    """Conjuncts, each once, sorted by their literals."""
     unique = set(conjuncts)
     if len(unique) < 2:
         return list(unique)
@@ -119,7 +119,7 @@ class Limits:
     bound: int = 50
     """Calls with variables, and comparisons of these, in one alternative; all of them look at each other."""
     bound_in_all: int = 2_000
-    """The same over all alternatives."""
+    """Calls with variables, and comparisons of these, over all alternatives."""
     arithmetic: int = 100
     """Numbers, variables and attributes in one side of a comparison of variables."""
     tables: int = 16
@@ -129,8 +129,8 @@ class Limits:
     wildcards: int = 1_000
     """`_` and `%` inside a LIKE pattern; `%` at either end are not counted."""
     wildcards_in_all: int = 500_000
-    """The same over all the patterns of a filter. Those at either end alone cost nothing: values are scanned once for
-    all the literals there are, and only patterns with wildcards inside are looked at by themselves."""
+    """Wildcards inside all the LIKE patterns of a filter. Those at either end cost nothing: values are scanned once for
+    all the literals there are, and only patterns with wildcards inside are run by themselves."""
     pattern_memory: int = 1 << 20
     """Bytes that RE2 may use for one RLIKE pattern."""
 

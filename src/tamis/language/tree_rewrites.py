@@ -1,4 +1,4 @@
-"""Rewrites of a filter's tree, from negations at the leaves to a disjunction of conjuncts.
+"""Rewrites of a filter's syntax tree to disjunctive normal form, from De Morgan's laws to distribution of AND over OR.
 
 push_negation        NOT moves through AND and OR to the leaves
 fold_constants       TRUE and FALSE vanish from AND and OR; nested ANDs and ORs become one
@@ -98,7 +98,7 @@ def _simplified(pushed: Pushed, schema: Schema) -> Pushed:
 
 
 def _constraint(leaf: Constraint, schema: Schema) -> Constraint:
-    """Turned round instead of negated, unless an attribute may have several values; lists in order, without repeats."""
+    """Constraint turned round instead of negated, unless an attribute may be multiple; lists sorted, deduplicated."""
     if isinstance(leaf.right, tuple):
         values = tuple(sorted({part_key(value): value for value in leaf.right}.values(), key=part_key))
         single = len(values) == 1 and not isinstance(values[0], Slot)
@@ -109,7 +109,7 @@ def _constraint(leaf: Constraint, schema: Schema) -> Constraint:
 
 
 def _simple_leaf(leaf: Leaf, schema: Schema) -> Leaf:
-    """The leaf in its one form, before its sign is looked at."""
+    """Leaf in its one form, before its sign is looked at."""
     match leaf:
         case Like(attribute, pattern, ignore_case) if not isinstance(pattern, Slot):
             parts = read_like(pattern.lower() if ignore_case else pattern) or []
@@ -130,7 +130,7 @@ def _simple_leaf(leaf: Leaf, schema: Schema) -> Leaf:
 
 
 def _always(attribute: str) -> Leaf:
-    """A comparison that any value satisfies. Not `Present`, whose negation is absence."""
+    """Comparison that any value satisfies. Not `Present`, whose negation is absence."""
     return Between(attribute, None, None)
 
 
@@ -165,7 +165,7 @@ def _of_many(leaf: Leaf, negated: bool, attribute: Attribute) -> Pushed:
 
 
 def _flipped(leaf: Leaf) -> Literal:
-    """The negation of a range with one end that is a slot is the range on its other side."""
+    """Negation of a range with one end that is a slot: the range on its other side."""
     match leaf:
         case Between(name, low, None, closed):
             return Between(name, None, low, high_closed=not closed)
@@ -184,13 +184,16 @@ def _reversed(leaf: Versus, schema: Schema) -> Literal:
 
 
 def to_disjunctive_form(pushed: Pushed, schema: Schema, limits: Limits, text: str = "") -> list[Conjunct]:
-    """The conjuncts of which one holds iff the filter does, sorted; `FilterTooComplex` past the limits."""
+    """Conjuncts of which one holds iff the filter does, sorted; `FilterTooComplex` past the limits."""
     return _Distribution(schema, limits, text).conjuncts(pushed)
 
 
 class _Distribution:
-    """One run; every list of conjuncts that a method takes or returns is sorted, and what it returns is simplified and
-    within the limits. What becomes of a conjunct by itself is kept, for most come by again and again."""
+    """Distribution of AND over OR, one run; results are simplified and within the limits.
+
+    Every list of conjuncts that a method takes or returns is sorted. Simplified conjuncts are cached, for most come by
+    again and again.
+    """
 
     def __init__(self, schema: Schema, limits: Limits, text: str) -> None:
         self.schema = schema
@@ -218,7 +221,7 @@ class _Distribution:
         return product
 
     def multiplied(self, product: Sequence[Conjunct], factor: Sequence[Conjunct]) -> list[Conjunct]:
-        """Every conjunct of the one with every conjunct of the other."""
+        """Products of every conjunct of the one with every conjunct of the other."""
         literals = sorted({literal for conjunct in (*product, *factor) for literal in conjunct}, key=sort_key)
         # Numbers in the literals' order sort as the literals do, and much faster.
         numbers = {literal: number for number, literal in enumerate(literals)}
@@ -253,7 +256,7 @@ class _Distribution:
         return current
 
     def possible(self, conjuncts: list[Conjunct]) -> list[Conjunct]:
-        """The conjuncts, each merged by itself, without those that no event satisfies."""
+        """Conjuncts, each merged by itself, without those that no event satisfies."""
         possible = []
         for conjunct in conjuncts:
             if conjunct not in self.merged:
@@ -270,7 +273,7 @@ class _Distribution:
             raise self.too_complex(f"{count:,} alternatives or more", f"{self.limits.conjuncts:,}")
 
     def step(self, size: int) -> None:
-        """Counts what is looked at: a filter that comes to little may do so by very many steps."""
+        """Counts steps: a filter that comes to little may take very many to simplify."""
         self.steps += size
         if self.steps > self.limits.steps:
             size_so_far = f"{self.steps:,} comparisons and listed values or more in all steps"
@@ -294,7 +297,7 @@ def _listed(literal: Literal) -> int:
 
 
 class _Factor:
-    """A conjunct that is to be multiplied, as the numbers of its literals."""
+    """Conjunct that is to be multiplied, as the numbers of its literals."""
 
     __slots__ = ("attributes", "merged", "numbers")
 

@@ -1,6 +1,6 @@
-"""Conditions of a normal form as functions of an event's values, and those that made a filter match.
+"""Evaluation of single conditions of a filter on one event, and the conditions that made it match.
 
-Explanations and notifications both tell which conditions held; they decide it here. None of this is the oracle's
+Explanations and notifications report which conditions held; both decide it here. None of this is the oracle's
 (naive.py), which walks the tree as it was written: tests hold the two to each other.
 """
 
@@ -34,14 +34,14 @@ from tamis.language.predicates import (
 from tamis.language.printing import print_called, print_literal
 from tamis.schema import EVENT_TYPE, EnumeratedDomain, HierarchicalDomain, Schema
 
-# The values of events as the language sees them, read out of canonical Arrow batches.
+# Values of events in the language's types, read out of canonical Arrow batches.
 
 Values: TypeAlias = Mapping[str, Sequence[Any]]
 """Attribute → its values in one event; absent: missing or empty."""
 
 
 def event_values(batch: pa.RecordBatch, schema: Schema) -> list[dict[str, list[Any]]]:
-    """The rows of a canonical batch as the language sees them: a list of values for every attribute that is present."""
+    """Rows of a canonical batch in the language's types: a list of values for every attribute that is present."""
     rows: list[dict[str, list[Any]]] = [{} for _ in range(len(batch))]
     for name in schema.attributes:
         if name not in batch.schema.names:
@@ -59,7 +59,7 @@ def event_values(batch: pa.RecordBatch, schema: Schema) -> list[dict[str, list[A
 
 
 def _in_language(column: pa.Array) -> pa.Array:
-    """Timestamps as microseconds: not every one of them is a Python datetime."""
+    """Values in the language's types: timestamps as microseconds, for not all of them are Python datetimes."""
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.int64())
     if pa.types.is_list(column.type) and pa.types.is_timestamp(column.type.value_type):
@@ -72,12 +72,12 @@ Evaluator: TypeAlias = Callable[..., bool]
 
 
 def satisfied(literal: Literal, values: Values, schema: Schema) -> bool:
-    """Evaluates one literal on one event; for many events there is `evaluator_of`."""
+    """True if one literal holds for one event; for many events there is `evaluator_of`."""
     return evaluator_of(literal, schema)(*(values.get(name, ()) for name in attributes_of(literal)))
 
 
 def evaluator_of(literal: Literal, schema: Schema) -> Evaluator:
-    """The literal as a function of its attributes' values.
+    """Evaluator of a literal: a function of its attributes' values.
 
     A leaf holds iff some value satisfies it, and its negation iff its attributes are present and it does not hold.
     """
@@ -131,7 +131,7 @@ def _within(leaf: Between) -> Evaluator:
 
 
 def _ordered(attribute: str, sign: str, bound: Any, schema: Schema) -> Iterable[str]:
-    """The values of a listed domain that stand so to another one; none if the domain does not have that."""
+    """Values of a listed domain that compare so with another one; none if the domain does not have that one."""
     domain = schema.attributes[attribute].domain
     assert isinstance(domain, EnumeratedDomain | HierarchicalDomain)
     if domain.position(bound) is None:
@@ -163,8 +163,8 @@ class Condition(NamedTuple):
     holds: Evaluator
 
 
-class Conditions:
-    """The distinct conditions of filters under one schema, each made once."""
+class DistinctConditions:
+    """Conditions of filters under one schema, each distinct one made once."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -194,8 +194,8 @@ class Alternative(NamedTuple):
 
 
 def alternatives_of(form: Filter | CalledFilter, schema: Schema) -> tuple[Alternative, ...]:
-    """The alternatives of a normal form, each distinct condition made once."""
-    conditions = Conditions(schema)
+    """Alternatives of a normal form, each distinct condition made once."""
+    conditions = DistinctConditions(schema)
     if isinstance(form, Filter):
         return tuple(Alternative(tuple(map(conditions.of, conjunct))) for conjunct in form.conjuncts)
     return tuple(
@@ -231,7 +231,7 @@ def _held(condition: Condition, values: Callable[[str], Sequence[Any]], verdicts
 
 
 def _common(alternatives: Sequence[Alternative]) -> Alternative:
-    """The conditions that all of these ask for."""
+    """Conditions that all of these alternatives have."""
     first, *others = alternatives
     plain = [one for one in first.plain if all(one in other.plain for other in others)]
     called = [one for one in first.called if all(one in other.called for other in others)]
@@ -244,7 +244,7 @@ def _called(leaf: Called) -> CalledCondition:
 
 
 def print_as_written(leaf: Called) -> str:
-    """A call or constraint with the names that the filter's text gives to variables."""
+    """Text of a call or constraint with the variable names of the filter's text."""
 
     def named(part: Any) -> Any:
         return Variable(part.written or part.name) if isinstance(part, Variable) else part

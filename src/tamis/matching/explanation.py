@@ -1,4 +1,4 @@
-"""Why a subscription did or did not match: for people, one event at a time."""
+"""Explanation of a match: why a subscription did or did not match one event, condition by condition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from tamis.language import DEFAULT_LIMITS, Limits, normalise, parse
 from tamis.language.predicates import Literal as Leaf
-from tamis.matching.conditions import Condition, Conditions, event_values
+from tamis.matching.conditions import Condition, DistinctConditions, event_values
 from tamis.schema import Schema
 from tamis.schema.values import shown_bytes
 
@@ -24,7 +24,7 @@ _NUMBER: Final = 10  # characters of a number, about
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One condition: `absent` is a failure because the event lacks an attribute. `values` are what the event has."""
+    """Result of one condition: `absent` is a failure because the event lacks an attribute. `values` are the event's."""
 
     condition: str
     state: State
@@ -37,7 +37,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The subscription's normal form on one event: it matches iff every condition of some alternative held."""
+    """Evaluation of a filter's normal form on one event: it matches iff every condition of some alternative held."""
 
     matched: bool
     alternatives: tuple[tuple[Verdict, ...], ...]
@@ -92,7 +92,7 @@ def _listed(values: Sequence[Any]) -> str:
 
 
 def explain(text: str, event: Mapping[str, object], schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Explanation:
-    """Evaluates the normal form of a filter condition by condition."""
+    """Evaluates the normal form of a filter on one event, condition by condition."""
     values = event_values(schema.to_arrow([event]), schema)[0]
     filter = normalise(parse(text, schema, limits), schema, limits, text)
     verdicts = Verdicts(values, schema)
@@ -110,12 +110,12 @@ class Verdicts:
 
     def __init__(self, values: Mapping[str, list[Any]], schema: Schema) -> None:
         self._values = values
-        self._conditions = Conditions(schema)
+        self._conditions = DistinctConditions(schema)
         self._known: dict[int, Verdict] = {}
         self._shown: dict[str, list[Any]] = {}
 
     def of(self, conjunct: Iterable[Leaf]) -> tuple[Verdict, ...]:
-        """The verdicts on the conditions of one alternative."""
+        """Verdicts on the conditions of one alternative."""
         return tuple(self._verdict(self._conditions.of(literal)) for literal in conjunct)
 
     def _verdict(self, condition: Condition) -> Verdict:

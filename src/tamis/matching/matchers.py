@@ -1,4 +1,4 @@
-"""The protocol of an index's parts, each for one kind of subscription; and the part of plain filters."""
+"""Registry of matchers by name, and the protocol of an index's parts with the part for plain filters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class IndexPart(Protocol):
-    """Some of an index's subscriptions: plain filters, filters that call operators, or joins.
+    """Part of an index, for one kind of subscription: plain filters, filters that call operators, or joins.
 
     A subscription is in one part. Changes are made by one thread at a time.
     """
@@ -31,7 +31,7 @@ class IndexPart(Protocol):
     """The first format of saved indexes that has this part."""
 
     def add(self, subscriptions: BoundSubscriptions, /) -> object:
-        """Adds those of the part's kind; none of their ids is in the index yet."""
+        """Adds the subscriptions of the part's kind; none of their ids is in the index yet."""
         ...
 
     def remove(self, ids: Iterable[str], /) -> None:
@@ -39,19 +39,19 @@ class IndexPart(Protocol):
         ...
 
     def ids(self) -> Any:
-        """The ids in this part, in no particular order: a list, or an Arrow array."""
+        """Ids in this part, in no particular order: a list, or an Arrow array."""
         ...
 
     def text(self, id: str) -> str:
-        """A subscription as it was written."""
+        """Text of a subscription as it was written."""
         ...
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
-        """Every condition of a subscription on one event."""
+        """Explains every condition of a subscription on one event."""
         ...
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Writes files into the folder of an index; returns what the index's description says of them."""
+        """Writes files into the folder of an index; returns the part's entries of the index's description."""
         ...
 
     def __contains__(self, id: object) -> bool: ...
@@ -60,7 +60,7 @@ class IndexPart(Protocol):
 
 
 class FilterPart:
-    """The filters of an index that call no operator, in a matcher."""
+    """Part of an index for filters that call no operator, in a matcher."""
 
     FORMAT: ClassVar[int] = 1
 
@@ -78,7 +78,7 @@ class FilterPart:
         self.matcher.add(subscriptions.plain)
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
-        """Every condition of a filter on one event: held, failed, or absent."""
+        """Explains every condition of a filter on one event: held, failed, or absent."""
         return explain(self.text(id), event, self._schema, self._limits)
 
     def save(self, folder: Path) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class FilterPart:
         return len(self.matcher)
 
 
-# All matchers, by name: each is loaded when it is first asked for.
+# Registry of matchers: each is imported when it is first asked for.
 
 MATCHERS: Final[LazyRegistry[type[Any]]] = LazyRegistry(
     {
@@ -112,19 +112,19 @@ MATCHERS: Final[LazyRegistry[type[Any]]] = LazyRegistry(
 )
 AUTO: Final = "auto"
 CHOSEN: Final = "columnar"
-"""What `auto` comes to, whatever the subscriptions are: docs/bench.md has the measurements that say so."""
+"""The matcher that `auto` stands for, whatever the subscriptions: docs/bench.md has the measurements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A matcher that there is, and options that it has, by name."""
+    """A matcher's name and options, as a setting."""
 
     matcher: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, matcher: str, options: Mapping[str, Any] | None = None) -> Choice:
-        """`auto` is the fastest matcher by all that was measured; `TamisError` says what there is instead."""
+        """Choice of a known matcher, `auto` being the fastest by measurement; `TamisError` lists the known ones."""
         name = CHOSEN if matcher == AUTO else matcher
         if name not in MATCHERS:
             raise TamisError(f"there is no matcher {name!r}; there are {', '.join((*MATCHERS, AUTO))}")
@@ -137,11 +137,11 @@ class Choice:
 
     @classmethod
     def behind(cls, matcher: Matcher) -> Choice:
-        """The choice that a matcher was built by."""
+        """Choice that a matcher was built by."""
         return cls(matcher.name, dict(matcher.given_options))
 
     def build(self, subscriptions: Subscriptions, schema: Schema, statistics: Statistics | None) -> Matcher:
-        """The matcher of bound subscriptions."""
+        """Builds the matcher of bound subscriptions."""
         kind = MATCHERS[self.matcher]
         given = {"options": kind.options.from_dict(self.options)} if self.options else {}
         built: Matcher = kind.build(subscriptions, schema, statistics, **given)

@@ -1,4 +1,4 @@
-"""The oracle: every subscription's syntax tree, evaluated on every event with plain Python."""
+"""Naive matcher, oracle of all others: every subscription's syntax tree evaluated on every event in plain Python."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _satisfies(value: Any, leaf: Leaf, schema: Schema) -> bool:
 
 
 def _compares(a: Any, operator: str, b: Any, domain: Domain) -> bool:
-    """`a operator b` between two values of a domain: along its order where its values are listed."""
+    """True if `a operator b` between two values of a domain: along its order where its values are listed."""
     if operator == "=":
         return bool(a == b)
     if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
@@ -106,7 +106,7 @@ def _rlike(pattern: str) -> Any:
 
 
 class NaiveMatcher:
-    """All subscriptions in a dict, id → (text, tree). A change replaces the dict, so readers take no lock."""
+    """Matcher with subscriptions in a dict, id → (text, tree). A change replaces the dict, so readers take no lock."""
 
     name: ClassVar[str] = "naive"
     tells_holders: ClassVar[bool] = False
@@ -156,7 +156,7 @@ class NaiveMatcher:
 
     @property
     def bytes_held(self) -> int:
-        """The texts stand for the trees, which Python does not measure."""
+        """Bytes of the texts, which stand for the trees: Python does not measure those."""
         return sum(len(text.encode()) for text, _ in self._filters.values())
 
     @property

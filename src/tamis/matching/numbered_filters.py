@@ -1,4 +1,4 @@
-"""Plain filters by number, decided for whole batches by the columnar engine."""
+"""Columnar matcher of plain filters known by number: guards of operators, residual filters of joins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pairs: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 class NumberedFilters:
-    """A plain matcher in which each filter is a subscription; its id is its number in digits."""
+    """Matcher of plain filters that have numbers in place of ids."""
 
     def __init__(self, schema: Schema, statistics: Statistics | None = None) -> None:
         self._schema = schema
@@ -33,7 +33,7 @@ class NumberedFilters:
         return self._count
 
     def add(self, numbers: Sequence[int], texts: Sequence[str], bound: Bound) -> None:
-        """More filters, as the language read them; none of the numbers is there yet."""
+        """Adds bound filters; none of the numbers is present yet."""
         if not numbers:
             return
         ids = pa.array(map(str, numbers), pa.large_string())
@@ -45,14 +45,14 @@ class NumberedFilters:
         self._count += len(numbers)
 
     def remove(self, numbers: Iterable[int]) -> None:
-        """Removes filters; all of the numbers must be there."""
+        """Removes filters; all of the numbers must be present."""
         gone = [str(number) for number in numbers]
         if gone and self._matcher is not None:
             self._matcher.remove(gone)
             self._count -= len(gone)
 
     def held(self, batch: pa.RecordBatch) -> Pairs:
-        """Filters that hold of each event of a canonical batch."""
+        """Pairs of an event of a canonical batch and a filter that holds for it."""
         if self._matcher is None or not self._count:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         found = self._matcher.match(batch)
@@ -60,7 +60,7 @@ class NumberedFilters:
         return np.repeat(np.arange(found.events, dtype=np.int64), found.counts), numbers
 
     def holders_of(self, patterns: PatternSet) -> Pairs | None:
-        """Patterns of a set, and beside each the number of a filter that holds it; None if the set is not theirs."""
+        """Pairs of a pattern of a set and a filter that holds it; None if the set is not theirs."""
         found = None if self._matcher is None else self._matcher.holders_of(patterns)
         if found is None:
             return None

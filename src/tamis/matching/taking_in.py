@@ -1,4 +1,4 @@
-"""Subscriptions as they are handed over, `{id: text}` or a table, on their way into a matcher."""
+"""Intake of subscriptions given as `{id: text}` or a table: ids checked, texts parsed, filters and joins told apart."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tamis.language.joins import BoundJoins, are_joins, bind_joins
 from tamis.matching.base.matcher import Subscriptions
 from tamis.schema import Schema
 
-Texts: TypeAlias = Mapping[str, str] | pa.Table | pa.RecordBatch
+GivenTexts: TypeAlias = Mapping[str, str] | pa.Table | pa.RecordBatch
 """`{id: filter}`, or an Arrow table with string columns `id` and `filter`."""
 
 
-def ids_of(subscriptions: Texts) -> pa.Array:
-    """The ids as Arrow strings; there are no nulls among them, and none comes twice."""
+def ids_of(subscriptions: GivenTexts) -> pa.Array:
+    """Ids as Arrow strings: no nulls, no duplicates."""
     ids = _strings(subscriptions) if isinstance(subscriptions, Mapping) else _column(subscriptions, "id")
     if ids is None:
         odd = next(id for id in subscriptions if id is None or not is_proper(id))
@@ -40,11 +40,11 @@ def ids_of(subscriptions: Texts) -> pa.Array:
     return ids
 
 
-def texts_of(subscriptions: Texts) -> tuple[pa.Array, pa.Array | list[object]]:
-    """The texts as Arrow strings, null where one is none; and what the language is to read.
+def texts_of(subscriptions: GivenTexts) -> tuple[pa.Array, pa.Array | list[object]]:
+    """GivenTexts as Arrow strings, null where one is none; and the texts for the language to read.
 
-    These are the same but where Arrow cannot hold all that was given: then the language sees that, and says why it is
-    no filter.
+    These are the same unless Arrow cannot hold all that was given: then the language sees that, and says why it is no
+    filter.
     """
     given: list[object]
     if isinstance(subscriptions, Mapping):
@@ -61,7 +61,7 @@ def texts_of(subscriptions: Texts) -> tuple[pa.Array, pa.Array | list[object]]:
 
 @dataclass(frozen=True, slots=True)
 class JoinSubscriptions:
-    """Joins that the language has read: row i has id `ids[i]` and text `texts[i]`; those refused are in no block."""
+    """Joins that the language has read: row i has id `ids[i]` and text `texts[i]`; refused ones are in no block."""
 
     ids: pa.Array
     texts: pa.Array
@@ -70,7 +70,7 @@ class JoinSubscriptions:
 
 @dataclass(frozen=True, slots=True)
 class BoundSubscriptions:
-    """Subscriptions with what the language made of their texts; `joins` is None where there are none.
+    """Filters and joins that the language has read; `joins` is None where there are none.
 
     No id stands twice, neither among the filters and joins nor between the two.
     """
@@ -80,7 +80,7 @@ class BoundSubscriptions:
 
     @property
     def plain(self) -> Subscriptions:
-        """The filters without those that call operators; the same object where none does."""
+        """Filters that call no operator; the same object where none does."""
         called = self.filters.bound.called
         if not called:
             return self.filters
@@ -94,7 +94,7 @@ class BoundSubscriptions:
 
     @property
     def ids(self) -> list[str]:
-        """All ids, those of refused texts among them."""
+        """All ids, those of refused texts included."""
         return [id for some in self._kinds for id in some.ids.to_pylist()]
 
     @property
@@ -103,7 +103,7 @@ class BoundSubscriptions:
         return [(some.ids[row].as_py(), error) for some in self._kinds for row, error in some.bound.errors]
 
     def accepted(self) -> BoundSubscriptions:
-        """Subscriptions that the language did not refuse; the same object where that is all."""
+        """Subscriptions that the language did not refuse; the same object where none was refused."""
         if not any(some.bound.errors for some in self._kinds):
             return self
         joins = self.joins
@@ -117,7 +117,7 @@ class BoundSubscriptions:
         return BoundSubscriptions(filters.only(_sound(filters.bound)) if filters.bound.errors else filters, joins)
 
     def texts(self) -> pa.Table:
-        """The columns `id` and `filter`."""
+        """Table with the columns `id` and `filter`."""
         return pa.concat_tables(pa.table({"id": some.ids, "filter": some.texts}) for some in self._kinds)
 
     @property
@@ -126,7 +126,7 @@ class BoundSubscriptions:
 
 
 def bound_subscriptions(
-    subscriptions: Texts, schema: Schema, limits: Limits = DEFAULT_LIMITS, operators: Signatures = NO_OPERATORS
+    subscriptions: GivenTexts, schema: Schema, limits: Limits = DEFAULT_LIMITS, operators: Signatures = NO_OPERATORS
 ) -> BoundSubscriptions:
     """Reads ids and texts once; a text that begins with SELECT is a join where the schema has tables."""
     ids = ids_of(subscriptions)
@@ -144,7 +144,7 @@ def bound_subscriptions(
     return BoundSubscriptions(filters, JoinSubscriptions(ids.filter(mask), texts, bind_joins(texts, schema, limits)))
 
 
-def bound_joins(subscriptions: Texts, schema: Schema, limits: Limits) -> JoinSubscriptions:
+def bound_joins(subscriptions: GivenTexts, schema: Schema, limits: Limits) -> JoinSubscriptions:
     """Reads texts all of which are to be joins."""
     ids = ids_of(subscriptions)
     texts, read = texts_of(subscriptions)
@@ -152,7 +152,7 @@ def bound_joins(subscriptions: Texts, schema: Schema, limits: Limits) -> JoinSub
 
 
 def _sound(bound: Bound | BoundJoins) -> npt.NDArray[np.bool_]:
-    """The rows that are no errors."""
+    """Rows without errors."""
     sound = np.ones(bound.count, np.bool_)
     sound[[row for row, _ in bound.errors]] = False
     return sound
@@ -175,7 +175,7 @@ def _are_characters(texts: pa.Array) -> bool:
 
 
 def _strings(values: Iterable[object]) -> pa.Array | None:
-    """As Arrow strings; None if some are no strings that Arrow can hold."""
+    """GivenTexts as Arrow strings; None if some are no strings that Arrow can hold."""
     listed = list(values)
     if not all(issubclass(kind, str | None) for kind in set(map(type, listed))):
         return None

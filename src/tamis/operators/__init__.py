@@ -1,4 +1,4 @@
-"""Expensive operators: functions that filters call, shared between subscriptions and run only where still needed."""
+"""Operators (user-defined functions, expensive predicates): called by filters, shared, run only where still needed."""
 
 from tamis.operators.declaring import operator
 from tamis.operators.registry import Operator, Registry, Var, installed, installed_names

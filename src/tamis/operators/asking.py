@@ -1,4 +1,4 @@
-"""One call of an operator's function: what it is given, how long it takes, and what its failures are called."""
+"""Operator call: invokes a scalar, batch or async function under its time limit, checks its answers, names failures."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ Binding: TypeAlias = tuple[Bindable, ...]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer of a predicate on one event; `bindings` are sorted, none comes twice.
+    """Answer of a predicate on one event; `bindings` are sorted and distinct.
 
-    There are some iff it is true and has variables. `failure` says what went wrong if something did.
+    There are some iff it is true and has variables. `failure` names the failure if there was one.
     """
 
     truth: int
@@ -58,7 +58,7 @@ UNTOLD = Answer(UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Answers of predicates on many events, a place each; `bindings` has the places where there are some."""
+    """Answers of predicates on many events, by place; `bindings` has the places where there are some."""
 
     truths: Int8s
     bindings: dict[int, tuple[Binding, ...]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Answers:
 
     @classmethod
     def none(cls, places: int) -> Answers:
-        """Nothing known yet."""
+        """Answers of which nothing is known yet."""
         return cls(np.full(places, UNKNOWN, np.int8))
 
     def __len__(self) -> int:
@@ -83,13 +83,13 @@ class Answers:
             self.failures[place] = answer.failure
 
     def take(self, places: npt.NDArray[np.int64], some: Answers) -> None:
-        """The answers to these places."""
+        """Answers to these places."""
         self.truths[places] = some.truths
         self.bindings.update((int(places[place]), bindings) for place, bindings in some.bindings.items())
 
 
 def read_scalar(returned: object, predicate: Predicate) -> Answer:
-    """The answer of a function that was given one event."""
+    """Answer of a function that was given one event."""
     if returned is None:
         return UNTOLD
     if isinstance(returned, bool | np.bool_):
@@ -108,13 +108,13 @@ def read_scalar(returned: object, predicate: Predicate) -> Answer:
 
 
 def bound(bindings: Iterable[Binding | None]) -> Answer:
-    """The answer with these bindings; None stands for one whose repeated variables do not agree."""
+    """Answer with these bindings; None stands for one whose repeated variables do not agree."""
     different = {tuple(map(key_of, one)): one for one in bindings if one is not None}
     return Answer(TRUE, tuple(different[key] for key in sorted(different))) if different else NO
 
 
 def read_batch(returned: object, predicate: Predicate, rows: int) -> Answers:
-    """The answers of a function that was given so many events."""
+    """Answers of a function that was given so many events."""
     return _tabled(returned, predicate, rows) if predicate.variables else Answers(_truths(returned, rows))
 
 
@@ -184,7 +184,7 @@ def _binding(item: object, predicate: Predicate) -> Binding | None:
 
 
 def _agreed(values: Sequence[object], predicate: Predicate) -> Binding | None:
-    """A value a variable; None where one that stands in two places is bound to two things."""
+    """Values of the variables; None where a repeated variable is bound to two values."""
     found: list[Bindable | None] = [None] * predicate.variables
     for (number, parameter), value in zip(predicate.places, values, strict=True):
         read = bindable(value, parameter.kind)
@@ -216,7 +216,7 @@ _RUNNERS: dict[tuple[int, int], Runner] = {}
 
 
 def code_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function whose code runs: of a partial the one within it, of an object its `__call__`."""
+    """Underlying function: of a partial the one within it, of an object its `__call__`."""
     while isinstance(function, functools.partial):
         function = function.func
     if inspect.isroutine(function) or inspect.isclass(function):
@@ -232,7 +232,7 @@ def is_async(operator: Operator) -> bool:
 
 
 def patience(operator: Operator) -> float | None:
-    """Seconds after which a call is given up from outside; None: never."""
+    """Seconds after which a call is abandoned from outside; None: never."""
     if operator.time_limit is None or not is_async(operator):
         return operator.time_limit
     return operator.time_limit + GRACE
@@ -257,7 +257,7 @@ def result_of(operator: Operator, by_position: Sequence[Any], by_name: Mapping[s
 
 
 async def _ended(coroutine: Coroutine[Any, Any, Any], limit: float | None) -> tuple[Any, BaseException | None]:
-    """The coroutine's result, or what it raised; `LATE`, whatever it makes of being cancelled."""
+    """Result of the coroutine, or its exception; `LATE` if it was cancelled, however it reacts to that."""
     from asyncio import timeout
 
     result: Any = None
@@ -301,7 +301,7 @@ _TYPES |= {"timestamp": pa.timestamp("us", "UTC")}
 
 
 def ask(predicate: Predicate, inputs: Sequence[Any]) -> Timed:
-    """A scalar operator, about one event."""
+    """Calls a scalar operator for one event."""
     began = time.perf_counter()
     try:
         returned = result_of(predicate.resolved.operator, *predicate.resolved.passed(inputs, predicate.given))
@@ -314,7 +314,7 @@ def ask(predicate: Predicate, inputs: Sequence[Any]) -> Timed:
 
 
 def ask_many(predicates: Sequence[Predicate], inputs: Sequence[Any], rows: int) -> TimedMany:
-    """A batch operator, about so many events: one predicate for all of them, or one for each, all of a kind."""
+    """Calls a batch operator for many events: one predicate for all, or one for each, all of a kind."""
     began = time.perf_counter()
     first = predicates[0]
     answers: Answers | str
@@ -330,7 +330,7 @@ def ask_many(predicates: Sequence[Predicate], inputs: Sequence[Any], rows: int) 
 
 
 def columns_of(predicates: Sequence[Predicate]) -> list[Any]:
-    """The arguments of predicates of a kind, an array each, with a value a predicate; `Var` where variables stand."""
+    """Arguments of predicates of a kind, an array each, with a value per predicate; `Var` where variables stand."""
     formals = predicates[0].resolved.arguments
     columns: list[Any] = []
     for place, values in enumerate(zip(*[predicate.given for predicate in predicates], strict=True)):
@@ -346,7 +346,7 @@ def _column(values: Sequence[Any], kind: str) -> pa.Array:
 
 
 def failure_of(error: BaseException) -> str:
-    """Name of a failure. Raises it again if it is none of the operator's."""
+    """Name of a failure. Raises the exception again if it is none of the operator's."""
     stopped = isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
     if stopped or isinstance(error, GivenUp):
         raise error

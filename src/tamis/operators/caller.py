@@ -1,4 +1,4 @@
-"""Operators called on the rows of a batch: failures caught, time limits held, everything counted."""
+"""Caller of operators on the rows of a batch: prepares them, catches failures, keeps time limits, counts calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tamis.operators.registry import Operator
 from tamis.operators.schedules.problem import TRUE, UNKNOWN
 from tamis.operators.values import Inputs
 
-# Operators made ready: what they load is loaded once a process, whoever calls them and however many indexes do.
+# Preparation of operators: once per process, however many indexes call them.
 
 LONGEST: Final = 300.0
 """Seconds that are waited for an operator to be ready, where its calls have a limit too."""
@@ -31,9 +31,9 @@ _ATTEMPTS: WeakKeyDictionary[Operator, _Attempt] = WeakKeyDictionary()
 
 
 class _Attempt:
-    """One run of an operator's own preparation, which any number of threads may wait for.
+    """One run of an operator's preparation, which any number of threads may wait for.
 
-    `late`: somebody has waited in vain, and nobody does so again; but when it ends after all, the operator is ready.
+    `late`: a thread has waited in vain, and none does so again; if the run ends after all, the operator is ready.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
@@ -51,9 +51,9 @@ class _Attempt:
 
 
 def prepare(operator: Operator) -> None:
-    """Prepares the operator unless that is done; raises what its own preparation raises, which is then tried again.
+    """Prepares the operator unless that is done; if that raises, so does this, and the next call tries again.
 
-    TimeoutError: it takes longer than `LONGEST`. An operator whose calls may take any time may take any time here too.
+    TimeoutError: it takes longer than `LONGEST`. An operator whose calls have no time limit has none here either.
     """
     if operator.prepare is None:
         return
@@ -82,7 +82,7 @@ def _patience(operator: Operator, attempt: _Attempt) -> float | None:
 
 
 def _begin_anew() -> None:
-    """In a process that was forked: what another thread was about to prepare, nobody here goes on with."""
+    """Forgets, in a forked process, the preparations that other threads of the parent were running."""
     global _LOCK
     # The old one may be held by a thread that is not here.
     _LOCK = threading.Lock()
@@ -98,7 +98,7 @@ _LATE = Answer(UNKNOWN, failure="took longer than its time limit")
 
 @dataclass(slots=True)
 class Job:
-    """Rows on which an operator is wanted, and what came of it: an answer a row, and the seconds that calls took.
+    """Rows on which an operator is wanted, with its answers: one per row, and the seconds that calls took.
 
     `predicates` is one for all rows or, of an operator that takes calls together, one for each, all of a kind.
     """
@@ -122,7 +122,7 @@ class Job:
         return self.predicates[0].resolved.operator
 
     def predicate(self, place: int) -> Predicate:
-        """The one that is wanted on a row."""
+        """Predicate that is wanted on a row."""
         return self.predicates[place if len(self.predicates) > 1 else 0]
 
     def wanted(self, places: Int64s) -> Sequence[Predicate]:
@@ -144,13 +144,13 @@ class _Step:
 
 
 class Caller:
-    """Calls the operators of one index. Safe from any thread; so must the operators be if several threads match."""
+    """Caller of one index's operators. Thread-safe; so must the operators be if several threads match."""
 
     def __init__(self, health: Health) -> None:
         self.health = health
 
     def evaluate(self, jobs: Sequence[Job], inputs: Inputs) -> Course[None]:
-        """Fills in the answers of all jobs; a course, for the calls are made by whoever drives it."""
+        """Fills in the answers of all jobs; a course, for the thread that drives it makes the calls."""
         tallies: dict[str, Tally] = {}
         steps: list[_Step] = []
         for job in jobs:
@@ -170,7 +170,7 @@ class Caller:
             self.health.add(name, tally)
 
     def _steps(self, job: Job, inputs: Inputs, tally: Tally) -> list[_Step]:
-        """The calls that a job takes; rows that none is made for stay unknown."""
+        """Calls that a job takes; rows without a call stay unknown."""
         resolved, operator = job.predicates[0].resolved, job.operator
         fit = inputs.fit(resolved, job.rows)
         tally.absent += len(job.rows) - len(fit)
@@ -198,7 +198,7 @@ class Caller:
         return [self._batch_step(step.job, step.places[k : k + 1], inputs) for k in range(len(step.places))]
 
     def _run(self, steps: list[_Step], tallies: dict[str, Tally]) -> Course[list[_Step]]:
-        """Has the calls made; gives back the batches that failed as a whole."""
+        """Has the calls made; returns the batches that failed as a whole."""
         failed: list[_Step] = []
         by_limit: dict[float | None, list[_Step]] = {}
         for step in steps:
@@ -213,7 +213,7 @@ class Caller:
         return self._unsuspended(failed, tallies)
 
     def _take(self, step: _Step, outcome: Any, tally: Tally) -> bool:
-        """Takes an outcome down; false if rows are to be asked about one by one."""
+        """Records an outcome; returns False if the rows are to be asked about one by one."""
         job, alone = step.job, len(step.places) == 1
         tally.calls += 1
         if outcome is LATE:
@@ -237,7 +237,7 @@ class Caller:
         return alone
 
     def _unsuspended(self, steps: list[_Step], tallies: dict[str, Tally]) -> list[_Step]:
-        """Without the calls of operators that have been suspended in the meantime."""
+        """Calls without those of operators that have been suspended in the meantime."""
         kept = []
         for step in steps:
             if self.health.is_suspended(step.job.operator.name):
@@ -247,7 +247,7 @@ class Caller:
         return kept
 
     def _prepare(self, operator: Operator) -> str | None:
-        """Prepares an operator if this process has not; says what went wrong."""
+        """Prepares an operator if this process has not; returns the failure, if there was one."""
         try:
             prepare(operator)
         except BaseException as error:  # noqa: BLE001 - whatever it raises, only its own predicates are unknown

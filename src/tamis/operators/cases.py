@@ -1,4 +1,4 @@
-"""Subscriptions that call operators, as cases: a guard, predicates that must hold, and a join of their bindings."""
+"""Cases (alternatives) of subscriptions that call operators: a guard, predicates that must hold, a join of bindings."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Entry:
 
     @property
     def literals(self) -> list[tuple[int, bool]]:
-        """The predicates that must hold, or (True) must not; each once."""
+        """Predicates that must hold, or (True) must not; each once."""
         signed = zip(self.wanted, (call.negated for call in self.shape.calls), strict=True)
         return list(dict.fromkeys(signed))
 
 
 class Cases:
-    """All cases, by number, and the predicates they share. A removed case leaves None; numbers are not given again."""
+    """All cases by number, and the predicates they share. A removed case leaves None; numbers are not reused."""
 
     def __init__(self, operators: Mapping[str, Resolved]) -> None:
         self.predicates = Predicates(operators)
@@ -68,7 +68,7 @@ class Cases:
         self._several = np.zeros(0, np.bool_)
 
     def add(self, block: CalledBlock, subscriptions: Sequence[int]) -> list[GuardedRows]:
-        """The cases of a block, row i of which is `subscriptions[i]`; gives those that have a guard."""
+        """Adds the cases of a block, row i of which is `subscriptions[i]`; returns those that have a guard."""
         guarded: list[GuardedRows] = []
         rows = literals_of(block.columns, len(block.rows))
         several = sum(any(isinstance(leaf, Call) for leaf in case.called) for case in block.template.cases) > 1

@@ -1,4 +1,4 @@
-"""`@tamis.operator`: from a Python function, its signature and its annotations, to an `Operator`."""
+"""Decorator `@tamis.operator`: declares a Python function as an operator, from its signature and annotations."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def operator(
 
 
 def _check_calls(function: Function, prepare: object, batch: bool, formals: Sequence[Formal]) -> None:
-    """Refuses functions whose calls could only be unknown: what calling them gives is no answer."""
+    """Refuses functions whose calls could only be unknown, such as generators."""
     code = code_of(function)
     if inspect.isasyncgenfunction(code):
         raise OperatorError(f"{function!r} is an async generator; collect what it yields, and return a list of it")
@@ -168,7 +168,7 @@ def _formal(parameter: inspect.Parameter, hint: object) -> Formal:
 
 
 def _kind(hint: object) -> tuple[ParameterKind | None, tuple[str, ...]]:
-    """The kind of value that an annotation asks for, and the choices it leaves; no kind if a filter spells no such."""
+    """Kind of value that an annotation asks for, and its choices; no kind if a filter cannot spell such values."""
     if hint in _KINDS:
         return _KINDS[hint], ()
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -1,6 +1,7 @@
-"""The schedule's view of an index: a number for each predicate that must hold, and for each that must not.
+"""Registry of subscriptions that call operators: their cases, guards, and the schedule's numbers for predicates.
 
-Evaluating a predicate tells both. A case is a subscription of the schedule.
+To a schedule, a case is a subscription, and a predicate that must hold and one that must not are two; evaluating a
+predicate decides both.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ NONE = -1
 
 
 class Nodes:
-    """A schedule over the cases that call something, and the way between their numbers and its own.
+    """Schedule over the cases that call something, with the mapping between their numbers and its own.
 
     `_node_of[sign][p]` is the node that says that predicate p holds (sign 0), or does not (1); `NONE`: nobody wants it.
-    The other way, node n is about predicate `_predicate_of[n]` and has the sign `_negated[n]`.
+    In reverse, node n is about predicate `_predicate_of[n]` and has the sign `_negated[n]`.
     """
 
     def __init__(self, name: str, cases: Cases, learned: Learned) -> None:
-        """Of all the cases that there are."""
+        """Builds the schedule of all present cases."""
         self._cases = cases
         self._learned = learned
         self._node_of = [np.full(len(cases.predicates), NONE, np.int32) for _ in range(2)]
@@ -71,7 +72,7 @@ class Nodes:
 
     @property
     def learns(self) -> bool:
-        """True if the schedule takes note of what events show."""
+        """True if the schedule learns from evidence."""
         return type(self.schedule).learn is not Schedule.learn
 
     def _node(self, literal: tuple[int, bool]) -> int:
@@ -87,7 +88,7 @@ class Nodes:
         return cost, np.where(self._negated[nodes.start : nodes.stop], 1 - likely, likely)
 
     def insert(self, case: int, entry: Entry) -> None:
-        """A new case; one without calls needs no schedule."""
+        """Inserts a new case; one without calls needs no schedule."""
         if not entry.wanted:
             return
         before = self._count
@@ -106,18 +107,18 @@ class Nodes:
             self._number_of[case] = NONE
 
     def number(self, case: int) -> int:
-        """The schedule's number of a case; `NONE` if it calls nothing."""
+        """Schedule's number of a case; `NONE` if it calls nothing."""
         return int(self._number_of[case]) if case < len(self._number_of) else NONE
 
     def numbers(self, cases: npt.NDArray[np.int64]) -> Int32s:
-        """The schedule's numbers of cases that call something."""
+        """Schedule's numbers of cases that call something."""
         return self._number_of[cases]
 
     def cases(self, numbers: Int32s) -> npt.NDArray[np.int64]:
         return self._case_of[numbers]
 
     def wanted(self, asked: Asked) -> tuple[Int32s, Int32s]:
-        """Predicates, one after the other, and beside each an event that is asked about; no pair comes twice."""
+        """Predicates to evaluate, and beside each an event; no pair comes twice."""
         events, nodes = asked.pairs
         predicates = self._predicate_of[nodes]
         if self._negated[nodes].any():  # what wants it true and what wants it false are asked about apart
@@ -135,7 +136,7 @@ class Nodes:
             yield (events, nodes, known) if len(nodes) == len(events) else (events[there], nodes, known[there])
 
     def both(self, predicates: Int32s) -> Iterator[tuple[Int32s, npt.NDArray[np.bool_]]]:
-        """The nodes of predicates, of either sign, and which of the predicates have them."""
+        """Nodes of predicates, of either sign, and a mask of the predicates that have them."""
         for node_of in self._node_of:
             nodes = node_of[predicates]
             there = nodes != NONE
@@ -158,7 +159,7 @@ _NONE = np.zeros(0, np.int32)
 
 
 class Siblings:
-    """State of one batch's subscriptions that have several cases with calls."""
+    """State, for one batch, of subscriptions that have several cases with calls: one that holds is enough."""
 
     def __init__(self, cases: Cases, nodes: Nodes) -> None:
         self._cases = cases
@@ -182,7 +183,7 @@ class Siblings:
         truths: npt.NDArray[np.int8],
         satisfied: Callable[[int, Entry], bool],
     ) -> tuple[Int32s, Int32s]:
-        """Events and schedule's numbers of cases that need no more, after what was said of predicates on events."""
+        """Events and schedule's numbers of cases that need no more, given the new truths of predicates."""
         events, idle = list[int](), list[int]()
         if not self._cases.alternative:
             return _NONE, _NONE
@@ -197,7 +198,7 @@ class Siblings:
         return np.array(events, np.int32), self._nodes.numbers(np.array(idle, np.int64))
 
     def _wanting(self, predicate: int, row: int, truth: int) -> Iterable[int]:
-        """The cases that may hold now that this is known."""
+        """Cases that may hold now that this is known."""
         wanting = self._cases.alternative.get(predicate, ())
         if wanting:
             self._truths[predicate, row] = truth
@@ -213,13 +214,11 @@ class Siblings:
         return not entry.shape.binds or satisfied(row, entry)
 
 
-# The subscriptions of an operator matcher as cases, and which of these are in question for which event.
-
-# The subscriptions of a matcher: ids, texts and cases, by number.
+# Subscriptions of an operator matcher as cases, and the cases in question for each event.
 
 
 class Roster:
-    """Numbers are given in order and not again; those of removed subscriptions stay empty."""
+    """Subscriptions by number: ids, texts and cases. Numbers are given in order and not reused."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -239,12 +238,12 @@ class Roster:
 
     @property
     def given(self) -> int:
-        """Number of numbers given, those of removed subscriptions too."""
+        """Count of numbers given, those of removed subscriptions included."""
         return len(self._ids)
 
     @property
     def names(self) -> pa.Array:
-        """Ids by number, also of what was removed."""
+        """Ids by number, also of removed subscriptions."""
         if len(self._arrow) < len(self._ids):
             self._arrow = pa.concat_arrays([self._arrow, pa.array(self._ids[len(self._arrow) :], pa.string())])
         return self._arrow
@@ -258,13 +257,13 @@ class Roster:
         return number
 
     def remove(self, id: str) -> list[int]:
-        """Takes a subscription out; gives its cases."""
+        """Removes a subscription; returns its cases."""
         number = self._numbers.pop(id)
         cases, self._cases[number], self._texts[number] = self._cases[number], [], ""
         return cases
 
     def own(self, subscription: int, case: int) -> None:
-        """A case is one of this subscription's."""
+        """Notes that a case is one of this subscription's."""
         self._cases[subscription].append(case)
 
     def cases(self, id: str) -> list[int]:
@@ -274,7 +273,7 @@ class Roster:
         return self._texts[self._numbers[id]]
 
     def find(self, id: str) -> int | None:
-        """The number of a subscription that is there."""
+        """Number of a subscription that is present; None if it is not."""
         return self._numbers.get(id)
 
     def id_of(self, number: int) -> str:
@@ -286,10 +285,10 @@ Matched = tuple[Int64s, Int64s, Int64s]
 
 
 class Enrolled:
-    """Subscribers by number; their cases, each with its owner; and the guards that decide before any call.
+    """Registered subscriptions by number; their cases, each with its owner; and the guards evaluated before any call.
 
-    `always` are cases that no guard keeps from being evaluated, `certain` those that hold for every event. Changed by
-    one thread while no other reads.
+    `always` are cases that have no guard, `certain` those that hold for every event. Changed by one thread while no
+    other reads.
     """
 
     def __init__(
@@ -303,7 +302,7 @@ class Enrolled:
         self._owner_of = np.zeros(0, np.int64)
 
     def add(self, bound: Bound, ids: pa.Array, texts: pa.Array) -> range:
-        """Takes in those that call operators; gives their cases."""
+        """Adds the subscriptions that call operators; returns their cases."""
         first, guarded = len(self.cases.entries), list[GuardedRows]()
         for block in bound.called:
             rows = pa.array(block.rows)
@@ -322,7 +321,7 @@ class Enrolled:
         return new
 
     def remove(self, ids: Iterable[str]) -> list[int]:
-        """All of them are there; gives the cases that are gone."""
+        """Removes subscriptions, all of them present; returns their cases."""
         gone = [case for id in ids for case in self.roster.remove(id)]
         self.guards.remove(case for case in gone if self.cases.entry(case).shape.is_guarded)
         for case in gone:
@@ -332,7 +331,7 @@ class Enrolled:
         return gone
 
     def holders_of(self, patterns: PatternSet) -> Holders | None:
-        """The subscriptions that hold the patterns of a set in the guard of a case; None if the set is of no guard."""
+        """Subscriptions that hold the patterns of a set in the guard of a case; None if the set is of no guard."""
         found = self.guards.holders_of(patterns)
         if found is None:
             return None

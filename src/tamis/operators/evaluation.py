@@ -1,4 +1,4 @@
-"""A batch of events taken through a schedule: operators called on the rows that need them, bindings joined."""
+"""Evaluation of a batch by a schedule: operators called on the rows that need them, bindings joined."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SAMPLE = 16
 
 
 class Evaluation:
-    """The course of one batch. Made and used by one thread; `stepping` is held whenever the schedule is spoken to."""
+    """Evaluation of one batch, by one thread; `stepping` is held whenever the schedule is used."""
 
     def __init__(
         self, batch: pa.RecordBatch, schema: Schema, cases: Cases, nodes: Nodes, caller: Caller, stepping: Lock
@@ -48,11 +48,11 @@ class Evaluation:
         self._siblings = Siblings(cases, nodes)
 
     def run(self, live: Live | None) -> tuple[Int64s, Int64s]:
-        """Events, ascending, and beside each a case that holds, among those that are live for it."""
+        """Matches: events, ascending, and beside each a case that holds, among those that are live for it."""
         return self.drive(self._run(live))
 
     def drive(self, course: Course[_Found]) -> _Found:
-        """Drives a course of evaluations to its result, on a thread from which it can go on if a call hangs."""
+        """Drives a course of evaluations to its result, on a thread that can be replaced if a call hangs."""
         return SUPERVISOR.drive(course, self._cases.patience)
 
     def _run(self, live: Live | None) -> Course[tuple[Int64s, Int64s]]:
@@ -70,13 +70,13 @@ class Evaluation:
         return self._joined(events, self._nodes.cases(numbers))
 
     def begin(self, live: Live | None) -> Run:
-        """The beginning of the course, where nothing is known yet."""
+        """First requests of the course, when nothing is known yet."""
         self._siblings.begin(live)
         with self._stepping:
             return self._nodes.schedule.begin(len(self.inputs), live, sample=SAMPLE)
 
     def step(self, run: Run, asked: Asked) -> Course[list[Job]]:
-        """Evaluates what is asked for and tells the run; gives what came of it."""
+        """Evaluates the requested predicates and tells the run; returns what came of it."""
         jobs = list(self._jobs(*self._nodes.wanted(asked)))
         yield from self._caller.evaluate(jobs, self.inputs)
         numbers = _together([job.numbers for job in jobs])
@@ -95,7 +95,7 @@ class Evaluation:
         return jobs
 
     def _jobs(self, numbers: Int32s, events: Int32s) -> Iterator[Job]:
-        """A job a predicate, whether its truth or its untruth is wanted; a job a kind of calls made together."""
+        """Jobs: one per predicate, of either sign; one per kind of calls made together."""
         predicates = self._cases.predicates
         kinds = predicates.kinds(numbers)
         together = kinds != APART
@@ -114,7 +114,7 @@ class Evaluation:
             yield Job([predicates[int(numbers[begin])]], numbers[begin:end], rows[begin:end])
 
     def _keep(self, jobs: Sequence[Job]) -> tuple[Int32s, Int32s]:
-        """Keeps the bindings; gives the pairs of event and schedule's number that these decide against."""
+        """Keeps the bindings; returns the pairs of event and schedule's number that these decide against."""
         rows, numbers = [_NONE], [_NONE]
         for job in jobs:
             for place, bindings in job.answers.bindings.items():
@@ -127,7 +127,7 @@ class Evaluation:
         return _together(rows), _together(numbers)
 
     def _time(self, run: Run, jobs: Sequence[Job]) -> None:
-        """Tells what calls took, of operators whose cost is learned."""
+        """Reports the duration of calls, of operators whose cost is learned."""
         for job in jobs:
             if job.called and job.operator.cost is None:
                 # Within a call nothing tells one predicate's time from another's.
@@ -137,7 +137,7 @@ class Evaluation:
                     run.spent(nodes, counts[there], costs[there])
 
     def _joined(self, events: Int64s, cases: Int64s) -> tuple[Int64s, Int64s]:
-        """Of the pairs whose calls all hold, those whose bindings can be joined."""
+        """Pairs, of those whose calls all hold, whose bindings can be joined."""
         keep = np.ones(len(events), np.bool_)
         for place, (row, case) in enumerate(zip(events.tolist(), cases.tolist(), strict=True)):
             entry = self._cases.entry(case)
@@ -150,7 +150,7 @@ class Evaluation:
         return not entry.join.joins or self._tried(row, entry, entry.join.holds) is True
 
     def satisfied(self, row: int, entry: Entry) -> bool:
-        """As `holds`, where it is not known yet whether each call's own constraints do."""
+        """True as `holds`, where it is not known yet if each call's own constraints do."""
         return self._tried(row, entry, entry.join.holds) is True
 
     def substitutions(self, row: int, entry: Entry) -> Substitutions | None:
@@ -160,7 +160,7 @@ class Evaluation:
     def _tried(
         self, row: int, entry: Entry, join: Callable[[Sequence[Sequence[Binding]], Fields], _Found]
     ) -> _Found | None:
-        """Result of a join; None, and once a word about it, if it grows too large."""
+        """Result of a join; None, and one log entry, if it grows too large."""
         key = (row, entry.subscription, entry.wanted)
         if key in self._too_large:
             return None

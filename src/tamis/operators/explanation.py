@@ -1,4 +1,4 @@
-"""Why a subscription that calls operators did or did not match: what was evaluated, in which order, to what effect."""
+"""Explanation of a subscription that calls operators: predicates evaluated on an event, their order and effect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One evaluation: what it said, what it bound the predicate's variables to, and how many cases it decided against.
+    """One evaluation: its result, the bindings of the predicate's variables, and how many cases it decided against.
 
     `concerned`: the subscription that is explained wants this predicate.
     """
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class CourseExplanation(Explanation):
-    """As any explanation, and the course that the event took: `steps`, of which `in_question` cases were the reason.
+    """Explanation with the evaluations of the event: `steps`, of which `in_question` cases were the reason.
 
     A case is an alternative of a subscription's filter.
     """
@@ -72,7 +72,7 @@ class CourseExplanation(Explanation):
 
     @property
     def course(self) -> str:
-        """Bindings of the variables, and what was evaluated."""
+        """Text on the bindings of the variables, and the evaluations."""
         lines = []
         if self.variables:
             bound = ", ".join(f"?{name} = {value!r}" for name, value in self.variables.items())
@@ -87,7 +87,7 @@ class CourseExplanation(Explanation):
 
 
 class Course:
-    """One event's way through a schedule, step by step. `live` are the cases in question."""
+    """Evaluation of one event by a schedule, step by step. `live` are the cases in question."""
 
     def __init__(
         self, evaluation: Evaluation, cases: Cases, nodes: Nodes, live: npt.NDArray[np.int64], schema: Schema
@@ -129,7 +129,7 @@ class Course:
         return not all(known) and not any(held)
 
     def _stands(self, case: int, predicate: int) -> bool:
-        """True if a case is still in question after what was said of a predicate."""
+        """True if a case is still in question after the answer on a predicate."""
         entry, answer = self._cases.entry(case), self.answers[predicate]
         for place, (wanted, call) in enumerate(zip(entry.wanted, entry.shape.calls, strict=True)):
             if wanted == predicate:
@@ -146,7 +146,7 @@ class Course:
         return not own or alone.holds([answer.bindings], self._evaluation.fields(0))
 
     def explained(self, own: Sequence[int], values: Mapping[str, list[Any]]) -> CourseExplanation:
-        """The course as it concerns one subscription, whose cases these are, on an event with these values."""
+        """Explanation for one subscription, whose cases these are, on an event with these values."""
         judging = Judging(self._evaluation, self.answers, self._cases, Verdicts(values, self._schema))
         entries = {case: self._cases.entry(case) for case in own}
         live = set(self._live.tolist())
@@ -176,7 +176,7 @@ def _step(job: Job, eliminated: int, concerned: bool) -> Step:
 
 
 class Judging:
-    """Judgement of the conditions of a case, given the event and what operators said of it."""
+    """Verdicts on the conditions of a case, given the event and the answers of operators."""
 
     def __init__(self, evaluation: Evaluation, answers: Mapping[int, Answer], cases: Cases, plain: Verdicts) -> None:
         self._evaluation = evaluation
@@ -186,7 +186,7 @@ class Judging:
         self._shown: dict[str, list[Any]] = {}
 
     def alternatives(self, entry: Entry) -> list[tuple[Verdict, ...]]:
-        """The verdicts on each conjunct of the guard, with those on what is called."""
+        """Verdicts on each conjunct of the guard, with those on calls and constraints."""
         calls = [fill_called(call, entry.values) for call in entry.shape.calls]
         called = [self._called(call, wanted) for call, wanted in zip(calls, entry.wanted, strict=True)]
         constrained = self._constraints(entry, calls)
@@ -219,7 +219,7 @@ class Judging:
         return "held" if (answer.truth == TRUE) != call.negated else "failed"
 
     def _constraints(self, entry: Entry, calls: Sequence[Call]) -> list[Verdict]:
-        """Each constraint by itself, and, if all of them hold, that one substitution satisfies them together."""
+        """Verdicts on each constraint, and, if all hold, on one substitution that satisfies them together."""
         filled = [fill_called(one, entry.values) for one in entry.shape.constraints]
         verdicts = [self._constraint(one, entry, calls) for one in filled]
         if all(one.state == "held" for one in verdicts) and self._all_true(entry):

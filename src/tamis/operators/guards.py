@@ -1,4 +1,4 @@
-"""The plain part of filters that call operators, decided by the columnar index before anything is called."""
+"""Guards: the plain part of filters that call operators, decided by the columnar index before any call."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from tamis.operators.joining import Join, plan
 from tamis.operators.predicates import variables_in_order
 from tamis.schema import Schema
 
-# Cases of filters that share a template: what they call and compare, with their literals still to be filled in.
+# Cases of filters that share a template: calls and constraints, with their literals still to be filled in.
 
 
 class Shape:
-    """One case of a template. `guard` is what a plain matcher decides; TRUE where there is nothing to decide.
+    """Case of a template, shared by subscriptions that differ in literals: guard, calls and constraints.
 
-    `written` are the names under which variables are reported, empty for those that the text does not name.
+    `guard` is the part that a plain matcher decides; TRUE where there is nothing to decide. `written` are the names
+    under which variables are reported, empty for those that the text does not name.
     """
 
     def __init__(self, case: Case) -> None:
@@ -50,13 +51,13 @@ class Shape:
 
     @cached_property
     def _settled_join(self) -> Join | None:
-        """The join, where no literal has a part in it."""
+        """Join plan, where no literal has a part in it."""
         settled = not any(_is_open(part) for leaf in self.constraints for part in parts_of(leaf))
         return plan(self.calls, self.constraints, self.written) if settled else None
 
     @cached_property
     def local(self) -> tuple[tuple[int, tuple[str, ...], tuple[Constraint, ...]], ...]:
-        """Of each call that binds variables: its place, these, and the constraints that it decides by itself."""
+        """Calls that bind variables: place, variables, and the constraints that the call decides by itself."""
         found = []
         for place, call in enumerate(self.calls):
             names = () if call.negated else variables_in_order(call)
@@ -71,7 +72,7 @@ class Shape:
         return settled or plan(self.calls, [fill_called(one, values) for one in self.constraints], self.written)
 
     def guard_of(self, values: Sequence[Any]) -> Filter:
-        """The guard of a case with these literals, not in normal form."""
+        """Guard of a case with these literals, not in normal form."""
         return Filter(tuple(fill_conjunct(conjunct, values) for conjunct in self.guard.conjuncts))
 
 
@@ -80,7 +81,7 @@ def _is_open(part: object) -> bool:
 
 
 class GuardedRows:
-    """Cases of one shape on their way in: `cases[i]` has the literals of row i of the columns, and `values[i]`."""
+    """Rows of cases of one shape: `cases[i]` has the literals of row i of the columns, and `values[i]`."""
 
     def __init__(
         self, shape: Shape, cases: Sequence[int], columns: tuple[Column, ...], values: Sequence[tuple[object, ...]]
@@ -92,7 +93,7 @@ class GuardedRows:
 
 
 class Guards:
-    """A plain matcher in which each guarded case is a filter."""
+    """Matcher of guards, in which each guarded case is a filter."""
 
     def __init__(self, schema: Schema, limits: Limits, statistics: Statistics | None) -> None:
         self._schema = schema
@@ -103,7 +104,7 @@ class Guards:
         return len(self._filters) > 0
 
     def add(self, rows: Sequence[GuardedRows]) -> None:
-        """More cases, none of which is there yet."""
+        """Adds cases, none of which is present yet."""
         blocks: list[Block] = []
         cases: list[int] = []
         texts: list[str] = []
@@ -115,13 +116,13 @@ class Guards:
         self._filters.add(cases, texts, Bound(len(cases), blocks=blocks, limits=self._limits))
 
     def remove(self, cases: Iterable[int]) -> None:
-        """Cases that are there."""
+        """Removes cases, all of them present."""
         self._filters.remove(cases)
 
     def candidates(self, batch: pa.RecordBatch) -> Pairs:
-        """The cases whose guard each event passes."""
+        """Cases whose guard each event passes."""
         return self._filters.held(batch)
 
     def holders_of(self, patterns: PatternSet) -> Pairs | None:
-        """Patterns of a set, and beside each a case whose guard holds it; None if the set is of no guard."""
+        """Pairs of a pattern of a set and a case whose guard holds it; None if the set is of no guard."""
         return self._filters.holders_of(patterns)

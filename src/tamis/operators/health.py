@@ -1,4 +1,4 @@
-"""Health and statistics of operators: calls, failures with their reasons, and suspensions."""
+"""Operator health: statistics, suspension after time-outs (circuit breaker), and time limits on calls by threads."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LONGEST = 3600.0
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one operator, which add up over processes.
+    """Call statistics of one operator, which add up over processes.
 
     `calls` of the function; `evaluations`: events it was asked about; of these, `held`, `unknown` for any reason, and
     among the unknown those by reason: `failures` (exceptions and returns that make no sense), `timeouts`, `suspended`,
-    `absent` (not called, for the event lacks what it reads). `too_large`: its bindings made so many combinations with
+    `absent` (not called, for the event lacks an input). `too_large`: its bindings made so many combinations with
     others' that an alternative was given up. `seconds` is time spent in calls.
     """
 
@@ -43,7 +43,7 @@ class Tally:
     last_failure: str = ""
 
     def include(self, other: Tally) -> None:
-        """Adds another one up."""
+        """Adds the counts of another tally."""
         for name in _COUNTS:
             if more := getattr(other, name):
                 setattr(self, name, getattr(self, name) + more)
@@ -80,7 +80,7 @@ class _Breaker:
 
 @dataclass
 class Health:
-    """The tallies and suspensions of all operators of an index, by name. Safe from any thread."""
+    """Tallies and suspensions of all operators of an index, by name. Thread-safe."""
 
     clock: Callable[[], float] = time.monotonic
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -89,13 +89,13 @@ class Health:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, name: str, tally: Tally) -> None:
-        """More of an operator."""
+        """Adds counts of an operator."""
         with self._lock:
             self.tallies.setdefault(name, Tally()).include(tally)
             self._fresh.setdefault(name, Tally()).include(tally)
 
     def fresh(self) -> dict[str, Tally]:
-        """Observations since this was last asked."""
+        """Observations since the last call of this."""
         with self._lock:
             added, self._fresh = self._fresh, {}
             return added
@@ -108,7 +108,7 @@ class Health:
             return breaker is not None and self.clock() < breaker.until
 
     def came_late(self, name: str) -> None:
-        """A call was given up; the operator may be suspended for it."""
+        """Notes a call that was abandoned; the operator may be suspended for it."""
         with self._lock:
             breaker = self._breakers.setdefault(name, _Breaker())
             breaker.in_a_row += 1
@@ -124,22 +124,22 @@ class Health:
                 self._breakers.pop(name, None)
 
     def of(self, operators: Iterable[Operator]) -> dict[str, Tally]:
-        """A copy of the tallies, also of operators that were never asked."""
+        """Copy of the tallies, also of operators that were never asked."""
         with self._lock:
             return {each.name: self.tallies.get(each.name, Tally()) + Tally() for each in operators}
 
 
-# What is known of the operators of an index: for people, and for the service's console.
+# Statistics of the operators of an index, to be shown: to users of the library, and in the service's console.
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorStatistics:
-    """One operator: what it takes and costs, how it fared so far, how often it held.
+    """Statistics of one operator: signature and cost, calls and failures so far, how often it held.
 
-    `cost` is what an evaluation costs, as declared, or learned in milliseconds (`learned`); None as long as it was
-    never called. `selectivity`: the share of evaluations that held, lately (`observed`), or as declared; None where
-    neither is known. `predicates`: how many different ones the subscriptions have. `suspended`: it is left alone for
-    now, after too many time-outs.
+    `cost` is that of an evaluation, as declared, or learned in milliseconds (`learned`); None as long as it was never
+    called. `selectivity`: the share of evaluations that held, lately (`observed`), or as declared; None where neither
+    is known. `predicates`: how many distinct ones the subscriptions have. `suspended`: it is not called for now, after
+    too many time-outs.
     """
 
     name: str
@@ -169,7 +169,7 @@ class OperatorStatistics:
 
 
 class OperatorTable(Sequence[OperatorStatistics]):
-    """The operators of an index at one moment, by position or by name."""
+    """Statistics of an index's operators at one moment, by position or by name."""
 
     def __init__(self, operators: Sequence[OperatorStatistics]) -> None:
         self._operators = list(operators)
@@ -192,11 +192,10 @@ class OperatorTable(Sequence[OperatorStatistics]):
         return "\n".join(map(str, self._operators))
 
 
-# Courses on threads of our own, so that a call that takes too long within one can be given up.
+# Time limits: courses run on threads of our own, so that a call that takes too long can be abandoned.
 #
 # A *course* is a generator that yields calls to be made and is sent their outcomes. The thread that runs it makes the
-# calls too, so that going from one to the other costs nothing. If a call is late, the thread is left behind within
-# it,
+# calls too, so that going from one to the other costs nothing. If a call is late, the thread is left behind within it,
 # and another takes the course up where it waits for the outcome.
 
 _NAME = "tamis-operator"
@@ -204,7 +203,7 @@ _Result = TypeVar("_Result")
 
 
 class Late:
-    """The outcome of a call that was given up, or that says so itself."""
+    """Outcome of a call that timed out."""
 
 
 LATE = Late()
@@ -220,7 +219,7 @@ class GivenUp(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """To be made one after the other, each within so many seconds; None: any. They must not raise."""
+    """Calls to be made one after the other, each within so many seconds; None: no limit. They must not raise."""
 
     calls: Sequence[Callable[[], Any]]
     limit: float | None
@@ -231,7 +230,7 @@ Course: TypeAlias = Generator[Calls, list[Any], _Result]
 
 
 class _Stretch:
-    """A course as far as one thread takes it. Whoever holds the lock may look, or put an end to it."""
+    """Stretch of a course that one thread runs. The holder of the lock may inspect it, or end it."""
 
     def __init__(self, course: Course[Any], sent: list[Any] | None) -> None:
         self.finished = threading.Event()
@@ -269,7 +268,7 @@ class _Stretch:
         self.finished.set()
 
     def wait(self, patience: float | None) -> bool:
-        """True if it came to its end; false if a call is late, and the stretch given up for it.
+        """Waits for the end: True if it ended; False if a call is late, and the stretch abandoned for it.
 
         No call can be late sooner than `patience` seconds after it began.
         """
@@ -283,13 +282,13 @@ class _Stretch:
                     return False
 
     def stop(self) -> None:
-        """Nobody waits for it any more."""
+        """Marks that nobody waits for it any more."""
         with self._lock:
             self.given_up = True
 
 
 class _Worker:
-    """A thread that takes stretches until one of them is given up."""
+    """Thread that runs stretches until one of them is abandoned."""
 
     def __init__(self) -> None:
         self._stretches: queue.SimpleQueue[_Stretch] = queue.SimpleQueue()
@@ -300,7 +299,7 @@ class _Worker:
         self._stretches.put(stretch)
 
     def leave(self) -> None:
-        """Leaves the thread to itself; it ends when its call does, or at the call's next step in Python."""
+        """Abandons the thread; it ends when its call does, or at the call's next step in Python."""
         if self._thread.ident is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread.ident), ctypes.py_object(GivenUp))
 
@@ -320,14 +319,14 @@ class _Worker:
 
 
 class Supervisor:
-    """Runs courses under time limits. Any number of threads may use one; each has a worker to itself while it does."""
+    """Runs courses under time limits. Thread-safe; each caller has a worker thread to itself meanwhile."""
 
     def __init__(self) -> None:
         self._idle: list[_Worker] = []
         self._process = os.getpid()
 
     def drive(self, course: Course[_Result], patience: float | None) -> _Result:
-        """Result of the course, or its error. `patience` is the shortest limit of its calls; None: they have none."""
+        """Drives a course to its result, or its error. `patience` is the shortest limit of its calls; None: none."""
         sent: list[Any] | None = None
         while True:
             worker, stretch = self._worker(), _Stretch(course, sent)

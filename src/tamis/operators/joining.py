@@ -1,4 +1,4 @@
-"""Bindings of several predicates joined: the substitutions that satisfy a case's calls and constraints together.
+"""Join of variable bindings: the substitutions that satisfy a case's calls and constraints together.
 
 Variables that neither a shared call nor a constraint connects do not meet: their predicates are joined apart, and the
 substitutions of the whole are all combinations. Within such a part, predicates are taken one after the other, each
@@ -34,10 +34,10 @@ from tamis.operators.asking import Binding
 from tamis.operators.predicates import variables_in_order
 from tamis.operators.values import Bindable, Key, key_of
 
-# Constraints on bound variables, made into functions of what the variables are bound to.
+# Constraints on bound variables, compiled to functions of the bound values.
 
 Bound: TypeAlias = Mapping[str, Bindable]
-"""What each variable is bound to, by name."""
+"""Values of the variables, by name."""
 Fields: TypeAlias = Callable[[str], Sequence[Bindable]]
 """The values of an attribute in the event."""
 Test: TypeAlias = Callable[[Bound, Fields], bool]
@@ -55,7 +55,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 @lru_cache(maxsize=100_000)
 def test_of(constraint: Constraint) -> Test:
-    """Whether the constraint holds for what its variables are bound to, in an event with these fields."""
+    """Test of a constraint: a function of the values that its variables are bound to, in an event with these fields."""
     holds = _comparison(constraint)
     names = fields_of(constraint)
     if not names:
@@ -100,7 +100,7 @@ def _comparison(constraint: Constraint) -> Callable[[Bound, Mapping[str, Bindabl
 
 
 def _side(expression: Expression) -> _Side:
-    """The expression's value; None where it has none."""
+    """Value of the expression; None where it has none."""
     match expression:
         case Variable(name):
             return lambda bound, _: bound[name]
@@ -113,7 +113,7 @@ def _side(expression: Expression) -> _Side:
 
 
 def _computed(sign: str, a: Bindable | None, b: Bindable | None) -> int | float | None:
-    """As constants are computed: exact on integers, / too where it comes out even; else in doubles."""
+    """Result of arithmetic, as of constants: exact on integers, / too where it comes out even; else in doubles."""
     if a is None or b is None or isinstance(a, bool | str | Moment) or isinstance(b, bool | str | Moment):
         return None
     try:
@@ -155,7 +155,7 @@ class Substitutions:
 
 @dataclass(frozen=True, slots=True)
 class _Relation:
-    """A call of a part: which call it is, its variables, and those among them that earlier relations bind."""
+    """Call of a part, as a relation: which call it is, its variables, and those that earlier relations bind."""
 
     call: int
     names: tuple[str, ...]
@@ -166,14 +166,14 @@ class _Relation:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A case's calls with variables and its constraints, planned: `parts` share no variable and no constraint."""
+    """Join plan of a case's calls with variables and its constraints: `parts` share no variable and no constraint."""
 
     parts: tuple[tuple[_Relation, ...], ...]
     written: Mapping[str, str]
 
     @property
     def joins(self) -> bool:
-        """True if anything but the calls by themselves, each with its local constraints, decides."""
+        """True if anything decides but the calls by themselves, each with its local constraints."""
         return any(len(part) > 1 for part in self.parts)
 
     def substitutions(self, bindings: Sequence[Sequence[Binding]], fields: Fields) -> Substitutions | None:
@@ -203,12 +203,12 @@ class Join:
         return Substitutions(dict(sorted(first.items())), prod(counts))
 
     def holds(self, bindings: Sequence[Sequence[Binding]], fields: Fields) -> bool:
-        """True if anything satisfies the case; `TooLargeError` as above."""
+        """True if some substitution satisfies the case; `TooLargeError` as above."""
         return all(next(_solutions(part, bindings, fields), None) is not None for part in self.parts)
 
 
 def _solutions(part: Sequence[_Relation], bindings: Sequence[Sequence[Binding]], fields: Fields) -> Iterator[Found]:
-    """All substitutions of a part, in the order of its relations' bindings."""
+    """Substitutions of a part, in the order of its relations' bindings."""
     tables = [_table(relation, bindings[relation.call]) for relation in part]
     left = MOST_STEPS
 
@@ -232,7 +232,7 @@ def _solutions(part: Sequence[_Relation], bindings: Sequence[Sequence[Binding]],
 
 
 def _table(relation: _Relation, bindings: Sequence[Binding]) -> dict[tuple[object, ...], list[Binding]]:
-    """The bindings by what earlier relations have bound."""
+    """Bindings grouped by the values of variables that earlier relations have bound."""
     table: dict[tuple[object, ...], list[Binding]] = {}
     for binding in bindings:
         table.setdefault(tuple(key_of(binding[place]) for place in relation.bound), []).append(binding)
@@ -251,7 +251,7 @@ def plan(calls: Sequence[Call], constraints: Sequence[Constraint], written: Mapp
 
 
 def _ordered(calls: list[tuple[int, tuple[str, ...]]], constraints: list[Constraint]) -> Iterator[_Relation]:
-    """Each next call shares as many variables as may be with those before."""
+    """Calls in join order: each next call shares as many variables as possible with those before."""
     bound: set[str] = set()
     waiting = list(calls)
     pending = list(constraints)
@@ -267,7 +267,7 @@ def _ordered(calls: list[tuple[int, tuple[str, ...]]], constraints: list[Constra
 
 
 def _connected(calls: Iterable[set[str]], constraints: Iterable[set[str]]) -> list[set[str]]:
-    """Sets of variables such that no call and no constraint has variables of two."""
+    """Connected components: sets of variables such that no call and no constraint spans two."""
     groups: list[set[str]] = []
     for names in (*calls, *constraints):
         touching = [group for group in groups if group & names]
@@ -286,7 +286,7 @@ _EXACT = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Numbers from `low` to `high`; an open end leaves the number itself out."""
+    """Interval of numbers from `low` to `high`; an open end leaves the number itself out."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -295,7 +295,7 @@ class Interval:
 
     @classmethod
     def of(cls, constraints: Sequence[Constraint]) -> Interval | None:
-        """The numbers that satisfy all of them; None where some is no comparison of a variable with a number."""
+        """Numbers that satisfy all constraints; None where some is no comparison of a variable with a number."""
         found = cls()
         for one in constraints:
             bound = one.right
@@ -317,14 +317,14 @@ class Interval:
 
 @dataclass(slots=True)
 class LocalChecks:
-    """Checks by the cases that want one predicate, of its bindings, by case."""
+    """Local constraints of all cases that want one predicate, checked against its bindings."""
 
     _intervals: dict[int, list[Interval]] = field(default_factory=dict)
     _tests: dict[int, list[tuple[tuple[str, ...], tuple[Test, ...]]]] = field(default_factory=dict)
     _table: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.bool_]] | None = None
 
     def add(self, case: int, names: tuple[str, ...], constraints: Sequence[Constraint]) -> None:
-        """A case that calls the predicate with these variables, in order, under these constraints."""
+        """Adds a case that calls the predicate with these variables, in order, under these constraints."""
         interval = Interval.of(constraints) if len(names) == 1 else None
         if interval is not None:
             self._intervals.setdefault(case, []).append(interval)
@@ -341,7 +341,7 @@ class LocalChecks:
         return bool(self._intervals or self._tests)
 
     def failing(self, bindings: Sequence[Binding], fields: Fields) -> npt.NDArray[np.int64]:
-        """The cases that none of these bindings satisfies; one may come twice."""
+        """Cases that none of these bindings satisfies; one may come twice."""
         failing = [
             case
             for case, asked in self._tests.items()

@@ -1,4 +1,4 @@
-"""Learned costs and selectivities of predicates: kept when schedules are built anew, saved beside the index."""
+"""Learned costs and selectivities of operators and predicates: kept across schedules, merged, saved with the index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.arrays import Floats, UInt64s
 from tamis.operators.health import Tally
 from tamis.operators.predicates import Predicate, Predicates
 
-# What events have taught of operators in one process, in a form that adds up over processes and lies on disk.
+# Observations of operators in one process, in a form that adds up over processes and is saved on disk.
 
 
 COUNTS = 4
@@ -22,7 +22,7 @@ EVALUATED, HELD, TIMED, SPENT = range(COUNTS)
 
 
 def key_of(predicate: Predicate) -> int:
-    """Key of a predicate, equal in every process, other for another version of the operator: a hash of what it is."""
+    """Stable key of a predicate, equal in every process, different for another version of the operator: a hash."""
     text = f"{predicate.resolved.operator.version} {predicate}"
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
@@ -39,7 +39,7 @@ class Seen:
 
     @classmethod
     def of(cls, keys: Iterable[int] | UInt64s, counts: Floats) -> Seen:
-        """Keys in any order."""
+        """Observations with keys in any order."""
         listed = np.asarray(keys, np.uint64)
         order = np.argsort(listed)
         return cls(listed[order], counts[:, order])
@@ -58,7 +58,7 @@ class Seen:
         return Seen(self.keys, self.counts * factor)
 
     def counts_of(self, keys: UInt64s) -> Floats:
-        """The counts of these predicates; 0 for those that were never seen."""
+        """Counts of these predicates; 0 for those that were never seen."""
         if not len(self):
             return np.zeros((COUNTS, len(keys)))
         places = np.minimum(np.searchsorted(self.keys, keys), len(self) - 1)
@@ -67,7 +67,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Lessons of some events: observations and tallies, by operator."""
+    """Observations and tallies of some events, by operator, to be sent to other processes."""
 
     events: int = 0
     seen: Mapping[str, Seen] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Lessons:
 
 
 def united(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, added up where they have the same name."""
+    """Sums of both, by name."""
     whole = dict(one)
     for name, more in other.items():
         whole[name] = whole[name] + more if name in whole else more
@@ -92,9 +92,9 @@ HALF_LIFE = 10_000.0
 """Events after which an observation weighs half."""
 LIKELY = 0.5
 COST = 1.0
-"""What is believed of a predicate that nothing is known of, nor declared; cost in milliseconds."""
+"""Prior of a predicate of which nothing is known or declared; cost in milliseconds."""
 DECLARED = 2.0
-"""Evaluations that what is believed beforehand of a predicate's selectivity counts for."""
+"""Weight of the prior of a predicate's selectivity, as a count of evaluations."""
 
 
 class Learned:
@@ -112,40 +112,40 @@ class Learned:
         self._keys: list[int] = []
 
     def grow(self, predicates: int) -> None:
-        """Room for so many predicates."""
+        """Makes room for so many predicates."""
         if predicates > self._counts.shape[1]:
             more = max(predicates, 2 * self._counts.shape[1]) - self._counts.shape[1]
             self._counts, self._fresh = (np.pad(some, ((0, 0), (0, more))) for some in (self._counts, self._fresh))
 
     def fade(self, events: int) -> None:
-        """So many events have gone by."""
+        """Fades all counts by so many events."""
         self._counts *= faded(events)
         self._untold += events
         self.lived += events
 
     def note(self, predicates: npt.NDArray[np.int32], counts: npt.NDArray[np.float64]) -> None:
-        """More of these predicates, none of which comes twice: a row each of the four counts."""
+        """Adds counts of these predicates, none of which comes twice: a row each of the four counts."""
         self._counts[:, predicates] += counts
         self._fresh[:, predicates] += counts
 
     def fresh(self, predicates: Predicates) -> tuple[int, dict[str, Seen]]:
-        """Number of events since this was last asked, and what they showed, by operator."""
+        """Count of events since the last call of this, and their observations, by operator."""
         events, self._untold = self._untold, 0
         seen = self._seen(self._fresh, predicates)
         self._fresh[:] = 0
         return events, seen
 
     def seen(self, predicates: Predicates) -> dict[str, Seen]:
-        """All that is known, by operator."""
+        """Observations by operator."""
         return self._seen(self._counts, predicates)
 
     def take(self, events: int, seen: Mapping[str, Seen], predicates: Predicates) -> None:
-        """Takes over what so many events showed elsewhere."""
+        """Adds the observations of so many events elsewhere."""
         self._counts *= faded(events)
         self._counts[:, : len(predicates)] += self._taken(seen, predicates)
 
     def replace(self, seen: Mapping[str, Seen], predicates: Predicates) -> None:
-        """Believes this, and nothing else."""
+        """Replaces all observations by these."""
         self._counts[:] = 0
         self._counts[:, : len(predicates)] = self._taken(seen, predicates)
 
@@ -183,13 +183,13 @@ class Learned:
         return max(1e-4, float(spent / timed)) if timed >= 1 else beside
 
     def of_operator(self, predicates: Iterable[Predicate]) -> tuple[float | None, float | None]:
-        """Over all predicates of an operator: milliseconds an evaluation, and the share that held; None: not known."""
+        """Milliseconds per evaluation of an operator, over its predicates, and the share that held; None: not known."""
         numbers = [predicate.number for predicate in predicates]
         evaluated, held, timed, spent = self._counts[:, numbers].sum(axis=1)
         return (float(spent / timed) if timed >= 1 else None, float(held / evaluated) if evaluated >= 1 else None)
 
     def to_dict(self, predicates: Predicates) -> dict[str, Any]:
-        """By the text of each predicate, with its operator's version."""
+        """JSON form by the text of each predicate, with its operator's version."""
         self.grow(len(predicates))
         return {
             _key(predicate): [round(float(count), 6) for count in self._counts[:, predicate.number]]
@@ -198,7 +198,7 @@ class Learned:
         }
 
     def read(self, form: Mapping[str, Any], predicates: Predicates) -> None:
-        """Saved observations of those predicates that there are."""
+        """Reads saved observations of those predicates that are present."""
         self.grow(len(predicates))
         for predicate in predicates:
             counts = form.get(_key(predicate))
@@ -207,7 +207,7 @@ class Learned:
 
 
 def faded(events: int) -> float:
-    """Rest of an observation after so many events."""
+    """Factor that remains of an observation after so many events."""
     return float(0.5 ** (events / HALF_LIFE))
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions that call operators, matched: guards by the columnar index, calls in the order of a schedule."""
+"""Operator matcher: subscriptions that call operators, guards by the columnar index, calls in a schedule's order."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ LEARNED_ENOUGH = 1_000
 
 
 class OperatorMatcher(CallingPart):
-    """The subscriptions of an index that call operators.
+    """Matcher of the subscriptions that call operators.
 
     Any number of threads may match at once; a change waits until none does. The schedule is built when it is first
-    needed, takes single changes in, and is built anew after large ones. What events teach is taken over while no other
-    thread matches.
+    needed, takes single changes in, and is built anew after large ones. Observations of events are taken over while no
+    other thread matches.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class OperatorMatcher(CallingPart):
         return self._enrolled.roster.text(id)
 
     def add(self, subscriptions: BoundSubscriptions) -> None:
-        """Takes in those that call operators; none of their ids is there yet."""
+        """Adds the subscriptions that call operators; none of their ids is present yet."""
         filters = subscriptions.filters
         if not filters.bound.called:
             return
@@ -110,7 +110,7 @@ class OperatorMatcher(CallingPart):
                 self._nodes.insert(case, self._enrolled.cases.entry(case))
 
     def remove(self, ids: Iterable[str]) -> None:
-        """All of them are there."""
+        """Removes subscriptions, all of them present."""
         with self._changing():
             gone = self._enrolled.remove(ids)
             if self._nodes is not None:
@@ -120,7 +120,7 @@ class OperatorMatcher(CallingPart):
                 self._rebuild()
 
     def _rebuild(self) -> None:
-        """From the texts, without what was removed."""
+        """Compiles the subscriptions again from their texts, without removed ones."""
         roster = self._enrolled.roster
         ids, texts = [*roster], [roster.text(id) for id in roster]
         self._plan_anew()
@@ -177,8 +177,11 @@ class OperatorMatcher(CallingPart):
         return Answer(names, parts), partial(_bindings, names, found, reporting)
 
     def _chunks(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The events in parts, each with its first row: small ones until events have taught, so that an order that is
-        far off is not followed for thousands of them; each twice as large as the one before."""
+        """Parts of the batch, each with its first row: small ones until there are observations, then larger.
+
+        So an order that is far off is not followed for thousands of events; each part is twice as large as the one
+        before.
+        """
         most = max(1, min(EVENTS, PAIRS // max(1, len(self._enrolled.always) if self._enrolled.listed else 1)))
         first, size = 0, min(most, max(LEARN_AFTER, self._learned.lived))
         while first < len(batch):
@@ -214,7 +217,7 @@ class OperatorMatcher(CallingPart):
             nodes.schedule.reconsider()
 
     def _take_over(self, nodes: Nodes) -> None:
-        """Takes over what events have taught since, on their way through these nodes."""
+        """Takes over the observations made since, by these nodes."""
         lessons, self._lessons = self._lessons, []
         self._learned.grow(len(self._enrolled.cases.predicates))
         for evidence in lessons:
@@ -223,31 +226,31 @@ class OperatorMatcher(CallingPart):
             self._learned.note(*nodes.shown(evidence))
 
     def _plan_anew(self) -> None:
-        """The next match builds a schedule by what is known then."""
+        """Has the next match build a schedule by the current observations."""
         if self._nodes is not None:
             self._take_over(self._nodes)
         self._nodes = None
 
     def lessons(self) -> Lessons:
-        """Lessons of this process since this was last asked, for other processes."""
+        """Observations of this process since the last call of this, for other processes."""
         with self._gate:
             events, seen = self._learned.fresh(self._enrolled.cases.predicates)
             return Lessons(events, seen, self.health.fresh())
 
     def known(self) -> dict[str, Seen]:
-        """All that was learned of the predicates, by operator."""
+        """Observations of the predicates, by operator."""
         with self._gate:
             return self._learned.seen(self._enrolled.cases.predicates)
 
     def take(self, lessons: Lessons) -> None:
-        """Takes over lessons from other events of the same stream."""
+        """Adds observations of other events of the same stream."""
         with self._gate:
             self._learned.take(lessons.events, lessons.seen, self._enrolled.cases.predicates)
         for name, tally in lessons.tallies.items():
             self.health.add(name, tally)
 
     def start_from(self, seen: Mapping[str, Seen]) -> None:
-        """Believes what was learned in all processes, this one's part included, and plans anew by it.
+        """Replaces the observations by those of all processes, this one's included, and plans anew by them.
 
         A schedule that learns by itself and has done so for long knows more than these counts, and stays.
         """
@@ -257,7 +260,7 @@ class OperatorMatcher(CallingPart):
             self._learned.replace(seen, self._enrolled.cases.predicates)
 
     def adopt(self, health: Health) -> None:
-        """Counts, and suspends operators, together with others of this process; before the first match."""
+        """Shares tallies and suspensions with other indexes of this process; before the first match."""
         self.health = self._caller.health = health
 
     def statistics(self) -> OperatorTable:
@@ -286,18 +289,18 @@ class OperatorMatcher(CallingPart):
         )
 
     def saved(self) -> dict[str, Any]:
-        """Everything that makes up the matcher but its operators."""
+        """State of the matcher without its operators, to be saved."""
         with self._gate:
             texts = {id: self._enrolled.roster.text(id) for id in self._enrolled.roster}
             return {"texts": texts, "learned": self._learned.to_dict(self._enrolled.cases.predicates)}
 
     def learn_again(self, learned: Mapping[str, Any]) -> None:
-        """Takes over what was learned before and saved."""
+        """Takes over saved observations."""
         with self._changing():
             self._learned.read(learned, self._enrolled.cases.predicates)
 
     def explain(self, event: Mapping[str, object], id: str) -> CourseExplanation:
-        """The course that one event takes, and what it comes to under one subscription."""
+        """Explains one subscription on one event, with the evaluations that the event takes."""
         batch = self._schema.to_arrow([event])
         with self._reading() as nodes:
             _, guarded = self._enrolled.guards.candidates(batch)
@@ -312,7 +315,7 @@ class OperatorMatcher(CallingPart):
 def _bindings(
     names: pa.Array, found: list[tuple[int, Evaluation, Matched]], entries: Mapping[int, Entry]
 ) -> list[Binding]:
-    """The bindings of all matches of these entries, by case: those that have variables with a name."""
+    """Bindings of all matches of these entries, by case: those that have variables with a name."""
     made: list[Binding] = []
     for first, evaluation, (events, owners, cases) in found:
         for event, owner, case in zip(events.tolist(), owners.tolist(), cases.tolist(), strict=True):
@@ -336,7 +339,7 @@ def calling_part(
     matcher: str = "",
     statistics: Statistics | None = None,
 ) -> CallingPart:
-    """A part without subscriptions yet. The oracle calls operators in its own way, whatever the schedule."""
+    """Empty part for these operators. The oracle calls operators in its own way, whatever the schedule."""
     require_schedule(schedule)
     resolved = resolved_all(operators, schema)
     if matcher == "naive":
@@ -352,7 +355,7 @@ def open_calling_part(
     schema: Schema,
     limits: Limits,
 ) -> CallingPart | None:
-    """Part that `CallingPart.save` wrote, by its description; None where there is nothing, and no operator either."""
+    """Opens a saved part by its description; None where nothing is saved and no operator is given."""
     if about is None:
         return None if operators is None else calling_part(operators, schema, limits)
     try:
@@ -386,12 +389,12 @@ def _restore(
 
 
 def resolved_all(operators: Iterable[Operator | str], schema: Schema) -> dict[str, Resolved]:
-    """Operators under a schema, by name."""
+    """Operators resolved under a schema, by name."""
     return {name: resolve(operator, schema) for name, operator in Registry(operators).items()}
 
 
 def _offered(names: Iterable[str]) -> list[Operator]:
-    """Operators of these that installed packages offer; filters that call another will say so."""
+    """Operators of these names that installed packages offer; filters that call another will be refused."""
     found = []
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""The oracle for filters with calls: every tree on every event, every combination of bindings, in plain Python."""
+"""Naive matcher of filters with calls, their oracle: every tree on every event, all combinations of bindings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Ask = Callable[[Call], tuple[Answer, Predicate]]
 
 
 def alternatives(tree: Tree, negated: bool = False) -> Iterator[Leaves]:
-    """Every way to choose, at each OR, what is to hold."""
+    """Alternatives of a tree: every way to choose, at each OR, the item that is to hold."""
     match tree:
         case Constant(value):
             if value != negated:
@@ -66,7 +66,7 @@ def alternatives(tree: Tree, negated: bool = False) -> Iterator[Leaves]:
 
 
 def substitutions(leaves: Leaves, values: Values, schema: Schema, ask: Ask) -> list[dict[str, Bindable]]:
-    """All substitutions of written variables under which the leaves hold; none: they do not."""
+    """Substitutions of written variables under which the leaves hold; none: they do not hold."""
     calls = [(leaf, negated) for leaf, negated in leaves if isinstance(leaf, Call)]
     constraints = [(leaf, negated) for leaf, negated in leaves if isinstance(leaf, Constraint)]
     plain = [(leaf, negated) for leaf, negated in leaves if not isinstance(leaf, Call | Constraint)]
@@ -103,7 +103,7 @@ def _agreeing(chosen: Sequence[tuple[Call, Sequence[Bindable]]]) -> dict[str, Bi
 def constraint_holds(
     leaf: Constraint, negated: bool, bound: Mapping[str, Bindable], values: Values, schema: Schema
 ) -> bool:
-    """A constraint, or its negation, for one substitution."""
+    """True if a constraint, or its negation, holds for one substitution."""
     names = fields_of(leaf)
     given = [[_typed(value, name, schema) for value in values.get(name, ())] for name in names]
     if not all(given):
@@ -119,7 +119,7 @@ def _typed(value: Any, attribute: str, schema: Schema) -> Bindable:
 
 
 def _compares(leaf: Constraint, bound: Mapping[str, Bindable], fields: Mapping[str, Bindable]) -> bool | None:
-    """Whether a constraint holds; None where its sides have no value, or none of one kind."""
+    """Truth of a constraint; None where its sides have no value, or values of different kinds."""
     left = _value(leaf.left, bound, fields)
     rights = leaf.right if isinstance(leaf.right, tuple) else (leaf.right,)
     keys = [None if (value := _value(right, bound, fields)) is None else key_of(value) for right in rights]
@@ -163,9 +163,9 @@ def _computed(operator: str, a: Any, b: Any) -> int | float | None:
 
 
 class NaiveOperators(CallingPart):
-    """Subscriptions that call operators, in a dict, id → (text, tree). Each call of each tree is made for each event.
+    """Matcher of subscriptions that call operators, in a dict, id → (text, tree): every call for every event.
 
-    A predicate is asked about once an event here too, so that operators that count their calls can be compared.
+    A predicate is asked about once per event here too, so that operators that count their calls can be compared.
     """
 
     oracle = True
@@ -224,24 +224,24 @@ class NaiveOperators(CallingPart):
         return Matched(pa.array([id for id, _ in filters], pa.string()), [part]), lambda: bindings
 
     def holders_of(self, patterns: PatternSet) -> Holders | None:
-        """There are no sets of patterns here."""
+        """None: there are no sets of patterns here."""
         return None
 
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
-        """As any matcher would, with this subscription alone."""
+        """Explanation by the operator matcher, with this subscription alone."""
         alone = OperatorMatcher(self._schema, self.resolved, "naive", self._limits)
         alone.add(bound_subscriptions({id: self.text(id)}, self._schema, self._limits, self.signatures))
         return alone.explain(event, id)
 
     def statistics(self) -> OperatorTable:
-        """Nothing is counted here."""
+        """Statistics without counts: nothing is counted here."""
         return OperatorMatcher(self._schema, self.resolved, "naive", self._limits).statistics()
 
     def saved(self) -> dict[str, Any]:
         return {"texts": {id: text for id, (text, _) in self._filters.items()}, "learned": {}}
 
     def lessons(self) -> Lessons:
-        """Nothing is learned here."""
+        """No observations: nothing is learned here."""
         return Lessons()
 
     def known(self) -> dict[str, Seen]:

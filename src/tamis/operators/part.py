@@ -1,4 +1,4 @@
-"""The part of an index for filters that call operators: what any matcher of these offers."""
+"""Protocol of the index's part for filters that call operators: any matcher of such filters implements it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CALLS_FILE = "operators.json"
 class CallingPart(ABC):
     """Part of an index with the subscriptions that call operators; false as long as there are none.
 
-    What is learned of operators travels between processes by `lessons`, `known`, `take` and `start_from`.
+    Observations of operators travel between processes by `lessons`, `known`, `take` and `start_from`.
     """
 
     FORMAT: ClassVar[int] = 2
@@ -56,19 +56,19 @@ class CallingPart(ABC):
 
     @abstractmethod
     def ids(self) -> list[str]:
-        """The ids in this part, in no particular order."""
+        """Ids in this part, in no particular order."""
 
     @abstractmethod
     def text(self, id: str) -> str:
-        """A subscription as it was written."""
+        """Text of a subscription as it was written."""
 
     @abstractmethod
     def add(self, subscriptions: BoundSubscriptions) -> None:
-        """Adds the filters that call operators; none of their ids is there yet."""
+        """Adds the filters that call operators; none of their ids is present yet."""
 
     @abstractmethod
     def remove(self, ids: Iterable[str]) -> None:
-        """Removes subscriptions; all of them are there."""
+        """Removes subscriptions, all of them present."""
 
     @abstractmethod
     def match(self, batch: pa.RecordBatch) -> tuple[Answer, Callable[[], list[Binding]]]:
@@ -76,14 +76,14 @@ class CallingPart(ABC):
 
     @abstractmethod
     def holders_of(self, patterns: PatternSet) -> Holders | None:
-        """The subscriptions that hold the patterns of a set beside their calls; None if the set is not this part's.
+        """Subscriptions that hold the patterns of a set beside their calls; None if the set is not this part's.
 
         Asked by the meter of a match that is under way (`metering.Meter`), in its thread.
         """
 
     @abstractmethod
     def explain(self, event: Mapping[str, object], id: str) -> Explanation:
-        """Every condition of a subscription on one event, and what was evaluated in which order."""
+        """Explains every condition of a subscription on one event, with the evaluations in their order."""
 
     @abstractmethod
     def statistics(self) -> OperatorTable:
@@ -91,34 +91,34 @@ class CallingPart(ABC):
 
     @abstractmethod
     def saved(self) -> dict[str, Any]:
-        """Everything that makes up the part but its operators: `texts` by id, and what was `learned`."""
+        """State of the part without its operators: `texts` by id, and what was `learned`."""
 
     @abstractmethod
     def lessons(self) -> Lessons:
-        """Lessons of this process since this was last asked, for other processes."""
+        """Observations of this process since the last call of this, for other processes."""
 
     @abstractmethod
     def known(self) -> Mapping[str, Seen]:
-        """All that was learned of the predicates, by operator."""
+        """Observations of the predicates, by operator."""
 
     @abstractmethod
     def take(self, lessons: Lessons) -> None:
-        """Adds what was learned in another process from other events of the same stream."""
+        """Adds observations of another process from other events of the same stream."""
 
     @abstractmethod
     def start_from(self, seen: Mapping[str, Seen]) -> None:
-        """Believes what was learned in all processes, in place of what it has learned so far."""
+        """Replaces the observations by those of all processes."""
 
     @abstractmethod
     def adopt(self, health: Health) -> None:
-        """Counts, and suspends operators, together with other indexes of this process; before the first match."""
+        """Shares tallies and suspensions with other indexes of this process; before the first match."""
 
     @abstractmethod
     def learn_again(self, learned: Mapping[str, Any]) -> None:
-        """Takes over what was learned before, and saved."""
+        """Takes over saved observations."""
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Writes the subscriptions into the folder of an index; returns what its description says of them."""
+        """Writes the subscriptions into the folder of an index; returns the part's entries of its description."""
         content = json.dumps(self.saved()).encode()
         (folder / CALLS_FILE).write_bytes(content)
         versions = {name: resolved.operator.version for name, resolved in self.resolved.items()}

@@ -1,7 +1,8 @@
-"""Distinct predicates: what calls have in common when their variables' names are taken away.
+"""Distinct predicates of an index: operator calls up to the names of their variables, shared between subscriptions.
 
 Two calls are one predicate iff operator, version and constants agree and their variables unify: `p(?x, ?y)` is `p(?a,
-?b)` and not `p(?x, ?x)` (Liu et al. 2007, §3). Each is evaluated at most once an event, whoever wants it.
+?b)` and not `p(?x, ?x)` (Liu et al. 2007, §3). Each is evaluated at most once per event,
+however many subscriptions have it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ APART = -1
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """An operator with its arguments, variables numbered by first occurrence.
+    """A predicate: an operator with its arguments, variables numbered by first occurrence.
 
     `arguments` has a `Variable` for each place of one; `places` gives for these, in order, the variable's number and
-    the parameter it stands for. `variables` is how many different ones there are.
+    the parameter it stands for. `variables` is the count of distinct ones.
     """
 
     number: int
@@ -39,11 +40,11 @@ class Predicate:
     given: tuple[Any, ...]
     """The arguments as the function gets them."""
     kind: Key
-    """What predicates have in common that one call of the function can be about: all but their values."""
+    """Common part of the predicates that one call of the function can evaluate: all but their values."""
 
     @property
     def name(self) -> str:
-        """The operator's."""
+        """Name of the operator."""
         return self.resolved.operator.name
 
     def __str__(self) -> str:
@@ -51,7 +52,7 @@ class Predicate:
 
 
 class Predicates:
-    """The predicates of one index, by number. A number is given once and stays, whether or not anybody wants it."""
+    """Predicates of one index, by number. A number is given once and stays, also when no subscription wants it."""
 
     def __init__(self, operators: Mapping[str, Resolved]) -> None:
         self._operators = operators
@@ -73,7 +74,7 @@ class Predicates:
         return iter(self._predicates)
 
     def number(self, call: Call) -> int:
-        """The number of a call's predicate, whatever the call's sign and the names of its variables."""
+        """Number of a call's predicate, whatever the call's sign and the names of its variables."""
         key, names = _unified(call)
         known = self._numbers.get(key)
         if known is None:
@@ -86,7 +87,7 @@ class Predicates:
         return known
 
     def kinds(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Of each of these a number for its kind, if calls of a kind are made together; `APART` if they are not."""
+        """Number of each predicate's kind, if calls of a kind are made together; `APART` if they are not."""
         return self._kind_of[numbers]
 
     def _made(self, number: int, call: Call, names: dict[str, int]) -> Predicate:
@@ -115,5 +116,5 @@ def _unified(call: Call) -> tuple[Key, dict[str, int]]:
 
 
 def variables_in_order(call: Call) -> tuple[str, ...]:
-    """The names of a call's variables in the order of their numbers in its predicate."""
+    """Names of a call's variables in the order of their numbers in its predicate."""
     return tuple(dict.fromkeys(part.name for part in call.arguments if isinstance(part, Variable)))

@@ -1,4 +1,4 @@
-"""Operators by name: those that a program hands over, and those that installed packages offer."""
+"""Registry of operators: definition, lookup by name (handed over or in installed packages), parameters by schema."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tamis.errors import OperatorError
-from tamis.language.calls import Parameter, Signature
+from tamis.language.calls import OperatorSignature, Parameter
 from tamis.schema import Schema
 
-# Definition of an operator: a function of an event and a call's arguments, and what is declared of it.
+# Definition of an operator: a function of an event and a call's arguments, with its declared properties.
 
 TIME_LIMIT = 30.0
 """Seconds that a call may take if its operator does not say otherwise."""
@@ -46,7 +46,7 @@ Var: Any = _Variable()
 
 @dataclass(frozen=True, slots=True)
 class Formal:
-    """A parameter of an operator's function, as an argument of calls would see it.
+    """Parameter of an operator's function, as an argument of calls would see it.
 
     `unfit` says why it can be none (its annotation or its default is nothing that a filter can spell); it may still be
     an input from the event.
@@ -101,7 +101,7 @@ class Operator:
         return dataclasses.replace(self, selectivity=selectivity)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By its place where it has one: what its module has loaded is then loaded once a process, and never sent."""
+        """Pickles by its place where it has one: its module's data is then loaded once a process, and never sent."""
         module, path = str(self.__module__), str(getattr(self, "__qualname__", ""))
         fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         placed = None if module == "__main__" else _found(module, path)
@@ -137,7 +137,7 @@ GROUP = "tamis.operators"
 
 
 class Registry(Mapping[str, Operator]):
-    """The operators that the filters of one index may call. Names are unique; nothing is changed once it is made."""
+    """Operators that the filters of one index may call. Names are unique; immutable."""
 
     def __init__(self, operators: Iterable[Operator | str] = ()) -> None:
         self._by_name: dict[str, Operator] = {}
@@ -166,12 +166,12 @@ class Registry(Mapping[str, Operator]):
 
 
 def installed_names() -> list[str]:
-    """The names of all operators that installed packages offer, sorted; none of them is loaded."""
+    """Names of all operators that installed packages offer, sorted; none of them is loaded."""
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
 def installed(name: str) -> Operator:
-    """The operator that an installed package offers under this name, loaded now."""
+    """Operator that an installed package offers under this name, loaded now."""
     found = list(entry_points(group=GROUP, name=name))
     if not found:
         close = get_close_matches(name, installed_names(), 1)
@@ -184,7 +184,7 @@ def installed(name: str) -> Operator:
 
 
 def is_offered(operator: Operator) -> bool:
-    """True if it is the one that an installed package offers under its name. Loads nothing that is not loaded."""
+    """True if it is the one that an installed package offers under its name. Loads no other module."""
     found = list(entry_points(group=GROUP, name=operator.name))
     return len({entry.value for entry in found}) == 1 and found[0].module in sys.modules and found[0].load() is operator
 
@@ -202,11 +202,11 @@ def _loaded(entry: EntryPoint) -> Operator:
     return operator
 
 
-# Operators by what a command line or a settings file calls them.
+# Operators by their names on a command line or in a settings file.
 
 
 def operators_named(names: Iterable[str]) -> list[Operator]:
-    """The operators of these names, in order; nothing else is loaded. `OperatorError` if one is not to be had.
+    """Operators of these names, in order; nothing else is loaded. `OperatorError` if one is not to be had.
 
     A name is that of an operator that an installed package offers, or `module:name`, where the module is also looked
     for in the current folder, and has an operator there, or a list of operators.
@@ -234,14 +234,14 @@ def _named(name: str) -> list[Operator]:
     return operators
 
 
-# An operator under a schema: which of its parameters the event fills, and which a call's arguments do.
+# Resolution of an operator under a schema: parameters that the event fills, and parameters of a call.
 
 EVENT = "event"
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A parameter that the event fills: with an attribute's value, or, where `attribute` is None, with the event."""
+    """Parameter that the event fills: with an attribute's value, or, where `attribute` is None, with the event."""
 
     formal: Formal
     attribute: str | None
@@ -249,18 +249,21 @@ class Input:
 
 @dataclass(frozen=True)
 class Resolved:
-    """An operator whose parameters are dealt out. `inputs` and `arguments` are each in the function's order."""
+    """Operator whose parameters are resolved under a schema: inputs from the event, arguments from the call.
+
+    `inputs` and `arguments` are each in the function's order.
+    """
 
     operator: Operator
     inputs: tuple[Input, ...]
     arguments: tuple[Formal, ...]
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> OperatorSignature:
         """Signature that the language needs to check calls."""
         listed = tuple(formal.parameter for formal in self.arguments if formal.passed != "as rest")
         rest = next((formal.parameter for formal in self.arguments if formal.passed == "as rest"), None)
-        return Signature(self.operator.name, listed, rest, self.operator.version)
+        return OperatorSignature(self.operator.name, listed, rest, self.operator.version)
 
     def passed(self, inputs: Sequence[Any], arguments: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Arguments of the function, by position and by name, given the values of both."""
@@ -298,7 +301,7 @@ class Resolved:
 
 
 def resolve(operator: Operator, schema: Schema) -> Resolved:
-    """Deals the parameters out; `OperatorError` if the schema lacks an attribute, or an argument cannot be spelled."""
+    """Resolves the parameters; `OperatorError` if the schema lacks an attribute, or an argument cannot be spelled."""
     inputs: list[Input] = []
     arguments: list[Formal] = []
     leading = True
@@ -315,7 +318,7 @@ def resolve(operator: Operator, schema: Schema) -> Resolved:
 
 
 def _attribute(operator: Operator, formal: Formal, schema: Schema, leading: bool) -> str | None:
-    """The attribute that fills a parameter, `event` for all of them, None if a call's argument does."""
+    """Attribute that fills a parameter, `event` for all of them, None if a call's argument does."""
     name = formal.parameter.name
     if operator.reads is not None:
         attribute = operator.reads.get(name)

@@ -1,4 +1,4 @@
-"""Inputs of operators from the events of a batch: values of some rows, in Python or in Arrow."""
+"""Values of operators: inputs from the events of a batch, in Python or Arrow, and bindings, also as JSON."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from tamis.schema.values import shown_bytes
 
 # Values that variables are bound to: of five kinds, which do not compare with each other.
 #
-# Within this room they are as the language has them: int, float, str, bool, and `Moment` for timestamps. Operators
-# and
+# Within this room they are as the language has them: int, float, str, bool, and `Moment` for timestamps. Operators and
 # users see datetimes instead of `Moment`s.
 
 Bindable: TypeAlias = int | float | str | bool | Moment
@@ -43,7 +42,7 @@ _WANTED: dict[ParameterKind, str] = {
 
 
 def bindable(value: object, kind: ParameterKind) -> Bindable:
-    """Value that an operator bound a variable to, checked; `OperatorError` says what is wrong with it."""
+    """Value that an operator bound a variable to, checked; `OperatorError` describes a fault."""
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
         value = value.item()
     found: Bindable | None = None
@@ -82,7 +81,7 @@ def key_of(value: Bindable) -> Key:
 
 
 def outside(value: Bindable | None) -> Any:
-    """The value as operators and users see it; None stays None."""
+    """Value in the form that operators and users see; None stays None."""
     return moment_outside(value) if isinstance(value, Moment) else value
 
 
@@ -91,7 +90,7 @@ def moment_outside(moment: Moment) -> object:
     return to_datetime(moment.microseconds)
 
 
-# What variables are bound to, as JSON.
+# Bindings as JSON.
 
 
 def json_bindings(variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def json_bindings(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_value(value: Any) -> Any:
-    """One of them."""
+    """JSON form of one binding."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
@@ -113,7 +112,7 @@ def json_value(value: Any) -> Any:
 
 
 class Inputs:
-    """One canonical batch. What is read of it is kept for the next operator that reads the same."""
+    """Inputs of operators from one canonical batch, cached for the next operator that reads the same."""
 
     def __init__(self, batch: pa.RecordBatch, schema: Schema) -> None:
         self._batch = batch
@@ -127,7 +126,7 @@ class Inputs:
         return len(self._batch)
 
     def fit(self, resolved: Resolved, rows: Int64s) -> Int64s:
-        """The places of those among the rows that have everything that the operator reads."""
+        """Places of those among the rows that have every input of the operator."""
         names = resolved.attributes
         if names not in self._fit:
             fit = np.ones(len(self._batch), np.bool_)
@@ -155,7 +154,7 @@ class Inputs:
         return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
 
     def event(self, row: int) -> dict[str, Any]:
-        """One event: what is present under each attribute's dotted name, a list for those that may have several."""
+        """One event as a dict: present values by dotted name, a list for multiple attributes."""
         if row not in self._events:
             names = self._typed.schema.names
             cells = ((name, _python(self._typed.column(name).slice(row, 1))[0]) for name in names)
@@ -164,13 +163,13 @@ class Inputs:
         return {name: cell.copy() if isinstance(cell, list) else cell for name, cell in self._events[row].items()}
 
     def field(self, row: int, attribute: str) -> Sequence[Bindable]:
-        """An attribute's values as constraints compare them; empty where it is absent."""
+        """Values of an attribute as constraints compare them; empty where it is absent."""
         if attribute not in self._fields:
             self._fields[attribute] = _comparable(self._column(attribute))
         return self._fields[attribute][row]
 
     def shown(self, row: int, attribute: str) -> list[Any]:
-        """An attribute's values for people to read."""
+        """Values of an attribute, to be shown."""
         values: list[Any] = _comparable(self._column(attribute).slice(row, 1))[0]
         return [shown_bytes(value) if isinstance(value, bytes) else outside(value) for value in values]
 
@@ -183,7 +182,7 @@ class Inputs:
 
     @cached_property
     def _typed(self) -> pa.RecordBatch:
-        """The batch, with the default event type where events name none."""
+        """Batch with the default event type where events name none."""
         default = self._schema.default_event_type
         if default is None:
             return self._batch
@@ -195,7 +194,7 @@ class Inputs:
 
 
 def _taken(data: Any, rows: Int64s) -> Any:
-    """An array's or a batch's rows; not copied where they follow each other. `rows` ascend."""
+    """Rows of an array or a batch; not copied where they follow each other. `rows` ascend."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
         return data.slice(int(rows[0]), len(rows))
     return data.take(pa.array(rows))

@@ -20,7 +20,7 @@ from tamis.engine import Index
 from tamis.errors import PipelineError, TamisError
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.files import write_arrays
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarLevel
 from tamis.pipeline.backtest import backtest
 from tamis.pipeline.compile import bind_frame, build
 from tamis.pipeline.events import statistics as statistics_of
@@ -139,7 +139,7 @@ def _indexes(
     return [index], [*refused, *more, *index.errors]
 
 
-def _look_back(level: Level, indexes: list[Index], history: DataFrame, folder: str | Path | None) -> History:
+def _look_back(level: ColumnarLevel, indexes: list[Index], history: DataFrame, folder: str | Path | None) -> History:
     """Number of matches of each subscription, counted by the workers."""
     counts, events = np.zeros(len(level.names), np.int64), 0
     for index in indexes:

@@ -1,4 +1,4 @@
-"""The schema room: domains, attributes, event types, validation, extension, and the mapping to Arrow."""
+"""Event schemas: domains, attributes and event types, validation, extension rules, and the mapping to Arrow."""
 
 from tamis.errors import Violation
 from tamis.schema.checking import Checked

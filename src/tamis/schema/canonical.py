@@ -1,4 +1,4 @@
-"""Events of any form as one canonical batch, laid out by attribute, for matchers; and what cannot be read."""
+"""Canonical batches: events of any form (dicts or Arrow) as one column per attribute; errors for the rest."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """A column as it came, and what became of it; `column` is None for a name that the schema does not have."""
+    """Source column of an attribute, with its conversion; `column` is None for a name the schema does not have."""
 
     name: str
     raw: pa.Array
     column: Column | None
 
     def cells(self, rows: Int64s) -> list[object]:
-        """Python values of these rows: canonical ones but where there is doubt, there what came in."""
+        """Python values of these rows: canonical ones, or, where there is doubt, those that came in."""
         if self.column is None:
             return _cells(_taken(self.raw, rows))
         cells = _canonical_cells(self.column.values.take(pa.array(rows)))
@@ -44,7 +44,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Aligned:
-    """One batch. `columns` are canonical; rows in `doubtful` must be read one by one from `sources`."""
+    """Batch laid out by attribute. `columns` are canonical; rows in `doubtful` are to be read from `sources`."""
 
     count: int
     columns: dict[str, pa.Array]
@@ -60,7 +60,7 @@ class Aligned:
 
 
 def align(schema: Schema, batch: pa.RecordBatch, ignore_unknown: bool) -> Aligned:
-    """Lay a batch out by attribute. Rows with a value under an unknown name are doubtful, unless that is ignored."""
+    """Lays a batch out by attribute. Rows with a value under an unknown name are doubtful, unless that is ignored."""
     columns: dict[str, pa.Array] = {}
     sources: list[Source] = []
     doubtful: Bools | None = None
@@ -84,7 +84,7 @@ def align(schema: Schema, batch: pa.RecordBatch, ignore_unknown: bool) -> Aligne
 
 
 def patch(schema: Schema, columns: dict[str, pa.Array], count: int, readings: Sequence[Reading]) -> dict[str, pa.Array]:
-    """The columns with the rows of these readings replaced by what was read."""
+    """Columns with the rows of these readings replaced by the values read."""
     if not readings:
         return columns
     order = np.arange(count)
@@ -100,12 +100,12 @@ def patch(schema: Schema, columns: dict[str, pa.Array], count: int, readings: Se
 
 
 def from_readings(schema: Schema, name: str, readings: Sequence[Reading]) -> pa.Array:
-    """One attribute's canonical column, a row a reading."""
+    """Canonical column of one attribute, a row per reading."""
     return pa.array([reading.values.get(name) for reading in readings], schema.attributes[name].arrow_type)
 
 
 def batch_of(columns: dict[str, pa.Array], count: int, schema: Schema) -> pa.RecordBatch:
-    """A canonical batch in the schema's order. It always has a column, or its number of rows would be lost."""
+    """Canonical batch in the schema's order. It always has a column, or its number of rows would be lost."""
     names = [name for name in schema.attributes if name in columns]
     if not names:
         names = [next(iter(schema.attributes))]
@@ -114,7 +114,7 @@ def batch_of(columns: dict[str, pa.Array], count: int, schema: Schema) -> pa.Rec
 
 
 def one_batch(events: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
-    """A table as a single batch, without copying where it is one already."""
+    """Table as a single batch, without copying where it is one already."""
     if isinstance(events, pa.RecordBatch):
         return events
     arrays = []
@@ -139,7 +139,7 @@ def _where(mask: Bools) -> Bools | None:
 
 
 def _taken(array: pa.Array, rows: Int64s) -> pa.Array | list[pa.Scalar]:
-    """Some rows of a column, which may be of a type that Arrow has no means to take rows from."""
+    """Some rows of a column, which may be of a type that Arrow's `take` does not support."""
     try:
         return plain(array).take(pa.array(rows))
     except pa.ArrowNotImplementedError:
@@ -177,10 +177,10 @@ _ENOUGH = 20
 
 
 def to_arrow(schema: Schema, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> pa.RecordBatch:
-    """The events as a canonical batch; `EventError` names the first values that have no place in one.
+    """Canonical batch of events; `EventError` names the first values that have no place in one.
 
-    Checks values, not R1–R3. Attributes that no event has get no column, and names the schema does not have are
-    passed over. A batch whose known columns are canonical already is not looked into.
+    Checks values, not R1–R3. Attributes that no event has get no column, and names the schema does not have are passed
+    over. A batch whose known columns are canonical already is not looked into.
     """
     if isinstance(events, pa.Table | pa.RecordBatch):
         return _from_arrow(schema, one_batch(events))

@@ -1,4 +1,4 @@
-"""Validation of whole batches: the valid rows as a canonical batch, and a reason for each of the others."""
+"""Validation of batches against the schema: valid rows as a canonical batch, and a violation for each of the others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Kind: TypeAlias = tuple[str, ...]
 
 
 def breaks_view(schema: Schema, columns: Mapping[str, pa.Array], count: int, judged: bool = False) -> Bools:
-    """The rows whose attributes are not what their event types ask for."""
+    """Mask of rows whose attributes are not what their event types ask for."""
     codes, kinds = _kinds(schema, columns.get(EVENT_TYPE), count)
     broken = codes == _UNTYPED
     if not kinds:
@@ -94,7 +94,7 @@ def _breaks_table(
 def _deleting(
     schema: Schema, operations: pa.Array | None, codes: npt.NDArray[np.int64], kinds: Sequence[Kind]
 ) -> Bools | None:
-    """The rows that need no more than a key; None if there are none."""
+    """Mask of the rows that need no more than a key; None if there are none."""
     if operations is None:
         return None
     able = np.array([deletes(kind, DELETE, schema.tables) for kind in kinds], dtype=np.bool_)
@@ -111,7 +111,7 @@ def _keys(schema: Schema, kind: Kind) -> frozenset[str]:
 
 
 def _kinds(schema: Schema, types: pa.Array | None, count: int) -> tuple[npt.NDArray[np.int64], list[Kind]]:
-    """A code for every row, and the event types that each code stands for; `_UNTYPED` for rows that break R1."""
+    """Code of every row, and the event types that each code stands for; `_UNTYPED` for rows that break R1."""
     names = list(schema.event_types)
     default = names.index(schema.default_event_type) if schema.default_event_type is not None else _UNTYPED
     if types is None:
@@ -145,7 +145,7 @@ def _code_combinations(
     positions: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64],
 ) -> None:
-    """Give the rows of several types their codes, one for each different combination."""
+    """Gives the rows of several types their codes, one for each different combination."""
     several = lengths > 1
     offsets = np.concatenate([[0], np.cumsum(lengths[several])]).astype(np.int32)
     numbers = pa.array(positions[np.repeat(several, lengths)]).cast(pa.string())
@@ -178,7 +178,7 @@ _SHOWN_VALUE = 200
 
 @dataclass(frozen=True)
 class Checked:
-    """The outcome of a check. Every row of the input is either in `valid_rows` or named in `violations`, never both.
+    """Result of a validation: every input row is either in `valid_rows` or named in `violations`, never both.
 
     `valid` holds the valid rows in canonical form, row i being input row `valid_rows[i]`; `violations` has a row for
     each thing that is wrong: event (input row), attribute, rule, value, message, in the order of the input.
@@ -190,7 +190,7 @@ class Checked:
 
 
 def check(schema: Schema, events: pa.Table | pa.RecordBatch, ignore_unknown: bool = False) -> Checked:
-    """Check Arrow rows against the schema."""
+    """Checks Arrow rows against the schema."""
     aligned = align(schema, one_batch(events), ignore_unknown)
 
     def read(rows: Int64s) -> Iterable[Reading]:
@@ -205,7 +205,7 @@ def check(schema: Schema, events: pa.Table | pa.RecordBatch, ignore_unknown: boo
 def sift(
     schema: Schema, aligned: Aligned, read: Callable[[Int64s], Iterable[Reading]], judged: bool = False
 ) -> Checked:
-    """Take the rows that are plainly valid, and have `read` decide the rest one by one."""
+    """Takes the rows that are plainly valid, and has `read` decide the rest one by one."""
     suspect = breaks_view(schema, aligned.columns, aligned.count, judged)
     if aligned.doubtful is not None:
         suspect |= aligned.doubtful

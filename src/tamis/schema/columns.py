@@ -1,4 +1,4 @@
-"""Arrow columns brought to canonical type, a whole column at a time.
+"""Conversion of Arrow columns to an attribute's canonical type, a whole column at a time.
 
 Each conversion either proves that every value keeps its meaning, or marks the rows it cannot vouch for as doubtful.
 A doubtful row is not a bad one: `reading` decides. So a conversion here may be incomplete, but never wrong.
@@ -22,20 +22,20 @@ from tamis.schema.values import decoded
 
 # Below this every integer is a float; from here on, only some.
 EXACT_INTEGERS = float(2**53)
-# So many digits before the point fit into 64 bits; a decimal has so many in all.
+# Digits before the point that fit into 64 bits, and digits that a decimal has in all.
 _SAFE_DIGITS, _MOST_DIGITS = 18, 76
 
 
 @dataclass(frozen=True)
 class Column:
-    """An attribute's canonical column. Where `doubtful` is set the value there is arbitrary; None: nowhere."""
+    """Canonical column of an attribute. Where `doubtful` is set the value is arbitrary; None: no row is doubtful."""
 
     values: pa.Array
     doubtful: Bools | None = None
 
 
 def flat_columns(batch: pa.RecordBatch, solitary: Collection[str] = frozenset()) -> Iterator[tuple[str, pa.Array]]:
-    """The columns of a batch, with structs, and lists of structs, taken apart into dotted names.
+    """Columns of a batch, with structs, and lists of structs, taken apart into dotted names.
 
     Lists of structs under a name in `solitary` are left as they are.
     """
@@ -67,7 +67,7 @@ def _flatten(name: str, array: pa.Array, solitary: Collection[str]) -> Iterator[
 
 
 def _flatten_objects(name: str, array: pa.Array, solitary: Collection[str]) -> Iterator[tuple[str, pa.Array]]:
-    """Each leaf of a column of lists of structs, as one list a row."""
+    """Leaves of a column of lists of structs, each as one list per row."""
     lengths = _lengths(array)
     for leaf_name, leaf in _flatten(name, plain(array.flatten()), solitary):
         leaf = plain(leaf) if isinstance(leaf, pa.ExtensionArray) else leaf
@@ -80,7 +80,7 @@ def _flatten_objects(name: str, array: pa.Array, solitary: Collection[str]) -> I
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The values themselves, without the encodings and views that most of Arrow's functions do not take."""
+    """Values themselves, without the encodings and views that most of Arrow's functions do not take."""
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
         return plain(array.storage)
@@ -95,14 +95,14 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def is_canonical(array: pa.Array, attribute: Attribute) -> bool:
-    """True if the column can be used as it is: its type, and no nulls inside its lists."""
+    """True if the column can be used as it is: its type fits, and its lists have no nulls inside."""
     if array.type != attribute.arrow_type:
         return False
     return not attribute.multiple or array.values.null_count == 0
 
 
 def conform(array: pa.Array, attribute: Attribute) -> Column:
-    """Any Arrow column as the attribute's canonical column."""
+    """Converts any Arrow column to the attribute's canonical column."""
     array = plain(array)
     if not is_list(array.type):
         column = _conform_values(array, attribute.domain)
@@ -118,14 +118,14 @@ def conform(array: pa.Array, attribute: Attribute) -> Column:
 
 
 def present(array: pa.Array) -> Bools:
-    """In which rows the attribute has a value; an empty list is none."""
+    """Mask of rows in which the attribute has a value; an empty list is none."""
     if is_list(array.type):
         return _lengths(array) > 0
     return _valid(array)
 
 
 def typed(types: pa.Array | None, default: str, count: int) -> pa.Array:
-    """The event types of so many events, with the default where an event names none."""
+    """Event types of so many events, with the default where an event names none."""
     defaults = pa.ListArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32)), pa.repeat(default, count))
     if types is None:
         return defaults
@@ -150,7 +150,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def _nest(column: Column, lengths: npt.NDArray[np.int64]) -> Column:
-    """Items back into one list a row; a row without items is null."""
+    """Items regrouped into one list per row; a row without items is null."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
     lists = pa.ListArray.from_arrays(pa.array(offsets), column.values, mask=pa.array(lengths == 0))
@@ -158,7 +158,7 @@ def _nest(column: Column, lengths: npt.NDArray[np.int64]) -> Column:
 
 
 def rows_of(doubtful: Bools, lengths: npt.NDArray[np.int64]) -> Bools:
-    """The rows of the doubtful items, where row i has `lengths[i]` items."""
+    """Rows of the doubtful items, where row i has `lengths[i]` items."""
     parents = np.repeat(np.arange(len(lengths)), lengths)
     rows = np.zeros(len(lengths), dtype=np.bool_)
     rows[parents[doubtful]] = True
@@ -268,14 +268,14 @@ def _listed(array: pa.Array, domain: Domain) -> Column | None:
 
 
 def either(left: Bools | None, right: Bools | None) -> Bools | None:
-    """Doubt from two sides."""
+    """Mask of rows that either side doubts."""
     if left is None or right is None:
         return right if left is None else left
     return left | right
 
 
 def _unless(doubtful: pa.Array, values: pa.Array) -> Column:
-    """The values, with doubt where the condition holds; a null is never doubtful."""
+    """Values, with doubt where the condition holds; a null is never doubtful."""
     if not pc.any(doubtful).as_py():
         return Column(values)
     mask = np.asarray(pc.fill_null(doubtful, False)) & _valid(values)

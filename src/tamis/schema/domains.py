@@ -1,10 +1,10 @@
-"""Domains: what values an attribute may take, and what `<` means among them.
+"""Domains, attributes and event types: the values an attribute may take, and the meaning of `<` among them.
 
 A domain is immutable and compares by what it admits, not by its name: two domains with the same values and order are
 equal. `name` is the name it was declared under, the kind for the six plain ones, and empty for one written inline.
 
-Attributes have a domain; event types have attributes, and a view is what an event of several types is checked through
-(Fabret et al., §2.1).
+Attributes have a domain; event types have attributes, and a view has the combined requirements of an event of several
+types (Fabret et al., §2.1).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ORDER_OPERATORS = ("<", "<=", ">", ">=")
 
 @dataclass(frozen=True)
 class IntegerDomain:
-    """64-bit signed integers."""
+    """Domain of 64-bit signed integers."""
 
     kind: ClassVar[str] = "integer"
     arrow_type: ClassVar[pa.DataType] = pa.int64()
@@ -34,7 +34,7 @@ class IntegerDomain:
 
 @dataclass(frozen=True)
 class FloatDomain:
-    """64-bit floats, infinities included, NaN not."""
+    """Domain of 64-bit floats, infinities included, NaN not."""
 
     kind: ClassVar[str] = "float"
     arrow_type: ClassVar[pa.DataType] = pa.float64()
@@ -43,7 +43,7 @@ class FloatDomain:
 
 @dataclass(frozen=True)
 class StringDomain:
-    """Unicode strings, ordered by code point."""
+    """Domain of Unicode strings, ordered by code point."""
 
     kind: ClassVar[str] = "string"
     arrow_type: ClassVar[pa.DataType] = pa.string()
@@ -52,7 +52,7 @@ class StringDomain:
 
 @dataclass(frozen=True)
 class BooleanDomain:
-    """True and false; not numbers."""
+    """Domain of true and false; not numbers."""
 
     kind: ClassVar[str] = "boolean"
     arrow_type: ClassVar[pa.DataType] = pa.bool_()
@@ -61,7 +61,7 @@ class BooleanDomain:
 
 @dataclass(frozen=True)
 class TimestampDomain:
-    """Instants, held as microseconds since the epoch, UTC."""
+    """Domain of instants, held as microseconds since the epoch, UTC."""
 
     kind: ClassVar[str] = "timestamp"
     arrow_type: ClassVar[pa.DataType] = pa.timestamp("us", "UTC")
@@ -70,7 +70,7 @@ class TimestampDomain:
 
 @dataclass(frozen=True)
 class BinaryDomain:
-    """Bytes, such as images: base64 in text. Filters see whether there are any; operators see what they are."""
+    """Domain of bytes, such as images: base64 in text. Filters test presence only; operators read the bytes."""
 
     kind: ClassVar[str] = "binary"
     arrow_type: ClassVar[pa.DataType] = pa.binary()
@@ -92,7 +92,7 @@ class _Listed(ABC):
         return self._positions.get(value)
 
     def satisfying(self, operator: str, value: str) -> tuple[int, ...]:
-        """The sorted positions of every x in the domain with `x operator value`."""
+        """Sorted positions of every x in the domain with `x operator value`."""
         position = self.position(value)
         if position is None:
             raise SchemaError(
@@ -105,16 +105,16 @@ class _Listed(ABC):
 
     @abstractmethod
     def _below(self, position: int) -> list[int]:
-        """The positions strictly below this one, in any order."""
+        """Positions strictly below this one, in any order."""
 
     @abstractmethod
     def _above(self, position: int) -> list[int]:
-        """The positions strictly above this one, in any order."""
+        """Positions strictly above this one, in any order."""
 
 
 @dataclass(frozen=True)
 class EnumeratedDomain(_Listed):
-    """Listed strings with an optional partial order, given as pairs (smaller, larger).
+    """Enumerated domain: listed strings with an optional partial order, given as pairs (smaller, larger).
 
     `x < y` is the transitive closure of the pairs, which are free of cycles. Without pairs the domain is unordered.
     """
@@ -183,7 +183,7 @@ class EnumeratedDomain(_Listed):
 
 @dataclass(frozen=True)
 class HierarchicalDomain(_Listed):
-    """A forest of categories; `x < y` is *x is a strict kind of y*.
+    """Hierarchical domain (taxonomy): a forest of categories; `x < y` is *x is a strict kind of y*.
 
     `values` lists the nodes in pre-order and `ends[i]` is one past the last descendant of node i, so the kinds of
     `values[i]` are the run `values[i:ends[i]]`.
@@ -198,7 +198,7 @@ class HierarchicalDomain(_Listed):
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """The position of each node's parent; -1 for a root."""
+        """Position of each node's parent; -1 for a root."""
         parents: list[int] = []
         path: list[int] = []
         for position in range(len(self.values)):
@@ -218,7 +218,7 @@ class HierarchicalDomain(_Listed):
         return ancestors
 
     def tree(self) -> dict[str, object]:
-        """The nested form: node → its children."""
+        """Nested form of the forest: node → its children."""
         roots: dict[str, object] = {}
         children: list[dict[str, object]] = [{} for _ in self.values]
         for position, parent in enumerate(self.parents):
@@ -244,7 +244,7 @@ PLAIN_DOMAINS: Mapping[str, Domain] = {
 
 
 def listing(values: Sequence[str], shown: int = 8) -> str:
-    """Some of the values, for an error message."""
+    """Text of some of the values, for an error message."""
     return ", ".join(map(shown_value, values[:shown])) + (", ..." if len(values) > shown else "")
 
 
@@ -264,9 +264,10 @@ EVENT_TYPE = "event_type"
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A name and its domain. `number` is its position in `schema.attributes` and never changes under extension.
+    """Attribute of events: a name and its domain.
 
-    `multiple` says whether an event may give it several values: whether some event type marks it so.
+    `number` is its position in `schema.attributes` and never changes under extension. `multiple` is true if some event
+    type allows several values.
     """
 
     name: str
@@ -276,7 +277,7 @@ class Attribute:
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The canonical column's type."""
+        """Arrow type of the canonical column."""
         return pa.list_(self.domain.arrow_type) if self.multiple else self.domain.arrow_type
 
 
@@ -297,7 +298,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """A named event schema: the attributes its events may have, and how. `event_type` itself is never listed."""
+    """Event type: the attributes its events may have, and how. `event_type` itself is never listed."""
 
     name: str
     annotations: Mapping[str, Annotation]

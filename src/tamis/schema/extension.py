@@ -1,10 +1,10 @@
-"""The four extension rules (Fabret et al., §2.2), by which publishers grow a schema that others already use.
+"""Schema evolution by four extension rules (Fabret et al., §2.2), which never break what others already use.
 
 New domains, new attributes, new event types, and optional attributes for event types that exist: nothing else, so that
 an event valid before stays valid, and a subscription keeps its meaning. An event type may become a table, whose key,
 join attributes and retention stay as they are from then on.
 
-`difference` is what an extension of one schema would add to have all of another.
+`difference` gives the additions with which one schema would have all of another.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Listed = EnumeratedDomain | HierarchicalDomain
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A part that two schemas define differently: its place in the dict form, and what is different there."""
+    """Part that two schemas define differently: its place in the dict form, and the difference."""
 
     place: str
     message: str
@@ -41,8 +41,8 @@ class Contradiction:
 class Difference:
     """Parts of one schema (here) that another (there) does not have.
 
-    `additions` are what it has more, as `Schema.extend` takes them; `contradictions` what both have, differently, so
-    that neither extends the other. What it lacks is the other's difference from it.
+    `additions` are the extra parts, as `Schema.extend` takes them; `contradictions` those that both have, differently,
+    so that neither extends the other. Parts that this schema lacks are in the other's difference from it.
     """
 
     additions: dict[str, dict[str, Any]]
@@ -50,7 +50,7 @@ class Difference:
 
 
 def difference(there: Schema, here: Schema) -> Difference:
-    """Compares what the schemas mean: names of domains, and the order in which things are listed, are no difference."""
+    """Compares two schemas by meaning: names of domains and the order of lists make no difference."""
     form: dict[str, Any] = {"domains": {}, "tables": {}, **here.to_dict()}
     known: dict[str, Mapping[str, object]] = {
         "domains": there.domains,
@@ -148,7 +148,7 @@ def extend(
     optional: Mapping[str, Section] | None,
     tables: Section | None,
 ) -> dict[str, object]:
-    """The dict form of the extended schema. What is new is checked as any schema is; here, that it only adds."""
+    """Dict form of the extended schema. New parts are checked as in any schema; here, that nothing else changes."""
     form: dict[str, Any] = {"domains": {}, "tables": {}, **schema.to_dict()}
     given = {"domains": domains, "attributes": attributes, "event_types": event_types, "tables": tables}
     for section, added in given.items():
@@ -198,7 +198,7 @@ def _added_annotations(schema: Schema, form: dict[str, Any]) -> Iterator[tuple[s
 
 
 def _refuse_multiplication(schema: Schema, event_type: str, attribute: str, annotation: Annotation) -> None:
-    """A subscription written for one value, such as `NOT (x > 3)` kept as `x <= 3`, would mean another thing."""
+    """Refuses to make an attribute multiple: `NOT (x > 3)`, kept as `x <= 3`, would change its meaning."""
     known = schema.attributes.get(attribute)
     if known is None or known.multiple or not annotation.multiple:
         return

@@ -1,4 +1,4 @@
-"""The dict form of a schema, read with every mistake placed, and written back in one canonical way.
+"""Reader and writer of a schema's dict and YAML form: every mistake has its place, and writing is canonical.
 
 Reading is strict: an unknown key, a repeated node or an undefined name is an error, never a guess.
 
@@ -47,11 +47,11 @@ _REMEDIES: Final = {
     "undefined alias": "quote a text that begins with *",
     "": "quote a text that holds ': ' or begins with a quote",
 }
-"""What helps, by words of PyYAML's own message; the last holds for all others."""
+"""Remedies, by words of PyYAML's own message; the last holds for all others."""
 
 
 class _Loader(Loader):
-    """The loader of YAML that others wrote, but for repeated keys."""
+    """YAML loader of untrusted texts that also refuses repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
@@ -67,7 +67,7 @@ class _Loader(Loader):
 
 
 def read_yaml(text: str) -> object:
-    """The dict form in a YAML text; a SchemaError says in one line where it is none."""
+    """Dict form in a YAML text; a `SchemaError` says in one line where it is none."""
     try:
         return load(text, _Loader)
     except TooManyAliasesError as error:
@@ -89,7 +89,7 @@ def _place(mark: yaml.Mark | None) -> str:
 
 
 def write_yaml(form: Mapping[str, object]) -> str:
-    """A YAML text that `read_yaml` turns into the same form."""
+    """YAML text that `read_yaml` turns into the same form."""
     return yaml.safe_dump(dict(form), sort_keys=False, allow_unicode=True, width=120)
 
 
@@ -106,7 +106,7 @@ _ANNOTATIONS = ("mandatory", "optional", "unique", "multiple")
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of a schema, checked against each other."""
+    """Parts of a schema: domains, attributes and event types, checked against each other."""
 
     domains: dict[str, Domain]
     attributes: dict[str, Attribute]
@@ -116,7 +116,7 @@ class Parts:
 
 
 def read_form(form: object) -> Parts:
-    """Check a schema's dict form and turn it into its parts."""
+    """Checks a schema's dict form and turns it into its parts."""
     sections = mapping(form, "", "a schema has attributes and event_types")
     known_keys(sections, _SECTIONS, "")
     domains = {
@@ -148,7 +148,7 @@ def read_form(form: object) -> Parts:
 
 
 def write_form(parts: Parts) -> dict[str, object]:
-    """The canonical dict form: `read_form` gives the same parts back."""
+    """Canonical dict form: `read_form` gives the same parts back."""
     named = {**PLAIN_DOMAINS, **parts.domains}
     form: dict[str, object] = {}
     if parts.domains:
@@ -276,7 +276,7 @@ def _read_event_type(name: str, definition: object, attributes: Mapping[str, Dom
 
 
 def read_annotation(given: object, place: str) -> Annotation:
-    """`mandatory`, `optional`, or a list that adds `unique` (the default) or `multiple`."""
+    """Reads an annotation: `mandatory`, `optional`, or a list that adds `unique` (the default) or `multiple`."""
     remedy = "write mandatory, optional, [mandatory, multiple] or [optional, multiple]"
     words = [given] if isinstance(given, str) else sequence(given, place, remedy)
     for word in words:

@@ -1,4 +1,4 @@
-"""A schema for data that already exists: Arrow tables, Spark DataFrames, Parquet files.
+"""Schema inference from existing data: Arrow tables, Spark DataFrames, Parquet files.
 
 DataFrames are seen by the shape of their `.schema`, so that PySpark is not imported.
 """
@@ -34,17 +34,17 @@ _PLAIN = {
 
 
 def is_spark(source: object) -> bool:
-    """True if this is a Spark DataFrame, classic or Connect: it has a schema that can write itself as JSON values."""
+    """True if this is a Spark DataFrame, classic or Connect: its schema can write itself as JSON values."""
     return hasattr(getattr(source, "schema", None), "jsonValue")
 
 
 def to_arrow_schema(frame: Any) -> pa.Schema:
-    """The frame's columns; a type that no domain holds becomes null, as does one without a counterpart in Arrow."""
+    """Arrow schema of a Spark frame; a type that no domain holds, or Arrow does not have, becomes null."""
     return pa.schema([_field(field) for field in frame.schema.jsonValue()["fields"]])
 
 
 def distinct_texts(frame: Any, column: str, kind: pa.DataType, limit: int) -> list[str]:
-    """The different values of a column of strings or of arrays of strings, up to a limit."""
+    """Distinct values of a column of strings or of arrays of strings, up to a limit."""
     expression = f"explode(`{column}`) AS name" if pa.types.is_list(kind) else f"`{column}` AS name"
     rows = frame.selectExpr(expression).distinct().limit(limit).collect()
     return sorted(row["name"] for row in rows if isinstance(row["name"], str))
@@ -73,7 +73,7 @@ _MOST_EVENT_TYPES = 1000
 
 
 def infer(source: object, event_type: str | Sequence[str], skip_unsupported: bool) -> dict[str, object]:
-    """The dict form of a schema that the source's rows satisfy."""
+    """Infers the dict form of a schema that the source's rows satisfy."""
     data: Any = _opened(source)
     columns = to_arrow_schema(data) if is_spark(data) else data if isinstance(data, pa.Schema) else data.schema
     attributes: dict[str, str] = {}
@@ -135,7 +135,7 @@ def _leaves(fields: Any, prefix: str, nullable: bool) -> Iterator[tuple[str, pa.
 
 
 def _objects(kind: pa.DataType) -> pa.StructType:
-    """The type of the objects in lists, however many lists there are around them."""
+    """Type of the objects in lists, however many lists there are around them."""
     if isinstance(kind, pa.ExtensionType):
         return _objects(kind.storage_type)
     return kind if pa.types.is_struct(kind) else _objects(kind.value_type)

@@ -1,4 +1,4 @@
-"""JSON texts, one event each, as a canonical batch.
+"""JSON events, one text each, parsed in bulk by Arrow and validated into a canonical batch.
 
 Arrow's parser takes texts in blocks. The shape of a few of them tells it the types (`learn_shape`), which only makes
 success likely; it refuses a whole block for a single text. Such a block is parsed again without the text that Arrow
@@ -47,10 +47,10 @@ Parsed = tuple[Int64s, pa.RecordBatch]
 
 
 def framed(texts: pa.Array) -> Int64s:
-    """Rows that begin and end like an object, the only ones that may be parsed together.
+    """Mask of rows that begin and end like an object, the only ones that may be parsed together.
 
-    That a text which begins with `{` follows each `}` at the end of another makes it impossible for an object to run
-    on from one text to the next: as many objects as texts then means one in each.
+    That a text which begins with `{` follows each `}` at the end of another makes it impossible for an object to run on
+    from one text to the next: as many objects as texts then means one in each.
     """
     mask = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
     if not pc.all(mask).as_py():
@@ -72,7 +72,7 @@ def _may_be_deep(text: pa.Scalar) -> bool:
 
 
 def partition(texts: pa.Array, rows: Int64s, keys: Iterable[str]) -> list[Int64s]:
-    """The rows by what follows each of these keys: an array, a string, or another thing."""
+    """Groups of rows by what follows each of these keys: an array, a string, or another thing."""
     picked = texts if len(rows) == len(texts) else texts.take(pa.array(rows))
     signatures = np.zeros(len(rows), dtype=np.int64)
     for key in keys:
@@ -84,7 +84,7 @@ def partition(texts: pa.Array, rows: Int64s, keys: Iterable[str]) -> list[Int64s
 
 
 def parse_blocks(texts: pa.Array, rows: Int64s, shape: pa.Schema) -> list[Parsed]:
-    """Groups of rows that Arrow could parse together; rows that it refused are in none."""
+    """Parses groups of rows that Arrow could parse together; rows that it refused are in none."""
     groups: list[Parsed] = []
     for block in _blocks(texts, rows):
         found = list(_parse_block(texts, block, shape))
@@ -121,7 +121,7 @@ def _parse_block(texts: pa.Array, rows: Int64s, shape: pa.Schema) -> Iterator[Pa
 
 
 def _parse(texts: pa.Array, rows: Int64s, shape: pa.Schema) -> pa.RecordBatch | int | None:
-    """These rows as a batch; if Arrow refuses, the place of the row it blames, if it blames one."""
+    """Batch of these rows; if Arrow refuses, the place of the row it blames, if it blames one."""
     picked = texts if len(rows) == len(texts) else texts.take(pa.array(rows))
     line_end = pa.scalar("\n", picked.type)
     joined = pc.binary_join(pa.ListArray.from_arrays([0, len(picked)], picked), line_end)[0].as_buffer()
@@ -148,7 +148,7 @@ _MOST_MIXED = 4
 
 
 def learn_shape(schema: Schema, samples: Iterable[object]) -> pa.Schema:
-    """The columns to expect: each attribute where and as the samples have it, nested by its dots if none does."""
+    """Columns to expect: each attribute where and as the samples have it, nested by its dots if none does."""
     root: Tree = {}
     met = set()
     for path, values in _seen(schema, samples).items():
@@ -162,8 +162,10 @@ def learn_shape(schema: Schema, samples: Iterable[object]) -> pa.Schema:
 
 
 def mixed_keys(schema: Schema, samples: Iterable[object]) -> list[str]:
-    """The keys that the samples follow with an array here and a scalar or an object there, or with a string and a
-    number."""
+    """Keys whose values differ in form between samples.
+
+    That is an array here and a scalar or an object there, or a string here and a number there.
+    """
     writings: dict[tuple[str, ...], set[object]] = {}
     for path, values in _seen(schema, samples).items():
         for place, key in enumerate(path[:-1]):
@@ -228,7 +230,7 @@ def _expected(attribute: Attribute, values: list[object]) -> pa.DataType:
 
 
 def _plant(root: Tree, path: Path, kind: pa.DataType) -> None:
-    """Put a leaf into the tree, unless one attribute's leaf stands on another's way: then it goes without."""
+    """Puts a leaf into the tree, unless one attribute's leaf stands on another's way: then it goes without."""
     node = root
     for place, key in enumerate(path):
         while key is not _EACH and _EACH in node:
@@ -260,7 +262,7 @@ _SAMPLED = 32
 def check_json(
     schema: Schema, lines: pa.Array | pa.ChunkedArray, ignore_unknown: bool, judged: bool = False
 ) -> Checked:
-    """Check JSON texts against the schema."""
+    """Checks JSON texts against the schema."""
     texts = _texts(lines)
     aligned = _align_texts(schema, texts, ignore_unknown)
 
@@ -272,7 +274,7 @@ def check_json(
 
 
 def parse_json(text: str) -> object:
-    """An event's text as Python values, each for the schema to judge; `StrictJsonError` if it is no JSON."""
+    """Parses an event's text to Python values, each for the schema to judge; `StrictJsonError` if it is no JSON."""
     return read_json(text, deepest=None, exact=True)
 
 
@@ -306,7 +308,7 @@ def _texts(lines: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _align_texts(schema: Schema, texts: pa.Array, ignore_unknown: bool) -> Aligned:
-    """Parse in bulk what can be; every other row is doubtful."""
+    """Parses in bulk the rows that it can; every other row is doubtful."""
     doubtful = np.ones(len(texts), dtype=np.bool_)
     parts: list[tuple[Int64s, Aligned]] = []
     for rows, shape in _shapes(schema, texts):
@@ -321,7 +323,7 @@ def _align_texts(schema: Schema, texts: pa.Array, ignore_unknown: bool) -> Align
 
 
 def _shapes(schema: Schema, texts: pa.Array) -> Iterator[tuple[Int64s, pa.Schema]]:
-    """The rows that look like objects, apart where publishers write an attribute in different ways."""
+    """Groups of rows that look like objects, by the ways in which publishers write an attribute."""
     rows = framed(texts)
     samples = _sample(texts, rows)
     mixed = mixed_keys(schema, samples)
@@ -333,7 +335,7 @@ def _shapes(schema: Schema, texts: pa.Array) -> Iterator[tuple[Int64s, pa.Schema
 
 
 def _sample(texts: pa.Array, rows: Int64s) -> list[object]:
-    """A few events, drawn the same way every time; not at even distances, for publishers may take turns."""
+    """Sample of events, drawn the same way every time; not at even distances, for publishers may take turns."""
     samples = []
     drawn = np.random.default_rng(0).choice(rows, min(_SAMPLED, len(rows)), replace=False)
     for row in drawn.tolist():
@@ -345,7 +347,7 @@ def _sample(texts: pa.Array, rows: Int64s) -> list[object]:
 
 
 def _inexact(batch: pa.RecordBatch) -> Bools | None:
-    """Rows with a float so large that an integer in the text may have been rounded to it."""
+    """Mask of rows with a float so large that an integer in the text may have been rounded to it."""
     doubtful: Bools | None = None
     for _, array in flat_columns(batch):
         nested = is_list(array.type)
@@ -361,7 +363,7 @@ def _inexact(batch: pa.RecordBatch) -> Bools | None:
 
 
 def _spread(schema: Schema, parts: list[tuple[Int64s, Aligned]], count: int) -> dict[str, pa.Array]:
-    """The columns of the parts put where their rows are; null in rows of no part."""
+    """Columns of the parts put where their rows are; null in rows of no part."""
     order = np.full(count, -1, dtype=np.int64)
     if parts:
         rows = np.concatenate([rows for rows, _ in parts])

@@ -1,4 +1,4 @@
-"""The integrated event schema: what events may look like, and everything that is checked against it."""
+"""`Schema`: the domains, attributes and event types of events, and everything that is checked against them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REMEMBERED_VIEWS = 4096
 
 
 class Schema:
-    """Domains, attributes and event types (Fabret et al., §2.1), frozen: an extension makes a new schema.
+    """Schema of domains, attributes and event types (Fabret et al., §2.1); immutable: an extension makes a new schema.
 
     `attributes` starts with the built-in `event_type`, then follows the declaration; an extension only appends, so
     attribute numbers stay. Two schemas are equal when their fingerprints are.
@@ -45,17 +45,17 @@ class Schema:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, object]) -> Schema:
-        """The schema of a dict form; `SchemaError` names the place of the first mistake."""
+        """Schema of a dict form; `SchemaError` names the place of the first mistake."""
         return cls(read_form(form))
 
     @classmethod
     def from_yaml(cls, text: str) -> Schema:
-        """The schema of a YAML text."""
+        """Schema of a YAML text."""
         return cls.from_dict(read_yaml(text))  # type: ignore[arg-type]  # read_form checks it
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """The schema in a YAML file; JSON is YAML too."""
+        """Schema in a YAML file; JSON is YAML too."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
@@ -68,27 +68,27 @@ class Schema:
             raise SchemaError(error.message, f"{path}: {error.place}".rstrip(": "), error.remedy) from error
 
     def to_dict(self) -> dict[str, object]:
-        """The canonical dict form."""
+        """Canonical dict form."""
         return write_form(self._parts)
 
     def to_yaml(self) -> str:
-        """The canonical form as YAML."""
+        """Canonical form as YAML."""
         return write_yaml(self.to_dict())
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the canonical form: the same on every machine and in every version."""
+        """Hash of the canonical form: the same on every machine and in every version."""
         form = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(form.encode("ascii")).hexdigest()
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        """The canonical columns, one an attribute under its dotted name, in the order of `attributes`."""
+        """Arrow schema of the canonical columns, one per attribute under its dotted name, in their order."""
         return pa.schema([pa.field(attribute.name, attribute.arrow_type) for attribute in self.attributes.values()])
 
     @cached_property
     def solitary(self) -> frozenset[str]:
-        """The attributes whose names no other's continues after a dot: an object in their lists is no nesting."""
+        """Attributes whose names no other's continues after a dot: an object in their lists is no nesting."""
         continued = {name[:place] for name in self.attributes for place in _dots(name)}
         return frozenset(self.attributes) - continued
 
@@ -119,7 +119,7 @@ class Schema:
         return Schema.from_dict(extension.extend(self, domains, attributes, event_types, optional, tables))
 
     def difference(self, other: Schema) -> Difference:
-        """Additions of the other schema, as `extend` takes them, and what it defines otherwise than this one."""
+        """Additions of the other schema, as `extend` takes them, and the parts that both define differently."""
         return difference(self, other)
 
     @classmethod
@@ -135,21 +135,21 @@ class Schema:
         return cls.from_dict(inference.infer(source, event_type, skip_unsupported))
 
     def violations(self, event: Mapping[str, object], row: int = 0) -> list[Violation]:
-        """Everything that is wrong with one event; `row` is the number it is reported under."""
+        """Violations of one event; `row` is the number it is reported under."""
         return reading.violations(self, event, row)
 
     def validate(self, event: Mapping[str, object]) -> None:
-        """Raise `EventError` unless the event satisfies R1–R3 and its values their domains."""
+        """Raises `EventError` unless the event satisfies R1–R3 and its values their domains."""
         found = self.violations(event)
         if found:
             raise EventError(found)
 
     def to_arrow(self, events: Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch) -> pa.RecordBatch:
-        """Events as a canonical batch. Raises `EventError` on values of no domain; does not check R1–R3."""
+        """Canonical batch of events. Raises `EventError` on values of no domain; does not check R1–R3."""
         return canonical.to_arrow(self, events)
 
     def check(self, events: pa.Table | pa.RecordBatch, *, ignore_unknown: bool = False) -> Checked:
-        """The valid rows in canonical form, and the violations of the others.
+        """Valid rows in canonical form, and the violations of the others.
 
         With `ignore_unknown`, columns that are no attributes are passed over instead of breaking R3.
         """

@@ -1,7 +1,7 @@
-"""One event against the schema: its canonical values, and every violation of R1–R3, of the domains and of tables.
+"""Validation of one event: its canonical values, and every violation of R1–R3, of the domains and of tables.
 
-This is the authority. The vectorised checks accept only what they can prove this would accept, with the same values,
-and hand it the rest.
+This is the reference. The vectorised checks accept only events that they can prove this would accept, with the same
+values, and hand it the rest.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from tamis.schema.model import Schema
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
-# Asked first, by exact type: whether a value is a Mapping costs more than reading it.
+# Tried first, by exact type: the check for a Mapping costs more than reading the value.
 _SCALARS = frozenset([str, int, float, bool, type(None)])
 
 
 @dataclass(slots=True)
 class Reading:
-    """Attributes and faults found in one event.
+    """Result of reading one event: its attributes and its faults.
 
-    `given` holds what is present under each name, known to the schema or not; `values` the canonical values of the
+    `given` holds the values present under each name, known to the schema or not; `values` the canonical values of the
     known names whose every value its domain admits: a list for a multiple attribute, the value itself for another.
     Null, an empty list and an empty object are absent.
     """
@@ -41,7 +41,7 @@ class Reading:
 
     @property
     def malformed(self) -> bool:
-        """True if there is no event to speak of, only the reason why."""
+        """True if there is no event at all, only the reason why."""
         return bool(self.violations) and not self.given and self.violations[0].attribute == ""
 
     def refuse(self, attribute: str, rule: Rule, value: object, message: str) -> None:
@@ -51,7 +51,7 @@ class Reading:
 def flatten(
     event: Mapping[str, object], solitary: Collection[str] = frozenset(), prefix: str = ""
 ) -> Iterator[tuple[str, object]]:
-    """The pairs of an event, with objects inside it, and in its lists, under dotted names.
+    """Pairs (dotted name, value) of an event, with objects inside it, and in its lists, taken apart.
 
     A list of objects gives each of its leaves as a list, with the values of all the objects: which of them were
     together in one object is lost. Lists under a name in `solitary` are left as they are.
@@ -88,7 +88,7 @@ def _holds_objects(value: object) -> bool:
 
 
 def _items(value: Any) -> Iterable[object]:
-    """The items of a list in any of its Python forms; an array without dimensions is its one item."""
+    """Items of a list in any of its Python forms; an array without dimensions is its one item."""
     items: Iterable[object] = [value.item()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
     return items
 
@@ -96,7 +96,7 @@ def _items(value: Any) -> Iterable[object]:
 def _leaves(
     value: object, path: tuple[str, ...], solitary: Collection[str]
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """The values within an object or a list, one by one, each with the way to it."""
+    """Values within an object or a list, one by one, each with the path to it."""
     if isinstance(value, Mapping):
         for key, member in value.items():
             yield from _leaves(member, (*path, _name(key)), solitary)
@@ -135,7 +135,7 @@ def _is_nothing(value: object) -> bool:
 
 
 def read_event(schema: Schema, event: object, row: int) -> Reading:
-    """The canonical values of an event in dict form. Names the schema does not have are left for `check_view`."""
+    """Reads an event in dict form into canonical values. Names the schema lacks are left for `check_view`."""
     reading = Reading(row)
     if not isinstance(event, Mapping):
         found = "null" if event is None else shown(event)
@@ -151,7 +151,7 @@ def read_event(schema: Schema, event: object, row: int) -> Reading:
 
 
 def read_pairs(schema: Schema, pairs: Iterable[tuple[str, object]], row: int) -> Reading:
-    """The canonical values of an event given as (dotted name, value) pairs."""
+    """Reads an event given as (dotted name, value) pairs into canonical values."""
     reading = Reading(row)
     attributes, given = schema.attributes, reading.given
     for name, value in pairs:
@@ -172,7 +172,7 @@ def read_pairs(schema: Schema, pairs: Iterable[tuple[str, object]], row: int) ->
 def check_view(
     schema: Schema, reading: Reading, ignore_unknown: bool = False, judged: bool = False, waived: bool = False
 ) -> None:
-    """Add what the event breaks of R1–R3, seen through the view of its types.
+    """Adds the event's violations of R1–R3, seen through the view of its types.
 
     An event that was `judged` before, perhaps before its types were tables, may be one that no table can take. Where
     they are `waived` for it, because there was no schema then, a type and mandatory attributes may be missing.
@@ -210,7 +210,7 @@ def check_view(
 
 
 def violations(schema: Schema, event: object, row: int = 0) -> list[Violation]:
-    """Everything that is wrong with one event."""
+    """Violations of one event."""
     reading = read_event(schema, event, row)
     if not reading.malformed:
         check_view(schema, reading)

@@ -16,11 +16,11 @@ from datetime import date
 from tamis.errors import SHOWN, SchemaError, shown
 from tamis.schema.domains import Annotation, Attribute, Domain, EnumeratedDomain, EventType, listing
 
-# Reading of plain data (YAML, JSON, dicts) with every mistake placed: what all sections of a schema's form use.
+# Reading of plain data (YAML, JSON, dicts) with every mistake placed: all sections of a schema's form use it.
 
 
 def within(place: str, key: object) -> str:
-    """The path of `key` inside `place`, quoted where it would not read as a path."""
+    """Path of `key` inside `place`, quoted where it would not read as a path."""
     if isinstance(key, str) and len(key) <= SHOWN and key.isidentifier():
         return f"{place}.{key}" if place else key
     return f"{place}[{shown(key)}]"
@@ -54,7 +54,7 @@ def _shown(given: object) -> str:
 
 
 def _as_text(given: object) -> str:
-    """Advice for what is no string and should be one. YAML has taken some words for other things."""
+    """Advice for a value that should be a string. YAML has taken some words for other things."""
     if given is None:
         return "write it after the colon"
     if isinstance(given, bool):
@@ -74,7 +74,7 @@ def name_of(given: object, place: str) -> str:
 
 
 def known_keys(given: Mapping[str, object], known: Iterable[str], place: str) -> None:
-    """Refuses keys that mean nothing."""
+    """Refuses unknown keys."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {shown(key)}", within(place, key), f"the keys are {', '.join(known)}")
@@ -113,7 +113,7 @@ _RETENTION_REMEDY = "write all, {count: 100000} or {window: 7 days, by: time}"
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Retention of rows: for good, or the latest `count`, or those whose time is within `window` of the latest.
+    """Retention of a table's rows: for good, or the latest `count`, or those within `window` of the latest time.
 
     Rows are counted by their last change. `by` is the timestamp that the window (microseconds) goes by.
     """
@@ -128,12 +128,12 @@ ALL = Retention()
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An event type whose events are rows.
+    """Table: an event type whose events are rows.
 
     `key` are the attributes that tell rows apart; without any, rows are only appended. `join` are those by which it may
     be joined with other tables that list them too. All are mandatory, and have one value wherever they occur.
-    `attributes` are all that a row has, in the schema's order: those of the event type but for `operation`, and for
-    what CloudEvents carry around their data (`ce.…`).
+    `attributes` are all that a row has, in the schema's order: those of the event type but for `operation`, and for the
+    attributes that CloudEvents carry around their data (`ce.…`).
     """
 
     name: str
@@ -144,7 +144,7 @@ class Table:
 
 
 def with_operation(tables: object, domains: dict[str, Domain]) -> dict[str, Domain]:
-    """The attributes' domains, with `operation` where there are tables."""
+    """Domains of the attributes, with `operation` where there are tables."""
     if not tables:
         return domains
     if domains.setdefault(OPERATION, OPERATIONS) != OPERATIONS:
@@ -157,7 +157,7 @@ def with_operation(tables: object, domains: dict[str, Domain]) -> dict[str, Doma
 
 
 def changeable(tables: object, event_types: dict[str, EventType]) -> dict[str, EventType]:
-    """The event types, where those of tables have `operation`."""
+    """Event types, where those of tables have `operation`."""
     listed = tables if isinstance(tables, Mapping) else {}
     optional = Annotation(mandatory=False)
     changed = {}
@@ -173,7 +173,7 @@ def changeable(tables: object, event_types: dict[str, EventType]) -> dict[str, E
 def read_tables(
     given: object, attributes: Mapping[str, Attribute], event_types: Mapping[str, EventType]
 ) -> dict[str, Table]:
-    """The section `tables` of a schema's form."""
+    """Reads the section `tables` of a schema's form."""
     tables: dict[str, Table] = {}
     for name, definition in mapping({} if given is None else given, "tables", "write {lot: {key: [...]}}").items():
         place = within("tables", name)
@@ -206,7 +206,7 @@ def deletes(names: Collection[str], operation: object, tables: Mapping[str, Tabl
 
 
 def write_table(table: Table) -> dict[str, object]:
-    """The canonical form of a table."""
+    """Canonical form of a table."""
     form: dict[str, object] = {}
     if table.key:
         form["key"] = list(table.key)
@@ -221,7 +221,7 @@ def write_table(table: Table) -> dict[str, object]:
 
 
 def read_duration(given: object, place: str) -> int:
-    """A duration such as `7 days`, in microseconds."""
+    """Reads a duration such as `7 days`, in microseconds."""
     found = _DURATION.fullmatch(given.strip()) if isinstance(given, str) else None
     unit = 0 if found is None else _UNITS.get(found[2], 0)
     length = 0 if found is None else int(found[1]) * unit
@@ -232,7 +232,7 @@ def read_duration(given: object, place: str) -> int:
 
 
 def write_duration(length: int) -> str:
-    """The duration in the largest unit that goes into it."""
+    """Writes a duration in the largest unit that goes into it."""
     unit, size = next((unit, size) for unit, size in _UNITS.items() if length % size == 0)
     return f"{length // size} {unit}{'' if length == size else 's'}"
 

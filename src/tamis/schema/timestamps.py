@@ -1,10 +1,8 @@
-"""Instants as microseconds since the epoch, UTC, read from ISO 8601 texts and from Python's own types.
+"""Timestamps as microseconds since the epoch, UTC: read from ISO 8601 texts, Python's types and Arrow columns.
 
 A text is `YYYY-MM-DD`, then optionally `T` or a space and `hh[:mm[:ss[.fraction]]]`, then optionally `Z`, `±hh`,
 `±hhmm` or `±hh:mm`. No zone means UTC; a fraction finer than microseconds is cut off. Python's own ISO reader accepts
-more, and what it accepts changes between versions, so the form is fixed here.
-
-`instants` does so for whole Arrow columns.
+more, and differs between versions, so the form is fixed here. `instants` reads whole Arrow columns.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _TEXT = re.compile(
 
 
 def parse_timestamp(text: str) -> int | None:
-    """The instant that an ISO 8601 text names; None if it names none."""
+    """Instant that an ISO 8601 text names; None if it names none."""
     found = _TEXT.fullmatch(text)
     if not found:
         return None
@@ -49,7 +47,7 @@ def parse_timestamp(text: str) -> int | None:
 
 
 def from_datetime(value: datetime) -> int | None:
-    """The instant of a datetime, UTC where it has no zone; None for pandas' not-a-time."""
+    """Instant of a datetime, UTC where it has no zone; None for pandas' not-a-time."""
     zoneless = value.tzinfo is None or value.tzinfo.utcoffset(value) is None
     aware = value.replace(tzinfo=UTC) if zoneless else value
     microseconds: object = (aware - _EPOCH) // _MICROSECOND
@@ -57,12 +55,12 @@ def from_datetime(value: datetime) -> int | None:
 
 
 def from_date(value: date) -> int:
-    """Midnight, UTC."""
+    """Instant of a date: midnight, UTC."""
     return (value.toordinal() - _EPOCH.toordinal()) * MICROSECONDS_PER_DAY
 
 
 def from_datetime64(value: np.datetime64) -> int | None:
-    """The instant of NumPy's datetime, in UTC as NumPy has it; None for not-a-time, and beyond 64 bits."""
+    """Instant of NumPy's datetime, in UTC as NumPy has it; None for not-a-time, and beyond 64 bits."""
     if np.isnat(value):
         return None
     instant: np.datetime64 = value.astype("datetime64[us]")
@@ -73,7 +71,7 @@ def from_datetime64(value: np.datetime64) -> int | None:
 
 
 def to_datetime(microseconds: int) -> datetime | int:
-    """For people to read; the number itself where Python's calendar does not reach."""
+    """Datetime of an instant, to be shown; the number itself where Python's calendar does not reach."""
     try:
         return _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
@@ -101,7 +99,7 @@ Found = tuple[pa.Array, npt.NDArray[np.bool_] | None]
 
 
 def instants(array: pa.Array) -> Found | None:
-    """The instants of a column and which of them are doubtful; None for a type that holds no times."""
+    """Instants of a column and which of them are doubtful; None for a type that holds no times."""
     kind = array.type
     if kind == INSTANT:
         return array, None
@@ -120,7 +118,7 @@ def instants(array: pa.Array) -> Found | None:
 
 
 def _scaled(counts: pa.Array, times: int) -> Found:
-    """Counts of a coarser unit; what does not fit into 64 bits of microseconds is doubtful."""
+    """Instants from counts of a coarser unit; doubtful where they do not fit into 64 bits of microseconds."""
     if times == 1:
         return counts.view(INSTANT), None
     numbers, missing = _numbers(counts)
@@ -153,7 +151,7 @@ def _texts(array: pa.Array) -> Found:
 
 
 def _bisected(array: pa.Array) -> Found:
-    """Parse halves of halves until the texts that Arrow cannot read stand nearly alone."""
+    """Parses halves of halves until the texts that Arrow cannot read stand nearly alone."""
     parsed = _parsed(array)
     if parsed is not None:
         return _trusted(parsed)

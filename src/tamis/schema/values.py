@@ -1,7 +1,7 @@
-"""One value against one domain: its canonical Python form, or the reason why it has none.
+"""Conversion of one value to its domain's canonical Python form, or the reason why it has none.
 
-This is the reference that the vectorised paths are held to. A conversion is accepted only where it keeps the value:
-`1.0` is an integer, `2**53 + 1` is no float, `True` is no number. A decimal fraction stands for the nearest double, as
+These conversions are the reference of the vectorised paths. One is accepted only where it keeps the value: `1.0` is
+an integer, `2**53 + 1` is no float, `True` is no number. A decimal fraction stands for the nearest double, as
 it does in JSON.
 
 Bytes are written in text as base64, as in JSON.
@@ -33,17 +33,17 @@ def read_base64(text: str) -> bytes | None:
 
 
 def write_base64(value: bytes) -> str:
-    """The text that reads back as these bytes."""
+    """Base64 text that reads back as these bytes."""
     return base64.b64encode(value).decode("ascii")
 
 
 def shown_bytes(value: bytes) -> str:
-    """Bytes as people want to see them: how many there are."""
+    """Text that stands for bytes where they are shown to people: their number."""
     return f"<{len(value):,} bytes>"
 
 
 def decoded(texts: pa.Array) -> tuple[pa.Array, np.ndarray[tuple[int], np.dtype[np.bool_]] | None]:
-    """A column of base64 as bytes, and where a text is none; None: nowhere."""
+    """Column of base64 decoded to bytes, and a mask of rows that are no base64; None if there are none."""
     found: list[bytes | None] = []
     wrong = np.zeros(len(texts), np.bool_)
     for row, text in enumerate(texts.cast(pa.large_binary()).to_pylist()):
@@ -69,11 +69,11 @@ _FLOATS = (float, np.floating)
 
 
 class InadmissibleError(ValueError):
-    """The reason why a domain does not have a value, worded to follow the value: `'x' is not an integer`."""
+    """Reason why a domain does not have a value, worded to follow the value: `'x' is not an integer`."""
 
 
 class Unreadable:
-    """Stands for a cell that has no Python value, such as a string of broken UTF-8. No domain admits it."""
+    """Placeholder of a cell that has no Python value, such as a string of broken UTF-8. No domain admits it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -83,7 +83,7 @@ class Unreadable:
 
 
 def read_value(domain: Domain, value: object) -> Value:
-    """The value in the domain's canonical form; `InadmissibleError` says why there is none."""
+    """Value in the domain's canonical form; `InadmissibleError` says why there is none."""
     return _READERS[domain.kind](domain, value)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.encoding import LISTED, NEGATED
 from tamis.matching.codes.lower import MOST_ALTERNATIVES
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarLevel
 from tamis.testing import reference_matches
 from tests.matching.columnar.subject import SCHEMA, found, level_of
 
@@ -44,7 +44,7 @@ COMPARISONS = [
 TEXTS = {text: text for form in COMPARISONS for text in (form, f"NOT ({form})")}
 
 
-def kinds_of(level: Level) -> set[Kind]:
+def kinds_of(level: ColumnarLevel) -> set[Kind]:
     return {column.kind for column in level.encoder.columns}
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tamis.language import bind
 from tamis.matching.base.matcher import Answer, Matches, Subscriptions, Work
 from tamis.matching.base.statistics import Statistics
-from tamis.matching.columnar.level import ColumnarMatcher, Level
+from tamis.matching.columnar.level import ColumnarLevel, ColumnarMatcher
 from tamis.schema import Schema
 
 SINGLE = {"n": "integer", "m": "integer", "f": "float", "g": "float", "s": "string", "t": "string"}
@@ -57,19 +57,19 @@ def matcher_of(
 
 def level_of(
     texts: Mapping[str, str] | Sequence[str], schema: Schema = SCHEMA, statistics: Statistics | None = None
-) -> Level:
+) -> ColumnarLevel:
     """All of them in one level."""
     (level,) = matcher_of(texts, schema, statistics)._levels
     return level
 
 
-def matches_of(level: Level, events: Events, schema: Schema = SCHEMA) -> Matches:
+def matches_of(level: ColumnarLevel, events: Events, schema: Schema = SCHEMA) -> Matches:
     """One level's answer."""
     batch, work = schema.to_arrow(events), Work()
     return Matches(len(batch), [Answer(level.names.ids, level.match(batch, work))], work)
 
 
-def found(level: Level, events: Events, schema: Schema = SCHEMA) -> list[list[str]]:
+def found(level: ColumnarLevel, events: Events, schema: Schema = SCHEMA) -> list[list[str]]:
     """For each event the sorted ids it matched; a repeated match stays visible."""
     return [sorted(ids) for ids in matches_of(level, events, schema).to_lists()]
 

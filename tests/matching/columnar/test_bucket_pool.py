@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tamis.errors import TamisError
 from tamis.matching.columnar import level as module
 from tamis.matching.columnar.bucket_kernels import fill_buckets, sort_by
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarLevel
 from tamis.matching.columnar.planning_kernels import mix
 from tests.matching.columnar.subject import found, level_of
 
@@ -39,11 +39,11 @@ MIXED = _mixed(3000)
 
 
 @pytest.fixture(scope="module")
-def level() -> Level:
+def level() -> ColumnarLevel:
     return level_of(MIXED)
 
 
-def entries_of(level: Level, number: int) -> Any:
+def entries_of(level: ColumnarLevel, number: int) -> Any:
     """Where a subscription stands in the pool."""
     conjuncts, ends = level.conjuncts, level._buckets.entry_ends
     owners = np.concatenate([np.arange(conjuncts.simple), conjuncts.owners])
@@ -51,7 +51,7 @@ def entries_of(level: Level, number: int) -> Any:
     return level._buckets.positions[np.concatenate(places)] if places else np.zeros(0, np.int32)
 
 
-def test_every_entry_stands_where_it_is_said_to_stand(level: Level) -> None:
+def test_every_entry_stands_where_it_is_said_to_stand(level: ColumnarLevel) -> None:
     ends, positions = level._buckets.entry_ends, level._buckets.positions
     conjuncts = np.repeat(np.arange(len(level.conjuncts)), np.diff(ends))
     assert ends[0] == 0

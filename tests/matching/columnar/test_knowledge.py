@@ -7,13 +7,13 @@ import pytest
 
 from tamis.errors import StatisticsError
 from tamis.matching.base.statistics import AttributeStatistics, Statistics
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarLevel
 from tamis.matching.columnar.plan import LEAST_PRESENCE, UNKNOWN_PRESENCE, Knowledge, learn
 from tamis.matching.columnar.planning_kernels import FINEST, share
 from tests.matching.columnar.subject import SCHEMA, level_of
 
 
-def knowledge(level: Level, **attributes: AttributeStatistics) -> Knowledge:
+def knowledge(level: ColumnarLevel, **attributes: AttributeStatistics) -> Knowledge:
     return learn(level.conjuncts, level.encoder, SCHEMA, Statistics(1000, attributes) if attributes else None)
 
 

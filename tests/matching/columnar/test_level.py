@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from tamis.matching.codes import level as module
 from tamis.matching.codes.files import read_arrays
 from tamis.matching.columnar import level as columnar
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarLevel
 from tamis.matching.columnar.probing_kernels import PROBES, match_events
 from tamis.schema import Schema
 from tamis.testing import Generated, crowds, reference_matches
@@ -185,7 +185,7 @@ def test_levels_with_nothing_to_look_at(texts: dict[str, str], tmp_path: Path) -
     assert found(level, events) == expected
     assert found(level, []) == []
     level.save(tmp_path / "level")
-    opened = Level.open(tmp_path / "level", SCHEMA)
+    opened = ColumnarLevel.open(tmp_path / "level", SCHEMA)
     assert found(opened, events) == expected
     assert len(opened) == len(texts)
 
@@ -193,7 +193,7 @@ def test_levels_with_nothing_to_look_at(texts: dict[str, str], tmp_path: Path) -
 def test_a_level_comes_back_from_its_file_and_is_linked_when_saved_again(tmp_path: Path) -> None:
     level = level_of(MIXED)
     level.save(tmp_path / "first")
-    opened = Level.open(tmp_path / "first", SCHEMA)
+    opened = ColumnarLevel.open(tmp_path / "first", SCHEMA)
     assert found(opened, EVENTS) == found(level, EVENTS)
     assert [opened.texts[n] for n in range(0, 3000, 500)] == [level.texts[n] for n in range(0, 3000, 500)]
     opened.save(tmp_path / "second")
@@ -202,20 +202,20 @@ def test_a_level_comes_back_from_its_file_and_is_linked_when_saved_again(tmp_pat
 
 def test_a_level_whose_file_gave_way_to_another_is_written_anew(tmp_path: Path) -> None:
     level_of({"mine": "n = 1"}).save(tmp_path / "level")
-    opened = Level.open(tmp_path / "level", SCHEMA)
+    opened = ColumnarLevel.open(tmp_path / "level", SCHEMA)
     level_of({"other": "n = 2"}).save(tmp_path / "other")
     (tmp_path / "other").replace(tmp_path / "level")
     opened.save(tmp_path / "again")
-    assert found(Level.open(tmp_path / "again", SCHEMA), [{"n": 1}]) == [["mine"]]
+    assert found(ColumnarLevel.open(tmp_path / "again", SCHEMA), [{"n": 1}]) == [["mine"]]
     (tmp_path / "level").unlink()
     opened.save(tmp_path / "once more")
-    assert found(Level.open(tmp_path / "once more", SCHEMA), [{"n": 1}]) == [["mine"]]
+    assert found(ColumnarLevel.open(tmp_path / "once more", SCHEMA), [{"n": 1}]) == [["mine"]]
 
 
 def test_striking_out_changes_no_file(tmp_path: Path) -> None:
     level_of(MIXED).save(tmp_path / "level")
     before = (tmp_path / "level").read_bytes()
-    opened = Level.open(tmp_path / "level", SCHEMA)
+    opened = ColumnarLevel.open(tmp_path / "level", SCHEMA)
     opened.remove(0)
     assert (tmp_path / "level").read_bytes() == before
     assert len(read_arrays(tmp_path / "level")[0]) > 10

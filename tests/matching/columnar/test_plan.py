@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tamis.matching.base.statistics import Statistics
 from tamis.matching.columnar import plan as module
-from tamis.matching.columnar.level import Level
+from tamis.matching.columnar.level import ColumnarLevel
 from tamis.matching.columnar.plan import SCANNED, Costs
 from tamis.matching.columnar.planning_kernels import FINEST, MOST_COPIES_OF_A_LIST, cell
 from tamis.testing import Generated, crowds, reference_matches
@@ -33,7 +33,7 @@ EVENTS: list[dict[str, Any]] = [
 ]
 
 
-def work_of(level: Level, events: list[dict[str, Any]]) -> tuple[float, float]:
+def work_of(level: ColumnarLevel, events: list[dict[str, Any]]) -> tuple[float, float]:
     """Candidates verified and probes made, per event."""
     work = matches_of(level, events).work
     return work.candidates / len(events), work.probes / len(events)

@@ -1,4 +1,4 @@
-"""The state of an edge: both tables' indexes, and the subscriptions that join along it."""
+"""Edge state of a join: both tables' rows by join key, and the subscriptions that join along the edge."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROW = np.dtype([("number", "i8"), ("mark", "i8")])
 
 
 class Side(NamedTuple):
-    """One of the two tables of an edge, for kernels.
+    """One of the two tables of an edge, as arrays for kernels.
 
     `entries` has its rows by the edge's join key and their first selection attribute; the companion is a number that
     semijoins may keep with a row (NO_GAP to begin with). `values` and `keys` are by row: selection attributes, and the
@@ -40,7 +40,7 @@ class Side(NamedTuple):
 
 
 class Members(NamedTuple):
-    """All subscriptions' intervals by column, their filtering edges by table, and where tables' columns begin.
+    """Intervals of all subscriptions by column, their filtering edges by table, and where tables' columns begin.
 
     `signature` is the number of the signature that is this edge alone, -1 if nobody has it.
     """
@@ -62,7 +62,7 @@ class Scratch(NamedTuple):
 
 @bare_kernel
 def rows_of_key(o: Any, key: int, points: Any, rows: Any) -> int:
-    """A key's rows with their values, ascending; how many."""
+    """Writes a key's rows with their values, ascending; returns how many."""
     count = 0
     place, offset = find(o, key, -np.inf, LEAST_ITEM)
     while place < o.counters[PLACES]:
@@ -80,7 +80,7 @@ def rows_of_key(o: Any, key: int, points: Any, rows: Any) -> int:
 
 @bare_kernel
 def values_of_key(o: Any, key: int, points: Any) -> int:
-    """The different values of a key's rows, ascending; how many."""
+    """Writes the distinct values of a key's rows, ascending; returns how many."""
     count = 0
     place, offset = find(o, key, -np.inf, LEAST_ITEM)
     while place < o.counters[PLACES]:
@@ -98,7 +98,7 @@ def values_of_key(o: Any, key: int, points: Any) -> int:
 
 @bare_kernel
 def mark(points: Any, rows: Any, count: int, found: Any, members: int) -> None:
-    """`rows[k].mark` of so many rows: how many members' intervals hold point k."""
+    """Writes to `rows[k].mark` how many members' intervals hold point k."""
     for k in range(count + 1):
         rows[k].mark = 0
     for k in range(members):
@@ -123,7 +123,7 @@ def follow(entries: Any, keys: Any, values: Any, old: int, new: int) -> None:
 def follow_all(
     entries: Any, keys: Any, values: Any, number: int, table: Any, old: Any, new: Any, start: int, stop: int
 ) -> int:
-    """Follows those changes that are of the table `number`, until blocks run out; gives the first that is not done."""
+    """Follows the changes of table `number`, until blocks run out; returns the first that is not done."""
     for event in range(start, stop):
         if table[event] == number:
             if entries.counters[SPARE] == 0:
@@ -133,10 +133,10 @@ def follow_all(
 
 
 class EdgeState:
-    """Two tables that join, and the subscriptions that have semijoins of the one with the other, either way.
+    """State of an edge: two tables that join, and the subscriptions with semijoins of the one with the other.
 
     Rows belong to the tables (`TableRows`), which several edges share; an edge indexes them by its own join key. After
-    `run` its indexes know of the changes.
+    `run` its indexes include the changes.
     """
 
     def __init__(self, shape: Shape, edge: int, rows: tuple[TableRows, ...]) -> None:
@@ -161,7 +161,7 @@ class EdgeState:
             self.stabbing[side].remove(numbers[ranges.members(self._shape, self._group(side))])
 
     def load(self, table: int, numbers: Int64s) -> None:
-        """Many rows of one table at once, of which nobody is told."""
+        """Loads many rows of one table at once, without messages."""
         side = self._tables.index(table)
         rows, entries = self._rows[side], self._entries[side]
         keys = rows.keys[self.number][numbers]
@@ -173,9 +173,9 @@ class EdgeState:
             self._entries[side] = OrderedIndex.of(loaded)
 
     def run(self, kernel: Any, out: Outbox, changes: Changes, members: Members) -> None:
-        """Has a scheme's kernel write what changes mean into the outbox, and follow them.
+        """Runs a scheme's kernel, which writes the messages of changes into the outbox and follows the changes.
 
-        The kernel goes on from a change, and gives the first that is not done and what was missing for it.
+        The kernel goes on from a change, and returns the first that is not done and what was missing for it.
         """
         start, stop = 0, len(changes)
         while start < stop:
@@ -190,7 +190,7 @@ class EdgeState:
                 self.grow(missing)
 
     def follow(self, changes: Changes, start: int, stop: int) -> None:
-        """Only follows changes, of which others have told."""
+        """Follows changes without messages: others have sent them."""
         for side in (LEFT, RIGHT):
             rows, done = self._rows[side], start
             while done < stop:
@@ -208,7 +208,7 @@ class EdgeState:
                 entries.reserve(len(entries.arrays.heads) // 2)
 
     def rows_with(self, table: int, key: int) -> Int64s:
-        """The rows of one of the tables that have a join key, by their first selection attribute."""
+        """Rows of one of the tables that have a join key, by their first selection attribute."""
         side = self._tables.index(table)
         self._make_room(0)
         count = rows_of_key(self._entries[side].arrays, key, self._scratch.points, self._scratch.rows)
@@ -220,7 +220,7 @@ class EdgeState:
         return int(self.stabbing[side].arrays.counters[WRITTEN])
 
     def side(self, side: int) -> tuple[Any, ...]:
-        """One of the tables, for kernels; to be asked for anew after every run."""
+        """Arrays of one of the tables, for kernels; invalid after a run."""
         rows = self._rows[side]
         return Side(
             self._entries[side].arrays, rows.values, rows.keys[self.number], self.stabbing[side].arrays,
@@ -228,7 +228,7 @@ class EdgeState:
         )  # fmt: skip
 
     def _group(self, side: int) -> int:
-        """The number of the group that has the table on that side as its base."""
+        """Number of the group that has the table on that side as its base."""
         return 2 * self.number + side
 
     def _make_room(self, changes: int) -> None:
@@ -243,7 +243,7 @@ def _scratch(members: int, rows: int) -> Scratch:
     return Scratch(np.zeros(members, FOUND).view(np.recarray), np.zeros(rows), np.zeros(rows, ROW).view(np.recarray))
 
 
-# What all schemes keep: tables, subscriptions, and the edges between tables.
+# State of all schemes: tables, subscriptions, and the edges between tables.
 
 
 class JoinState:
@@ -264,11 +264,11 @@ class JoinState:
 
     @property
     def subscriptions(self) -> Ranges:
-        """By number; numbers that are free have empty intervals and no tables. To be read at once: it changes."""
+        """Subscriptions by number; free numbers have empty intervals and no tables. Valid until the next change."""
         return self._ranges.take(slice(self._used))
 
     def subscribe(self, ranges: Ranges) -> Int64s:
-        """Takes subscriptions in and gives their numbers."""
+        """Adds subscriptions and returns their numbers."""
         again = self._free[: len(ranges)]
         self._free = self._free[len(again) :]
         fresh = len(ranges) - len(again)
@@ -285,7 +285,7 @@ class JoinState:
         return numbers
 
     def unsubscribe(self, numbers: npt.ArrayLike) -> None:
-        """Lets subscriptions go; numbers that nobody has are passed over."""
+        """Removes subscriptions; numbers that nobody has are passed over."""
         named = np.unique(np.asarray(numbers, np.int64))
         going: Int64s = named[self._ranges.signature[named] != NOT_THERE]
         ranges = self._ranges.take(going)
@@ -296,18 +296,18 @@ class JoinState:
         self._free = np.concatenate([self._free, going])
 
     def load(self, table: int, values: npt.ArrayLike, keys: npt.ArrayLike) -> Int64s:
-        """Rows that are there from the beginning: nobody is told. Gives their numbers."""
+        """Loads rows that are there from the beginning, without messages. Returns their numbers."""
         numbers = self.rows[table].put(values, keys)
         for edge in self.rows[table].edges:
             self.edges[edge].load(table, numbers)
         return numbers
 
     def members(self, signature: int = NOT_THERE) -> Members:
-        """The subscriptions for kernels; `signature` that of an edge alone."""
+        """Subscriptions for kernels; `signature` is that of an edge alone."""
         return Members(self._ranges.low, self._ranges.high, self._ranges.filtering, self.shape.first_column, signature)
 
     def begin(self, changes: Changes) -> int:
-        """Ends the life of rows that went before; gives the sequence number of the first change."""
+        """Releases the rows removed by the last batch; returns the sequence number of the first change."""
         for table, numbers in self._gone:
             self.rows[table].give_back(numbers)
         went = changes.old >= 0

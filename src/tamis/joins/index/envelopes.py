@@ -1,4 +1,4 @@
-"""Messages of semijoins over several selection attributes a table: skyline envelopes of a change."""
+"""Skyline envelopes: descriptions of semijoin messages over one or several selection attributes per table."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def envelope(points: Any, order: Any, centre: Any, kept: Any) -> int:
     """Gathers the points before which no other comes, seen from the centre (none in the box of the two). Their number.
 
     `order` has the nearest first, in whatever measure a box's points are nearer in than its corner. The numbers of
-    those kept go to `kept`. What is kept is enough to compare with: a point behind one that was not is behind the one
-    that that was behind.
+    those kept go to `kept`. Comparing with kept points is enough: a point behind a dropped one is behind the one that
+    that was behind.
     """
     count = 0
     width = points.shape[1]
@@ -50,7 +50,7 @@ def envelope(points: Any, order: Any, centre: Any, kept: Any) -> int:
 
 @kernel
 def innermost(low: Any, high: Any, inner: Any) -> None:
-    """`inner[k]`: box k contains no other box; of equal ones the first stands for all."""
+    """Sets `inner[k]` where box k contains no other box; of equal ones the first stands for all."""
     for k in range(len(low)):
         inner[k] = True
         for j in range(len(low)):
@@ -87,7 +87,7 @@ def innermost_boxes(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 
 def anchors_of(low: Floats, high: Floats) -> Floats:
-    """Points such that every box holds one of them: greedily along the first attribute, then the next, and so on."""
+    """Anchors such that every box holds one of them: greedily along the first attribute, then the next, and so on."""
     there = (low <= high).all(axis=1)
     return np.array(_anchors(low[there], high[there], 0)).reshape(-1, low.shape[1])
 
@@ -116,7 +116,7 @@ def _finite(low: float, high: float) -> float:
 
 
 class Description(Enum):
-    """Choice of a scheme for saying for whom base tuples are meant."""
+    """Form in which a scheme describes which subscriptions base tuples are for."""
 
     NONE = "each member is told by itself"
     TUPLES = "all joining tuples"
@@ -125,7 +125,7 @@ class Description(Enum):
 
 
 class EnvelopeWriter:
-    """Writes the messages of one scheme for tables of which several attributes are considered.
+    """Writer of one scheme's messages for tables of which several attributes are considered.
 
     All members of a group are looked at for every change: exact, and linear in their number. Skylines by clusters have
     no disposable triangles here, so Clu⁺ is Clu.
@@ -137,7 +137,7 @@ class EnvelopeWriter:
         self._anchors: dict[int, tuple[int, Floats]] = {}
 
     def write(self, out: Outbox, changes: Changes, event: int) -> None:
-        """For one change, before the edges follow it."""
+        """Writes the messages of one change, before the edges follow it."""
         table = int(changes.table[event])
         for edge in self._state.rows[table].edges:
             old, new = (_joining(self._state, table, edge, int(rows[event])) for rows in (changes.old, changes.new))
@@ -154,7 +154,7 @@ class EnvelopeWriter:
                 self._drop(out, event, step)
 
     def _tell(self, out: Outbox, event: int, step: _Step, rows: list[int]) -> None:
-        """Of base rows that came and went with one join key."""
+        """Writes the messages of base rows that came and went with one join key."""
         partners = step.values(step.other, step.rows_with(step.other, step.key(rows[0])))
         if not len(partners):
             return
@@ -234,7 +234,7 @@ class EnvelopeWriter:
                 out.write_numbers(np.concatenate([value, blocking.ravel()]))
 
     def _alone(self, step: _Step, value: Floats, rows: Floats) -> tuple[Floats, Int64s]:
-        """The envelope of a filter row among the others, and who selects it and none of them."""
+        """Envelope of a filter row among the others, and the members that select it and none of them."""
         ranges = self._state.subscriptions
         blocking = envelope_of(rows, value)
         members = np.flatnonzero(ranges.members(self._state.shape, step.group(step.other)))
@@ -301,7 +301,7 @@ STRIDE = 16  # rows walked before searching
 
 @bare_kernel
 def joining_tuples(out: Any, o: Any, key: int) -> None:
-    """Ref-SJ-Tup: all values there are."""
+    """Writes Ref-SJ-Tup's description: all values there are."""
     last = np.nan
     place, offset = find(o, key, -np.inf, LEAST_ITEM)
     while place < o.counters[PLACES]:
@@ -318,7 +318,7 @@ def joining_tuples(out: Any, o: Any, key: int) -> None:
 
 @bare_kernel
 def minimum_area(out: Any, o: Any, st: Any, key: int, base: float, other: float, scratch: Any) -> None:
-    """Ref-SJ-Sub: the affected members' own intervals, of those that contain each other the inner ones (Theorem 2)."""
+    """Writes Ref-SJ-Sub's description: affected members' intervals, only the inner of nested ones (Theorem 2)."""
     count = values_of_key(o, key, scratch.points)
     found = scratch.found
     count = reaching(st, scratch.points, count, base, other, found)
@@ -336,7 +336,7 @@ def minimum_area(out: Any, o: Any, st: Any, key: int, base: float, other: float,
 
 @bare_kernel
 def nearest_tuples(out: Any, o: Any, st: Any, key: int) -> None:
-    """Ref-SJ-Clu: the nearest rows on each side of every anchor.
+    """Writes Ref-SJ-Clu's description: the nearest rows on each side of every anchor.
 
     Rows and anchors are walked in leaps: from an anchor to the rows beside it, from the upper of these to the next
     anchor not below it.

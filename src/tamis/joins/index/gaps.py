@@ -1,4 +1,4 @@
-"""Gaps between rows, cached until rows or subscriptions change."""
+"""Gap cache of Ref-SJ-Clu⁺: which base values select a subscription between two rows, and skylines merged by it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tamis.joins.index.ranges import Records
 from tamis.joins.index.stabbing_kernels import CLUSTERS, JOURNAL, WRITTEN, between, soon_above
 from tamis.matching.base.flat_arrays import first_from
 
-# Skylines merged over gaps between rows, and what is known of the gaps. Arrays are `Gaps`.
+# Skylines merged over gaps between rows. Arrays are `Gaps`.
 
 SPARE_GAPS, END, MISSING = range(3)
 GAP = np.dtype([("upper", "f8"), ("version", "i8"), ("start", "i8"), ("length", "i8"), ("spare", "i8")])
 
 
 class Gaps(NamedTuple):
-    """The arrays of a gap store, for kernels.
+    """Arrays of a gap store, for kernels.
 
     Gap g lies between a row's value and `gaps[g].upper`. `length` disjoint intervals from `start` on in `low` and
     `high`, ascending, are the union of the base intervals of those members whose filter interval lies strictly in the
-    gap. It was right when the index had written `version` changes. The `spare` fields are a stack of numbers not used.
-    In `counters`: how many are spare, where the intervals end, and for how many there was no room.
+    gap. It was right when the index had written `version` changes. The `spare` fields are a stack of free numbers. In
+    `counters`: how many are spare, where the intervals end, and for how many there was no room.
     """
 
     gaps: Records
@@ -41,17 +41,20 @@ class Gaps(NamedTuple):
 def merged_tuples(
     out: Any, o: Any, st: Any, gaps: Any, key: int, base: float, other: float, scratch: Any
 ) -> bool:  # fmt: skip
-    """Ref-SJ-Clu⁺: points of the nearest rows on each side of every anchor, merged. False if gaps ran out.
+    """Writes Ref-SJ-Clu⁺'s description: points of the nearest rows around every anchor, merged; False if gaps ran out.
 
     Rows and anchors are walked as in `nearest_tuples`. Consecutive points whose triangle is disposable are one point
-    (q_n, q_1): where no anchor lies between them no subscription does; else the gap says whether `base` or `other`
-    selects one in it.
+    (q_n, q_1): where no anchor lies between them no subscription does; else the gap says if `base` or `other` selects
+    one in it.
     """
+    # The run is the points merged so far, from `run_first` to `run_last`; it is written as one point when it ends.
+    # `last` keeps a row from being taken twice, once as the upper and once as the lower neighbour of an anchor.
     anchors = st.counters[CLUSTERS]
     k = 0
     run_first = run_last = last = np.nan
     place, offset = find(o, key, -np.inf, LEAST_ITEM)
     while k < anchors:
+        # The first row at or above the anchor; rows between two anchors that are nobody's neighbours are leapt over.
         anchor = st.anchors[k]
         place, offset = leap(o, place, offset, key, anchor)
         there = is_entry(o, place) and o.entries[o.places[place].block, offset].key == key
@@ -63,6 +66,7 @@ def merged_tuples(
             run_last = last = upper
             k = soon_above(st.anchors, k, anchors, upper)
             continue
+        # No row on the anchor: the row below it, if the key has one, joins the run.
         lower, below, beside = np.nan, -1, 0
         before, at = preceding(o, place, offset)
         if is_entry(o, before) and o.entries[o.places[before].block, at].key == key:
@@ -105,7 +109,7 @@ def in_gap(gaps: Any, gap: int, base: float) -> bool:
 
 @inlined_kernel
 def known_gap(gaps: Any, st: Any, gap: int, lower: float, upper: float, scratch: Any) -> int:
-    """The number of a gap, up to date; NO_GAP if there is no room to find out."""
+    """Number of a gap, up to date; NO_GAP if there is no room to find out."""
     if gap != NO_GAP and gaps.gaps[gap].upper == upper and _still_right(gaps, st, gap, lower, upper):
         return gap
     return _find_out(gaps, st, gap, lower, upper, scratch)
@@ -134,7 +138,7 @@ def _still_right(gaps: Any, st: Any, gap: int, lower: float, upper: float) -> bo
 
 @bare_kernel
 def _find_out(gaps: Any, st: Any, gap: int, lower: float, upper: float, scratch: Any) -> int:
-    """Looks at all members in the gap and keeps the union of their base intervals."""
+    """Collects the members in the gap and stores the union of their base intervals."""
     found = scratch.found
     count = between(st, lower, upper, np.nan, found, len(found))
     count = _union(found, count)
@@ -163,7 +167,7 @@ def _find_out(gaps: Any, st: Any, gap: int, lower: float, upper: float, scratch:
 
 @bare_kernel
 def forget_gap(gaps: Any, gap: int) -> None:
-    """The row below a gap is gone, and its number with it."""
+    """Frees the gap above a row that goes."""
     if gap != NO_GAP:
         gaps.gaps[gap].length = 0
         gaps.gaps[gaps.counters[SPARE_GAPS]].spare = gap
@@ -172,7 +176,7 @@ def forget_gap(gaps: Any, gap: int) -> None:
 
 @bare_kernel
 def _union(found: Any, count: int) -> int:
-    """Intervals as disjoint ones, ascending, in place; how many are left."""
+    """Merges intervals into disjoint ones, ascending, in place; returns how many are left."""
     if count == 0:
         return 0
     # Most overlap with one another: what meets the interval gathered so far goes into it, and few are left to sort.
@@ -201,17 +205,17 @@ def _union(found: Any, count: int) -> int:
 
 
 class GapStore:
-    """For gaps between neighbouring rows of a join key: which base values select a subscription that no row reaches.
+    """Cache of the gaps between neighbouring rows of a join key: base values that select an unreached subscription.
 
-    Serves one group. A gap's number stands beside the row below it in the filter table's index, and comes into being
-    when somebody asks. `arrays` are changed by kernels; when they run out of room, `grow` gives them more.
+    Serves one group. A gap's number stands beside the row below it in the filter table's index, and is given at the
+    first query. `arrays` are changed by kernels; when they run out of room, `grow` gives them more.
     """
 
     def __init__(self) -> None:
         self.arrays = _arrays(64, 256)
 
     def grow(self) -> None:
-        """Twice the gaps if none is spare, room for the intervals that did not fit, and none for those not used."""
+        """Doubles the gaps if none is spare, makes room for the intervals that did not fit, and drops unused ones."""
         old = self.arrays
         gaps, spare, length = len(old.gaps), int(old.counters[SPARE_GAPS]), old.gaps["length"]
         used = int(length.sum())

@@ -1,4 +1,4 @@
-"""Entries in order of key, value and item, in blocks: found, put in and taken out. Arrays are those of `Ordered`."""
+"""B-tree kernels: entries in order of key, value and item, in blocks; search, insertion and removal."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ PLACE = np.dtype([("block", "i8"), ("key", "i8"), ("value", "f8"), ("number", "i
 
 
 class Ordered(NamedTuple):
-    """The arrays of an ordered index, for kernels: few, of records, since Numba hands over every array in parts.
+    """Arrays of an ordered index (`OrderedIndex`), for kernels.
 
-    `entries[block, k]` for k below `heads[block].length` are in order and without gaps. Blocks stand in `places`, in
-    order, each with its first entry, so that searching stays in few cache lines; all entries of a block come before
-    those of the next. Only the first block may be empty, and only if it is alone. `least` is the least `end` of a
-    block's entries. The `spare` fields of `heads` are a stack of blocks that are not used. `counters` says how many
-    places there are, how many spare blocks, and how many entries.
+    They are few, of records, since Numba hands over every array in parts. `entries[block, k]` for k below
+    `heads[block].length` are in order and without gaps. Blocks stand in `places`, in order, each with its first entry,
+    so that searching stays in few cache lines; all entries of a block come before those of the next. Only the first
+    block may be empty, and only if it is alone. `least` is the least `end` of a block's entries. The `spare` fields of
+    `heads` are a stack of free blocks. `counters` says how many places there are, how many spare blocks, and how many
+    entries.
     """
 
     entries: Records
@@ -39,7 +40,7 @@ class Ordered(NamedTuple):
 
 @inlined_kernel
 def _place(o: Any, key: int, value: float, item: int) -> int:
-    """The last place in order whose first entry does not come after (key, value, item); 0 if there is none."""
+    """Last place in order whose first entry does not come after (key, value, item); 0 if there is none."""
     low, high = 0, o.counters[PLACES]
     while high - low > 1:
         middle = (low + high) >> 1
@@ -57,7 +58,7 @@ def _place(o: Any, key: int, value: float, item: int) -> int:
 
 @inlined_kernel
 def _offset(o: Any, block: int, key: int, value: float, item: int) -> int:
-    """Number of entries of the block that come before (key, value, item)."""
+    """Count of a block's entries that come before (key, value, item)."""
     low, high = 0, o.heads[block].length
     while low < high:
         middle = (low + high) >> 1
@@ -89,7 +90,7 @@ def find(o: Any, key: int, value: float, item: int) -> tuple[int, int]:
 
 @inlined_kernel
 def following(o: Any, place: int, offset: int) -> tuple[int, int]:
-    """The entry after this one."""
+    """Position of the entry after this one."""
     if offset + 1 < o.heads[o.places[place].block].length:
         return place, offset + 1
     return place + 1, 0
@@ -97,7 +98,7 @@ def following(o: Any, place: int, offset: int) -> tuple[int, int]:
 
 @inlined_kernel
 def preceding(o: Any, place: int, offset: int) -> tuple[int, int]:
-    """The entry before this one; place is -1 if there is none."""
+    """Position of the entry before this one; place is -1 if there is none."""
     if offset > 0:
         return place, offset - 1
     if place == 0 or o.counters[ENTRIES] == 0:
@@ -113,7 +114,7 @@ def is_entry(o: Any, place: int) -> bool:
 
 @bare_kernel
 def insert(o: Any, key: int, value: float, item: int, end: float, low: float, high: float) -> None:
-    """Puts an entry in. There must be a spare block, and no equal entry."""
+    """Inserts an entry. There must be a spare block, and no equal entry."""
     place = _place(o, key, value, item)
     block = o.places[place].block
     if o.heads[block].length == BLOCK:
@@ -137,7 +138,7 @@ def insert(o: Any, key: int, value: float, item: int, end: float, low: float, hi
 
 @bare_kernel
 def remove(o: Any, key: int, value: float, item: int) -> bool:
-    """Takes an entry out; False if there is none."""
+    """Removes an entry; False if there is none."""
     place = _place(o, key, value, item)
     block = o.places[place].block
     offset = _offset(o, block, key, value, item)
@@ -218,7 +219,7 @@ def _join(o: Any, place: int) -> None:
 
 @inlined_kernel
 def _take_out(o: Any, place: int) -> None:
-    """Takes a block out of the order that holds nothing any more."""
+    """Removes an empty block from the order."""
     o.heads[o.places[place].block].length = 0
     o.heads[o.counters[SPARE]].spare = o.places[place].block
     o.counters[SPARE] += 1
@@ -229,7 +230,7 @@ def _take_out(o: Any, place: int) -> None:
 
 @bare_kernel
 def insert_all(o: Any, entries: Any) -> int:
-    """Puts entries in one after the other until blocks run out; gives how many are in."""
+    """Inserts entries one after the other until blocks run out; returns how many are in."""
     for k in range(len(entries)):
         if o.counters[SPARE] == 0:
             return k
@@ -240,7 +241,7 @@ def insert_all(o: Any, entries: Any) -> int:
 
 @bare_kernel
 def remove_all(o: Any, entries: Any) -> int:
-    """Takes entries out; gives how many were there."""
+    """Removes entries; returns how many were there."""
     found = 0
     for k in range(len(entries)):
         if remove(o, entries[k].key, entries[k].value, entries[k].number):

@@ -1,4 +1,4 @@
-"""Messages of a server, in flat arrays for all nine schemes, and the filter that each subscription is reformulated to.
+"""Messages of a join server, in flat arrays for all nine schemes, and the filter by which a subscription accepts them.
 
 Tuples of arrays are `Messages.arrays`, `Ranges.arrays` and `Shape.arrays`.
 """
@@ -23,12 +23,12 @@ EVERYBODY = -1
 class Form(IntEnum):
     """Form of a message. The first six are for everybody whose filter accepts them, the last two have an address.
 
-    Holding is meant in the considered attributes only (`Shape.considered`): a client keeps what it is sent, and applies
-    the rest of its conditions when it joins what it keeps.
+    Holding concerns the considered attributes only (`Shape.considered`): a client keeps all that it is sent, and
+    applies the rest of its conditions when it joins.
     """
 
     SELECTED = 0
-    """Rel-Sel. Tuples of one table: for whoever selects one of them. No description."""
+    """Rel-Sel. Tuples of one table: for all who select one of them. No description."""
     JOINED = 1
     """Ref-J, Ref-J⁺. Whole results, a tuple a table of signature `group`, tables ascending: for its subscriptions that
     select all tuples of one of them. No description."""
@@ -36,8 +36,8 @@ class Form(IntEnum):
     """A semijoin's base tuples, and rows of the filter they join with, described by their considered values: for
     members of `group` that select one of the tuples, and hold one of the points."""
     SKYLINE = 3
-    """The same, described by points (x, y) of a skyline: all x, then all y. Covered is whose interval has its low end
-    at x or below and its high end at y or above; x may be more than y."""
+    """As POINTS, described by points (x, y) of a skyline: all x, then all y. A point covers an interval with its low
+    end at x or below and its high end at y or above; x may be more than y."""
     EXPOSED = 4
     """A tuple of the base that came into reach by a change of the filter. The description has the filter row's
     considered values, then those of its neighbours, any number of them: for members of `group` that select the tuple
@@ -66,21 +66,21 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True)
 class Messages:
-    """Any number of messages in the order in which they are sent.
+    """Messages in the order in which they are sent, as flat arrays.
 
     Message m comes of change `event[m]` of its batch, which has the number `sequence[m]` in the order of all changes of
     the server. Several messages of one change have the same: a client that has seen a higher one for a row's key
     ignores its tuples. Its tuples are `first_tuple[m]` up to `first_tuple[m + 1]`; each has an operation, a table, a
-    row number in it (which names the row's content until the next batch), and `widths[table]` values from
-    `first_value` on. Its description is `numbers[first_number[m]:first_number[m + 1]]`. `group` is that of the
-    semijoin, a signature in JOINED and RESULTS, else -1. `subscription` is the address, -1 for everybody.
+    row number in it (which names the row's content until the next batch), and `widths[table]` values from `first_value`
+    on. Its description is `numbers[first_number[m]:first_number[m + 1]]`. `group` is that of the semijoin, a signature
+    in JOINED and RESULTS, else -1. `subscription` is the address, -1 for everybody.
 
     An update of a row that keeps its join key is one message, the new tuple (INSERT) and the old one (DELETE), with one
     description for both; a client that accepts it keeps the new tuple if it selects it. One that changes the join key
     is two messages of one sequence number, since the descriptions differ; the inserting one comes first.
 
-    A client whose tables R and S filter each other (`Ranges.filtering` names the same edge for both) gets no DROPPED
-    of them: what it holds of R for a join key goes when the last tuple of S with that key goes.
+    A client whose tables R and S filter each other (`Ranges.filtering` names the same edge for both) gets no DROPPED of
+    them: the tuples of R that it holds for a join key go when the last tuple of S with that key goes.
     """
 
     event: Int64s
@@ -108,7 +108,7 @@ class Messages:
         return self.numbers[self.first_number[message] : self.first_number[message + 1]]
 
     def sizes(self, shape: Shape, payload: int = 100) -> Int64s:
-        """Bytes a message, counted as the paper does: four a number, so many for a tuple's payload.
+        """Size of each message in bytes, counted as the paper does: four per number, and a tuple's payload.
 
         An inserted tuple is its selection attributes, its join key and its payload; one that goes is its number. The
         tuples of a joined result share one join key. Addresses are the network's and are not counted.
@@ -136,7 +136,7 @@ class Messages:
 
 
 def accepts(messages: Messages, message: int, subscriptions: Ranges, shape: Shape) -> Bools:
-    """Subscriptions that a message is for: the filter each is reformulated to. It looks at nothing else.
+    """Mask of the subscriptions that a message is for: the filter that each is reformulated to; nothing else counts.
 
     For messages with an address: the subscription with that number.
     """
@@ -146,7 +146,7 @@ def accepts(messages: Messages, message: int, subscriptions: Ranges, shape: Shap
 
 
 def accepted_by(messages: Messages, subscriptions: Ranges, number: int, shape: Shape) -> Bools:
-    """Messages for one of the subscriptions: what its client would be handed."""
+    """Mask of the messages for one of the subscriptions: those that its client would be handed."""
     mask = np.zeros(len(messages), np.bool_)
     accepted_by_one(messages.arrays, *subscriptions.arrays, number, shape.arrays, mask)
     return mask
@@ -167,8 +167,10 @@ def accepted(messages: Any, m: int, low: Any, high: Any, filtering: Any, signatu
     """True if subscription s accepts message m."""
     form, group, address, first_tuple, _, table, _, first_value, values, first_number, numbers = messages
     groups, first_column, considered = shape
+    # Addressed (Enum): the server has decided for whom it is.
     if address[m] >= 0:
         return bool(address[m] == s)
+    # Selections and results (Rel-Sel, Ref-J) are decided by their own tuples.
     start, stop = first_tuple[m], first_tuple[m + 1]
     if form[m] == Form.SELECTED:
         base = table[start]
@@ -182,11 +184,15 @@ def accepted(messages: Any, m: int, low: Any, high: Any, filtering: Any, signatu
     base, column, held_column, wide, held_wide = (
         groups[group[m], 0], groups[group[m], 2], groups[group[m], 3], groups[group[m], 4], groups[group[m], 5]
     )  # fmt: skip
+    # A semijoin is for subscriptions that filter its base by this edge and select its tuple; the description, in the
+    # filter's attributes, says which of these it concerns.
     if filtering[s, base] != group[m] // 2:
         return False
     if form[m] != Form.DROPPED and not _selects(low, high, s, column, wide, first_value, values, start, stop):
         return False
     here, end = first_number[m], first_number[m + 1]
+    # POINTS: one of the points must be held. SKYLINE: one of its corners must be covered. EXPOSED and DROPPED: the
+    # filter row must be held and none of its neighbours, for a member that holds one of them joins by it anyway.
     if form[m] == Form.POINTS:
         while here < end:
             if inside(low, high, s, held_column, numbers, here, held_wide):
@@ -255,7 +261,7 @@ def _selects_result(
 def accepts_one(
     messages: Any, m: int, low: Any, high: Any, filtering: Any, signature: Any, shape: Any, mask: Any
 ) -> None:
-    """`mask[s]`: whether subscription s accepts message m."""
+    """Sets `mask[s]` where subscription s accepts message m."""
     for s in range(len(mask)):
         mask[s] = accepted(messages, m, low, high, filtering, signature, s, shape)
 
@@ -264,6 +270,6 @@ def accepts_one(
 def accepted_by_one(
     messages: Any, low: Any, high: Any, filtering: Any, signature: Any, s: int, shape: Any, mask: Any
 ) -> None:
-    """`mask[m]`: whether subscription s accepts message m."""
+    """Sets `mask[m]` where subscription s accepts message m."""
     for m in range(len(mask)):
         mask[m] = accepted(messages, m, low, high, filtering, signature, s, shape)

@@ -1,4 +1,4 @@
-"""An outbox: what kernels write, until it is collected."""
+"""Outbox of join messages: growing arrays that kernels write to, until the messages are collected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tamis.arrays import Floats, Int64s
 from tamis.compiled import inlined_kernel
 from tamis.joins.index.ranges import Records
 
-# Messages written by kernels, one after the other, into arrays that may turn out too small. Arrays are `Sending`.
+# Kernels that write messages one after the other into arrays that may turn out too small. Arrays are `Sending`.
 
 SENT, TUPLES, NUMBERS, FULL = range(4)
 
@@ -20,10 +20,10 @@ TUPLE = np.dtype([(name, "i8") for name in ("operation", "table", "row")])
 
 
 class Sending(NamedTuple):
-    """The arrays of an outbox, for kernels: what `Messages` has, with room at the end.
+    """Arrays of an outbox, for kernels: those of `Messages`, with room at the end.
 
-    `counters` says how much of each is used, and in FULL whether something did not fit. Who writes finishes a change
-    first and looks then: what was written of a change that does not fit is taken back as a whole.
+    `counters` says how much of each is used, and in FULL if something did not fit. A writer finishes a change first and
+    looks then: a change that does not fit is taken back as a whole.
     """
 
     messages: Records
@@ -34,7 +34,7 @@ class Sending(NamedTuple):
 
 @inlined_kernel
 def begin(out: Any, event: int, form: int, group: int, subscription: int) -> None:
-    """A new message: what is put in from now on is its own."""
+    """Begins a new message: what is put in from now on is its own."""
     here = out.counters[SENT]
     if here >= len(out.messages):
         out.counters[FULL] = 1
@@ -50,6 +50,7 @@ def begin(out: Any, event: int, form: int, group: int, subscription: int) -> Non
 
 @inlined_kernel
 def put_tuple(out: Any, operation: int, table: int, row: int) -> None:
+    """Appends a tuple to the message."""
     here = out.counters[TUPLES]
     if here >= len(out.tuples):
         out.counters[FULL] = 1
@@ -62,7 +63,7 @@ def put_tuple(out: Any, operation: int, table: int, row: int) -> None:
 
 @inlined_kernel
 def put_pair(out: Any, operation: int, table: int, row: int, other: int, joined: int) -> None:
-    """A result of two tables: a row of each, the lower table first."""
+    """Appends a result of two tables: a row of each, the lower table first."""
     here = out.counters[TUPLES]
     if here + 1 >= len(out.tuples):
         out.counters[FULL] = 1
@@ -80,6 +81,7 @@ def put_pair(out: Any, operation: int, table: int, row: int, other: int, joined:
 
 @inlined_kernel
 def put_number(out: Any, number: float) -> None:
+    """Appends a number to the message's description."""
     here = out.counters[NUMBERS]
     if here >= len(out.numbers):
         out.counters[FULL] = 1
@@ -90,7 +92,7 @@ def put_number(out: Any, number: float) -> None:
 
 @inlined_kernel
 def take_back(out: Any, sent: int, tuples: int, numbers: int) -> None:
-    """Forgets everything after so many messages, tuples and numbers."""
+    """Truncates the outbox to so many messages, tuples and numbers."""
     out.counters[SENT] = sent
     out.counters[TUPLES] = tuples
     out.counters[NUMBERS] = numbers
@@ -121,7 +123,7 @@ class Outbox:
         new.counters[FULL] = 0
 
     def write(self, event: int, form: int, group: int, subscription: int) -> None:
-        """A new message, from Python; what is written after it is its own."""
+        """Begins a new message, from Python; what is written after it is its own."""
         while self.arrays.counters[SENT] == len(self.arrays.messages):
             self.grow()
         out = self.arrays
@@ -147,7 +149,7 @@ class Outbox:
         out.counters[NUMBERS] = start + len(numbers)
 
     def filled(self) -> Sending:
-        """Part of it that is used."""
+        """Used part of an array."""
         out = self.arrays
         sent, tuples, numbers = (int(out.counters[which]) for which in (SENT, TUPLES, NUMBERS))
         messages, part = out.messages[:sent].view(np.recarray), out.tuples[:tuples].view(np.recarray)

@@ -1,4 +1,4 @@
-"""Join subscriptions as numbers: what schemes index and what a message's filter looks at."""
+"""Join subscriptions as numeric ranges: `Shape` numbers tables, edges and groups, `Ranges` has the intervals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Shape:
         return 2 * len(self.edges)
 
     def tables_of(self, signature: int) -> tuple[int, ...]:
-        """The tables that a signature joins, ascending."""
+        """Tables that a signature joins, ascending."""
         return tuple(sorted({table for edge in self.signatures[signature] for table in self.edges[edge]}))
 
     def base(self, group: int) -> int:
@@ -75,12 +75,12 @@ class Shape:
 
     @cached_property
     def arrays(self) -> tuple[Int64s, Int64s, Int64s]:
-        """For kernels: `group_numbers`, and the first column and the number of considered columns of each table."""
+        """Arrays for kernels: `group_numbers`, and the first column and number of considered columns of each table."""
         return self.group_numbers, self.first_column, np.array(self.considered, np.int64)
 
     @cached_property
     def group_numbers(self) -> Int64s:
-        """A row a group: base and filter, their first columns, and how many columns they consider."""
+        """A row per group: base and filter, their first columns, and how many columns they consider."""
         rows = []
         for group in range(self.groups):
             base, filtering = self.base(group), self.filter(group)
@@ -93,7 +93,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Ranges:
-    """So many subscriptions as closed intervals, `low` and `high` by subscription and column (`Shape.first_column`).
+    """Subscriptions as closed intervals, `low` and `high` by subscription and column (`Shape.first_column`).
 
     A column without a condition has [-inf, inf]; rows have -inf where an attribute is absent, so conditions start at
     the least finite number. An interval that is empty (low > high) selects nothing. `filtering[s, t]` is the edge by
@@ -118,7 +118,7 @@ class Ranges:
     def of(
         cls, shape: Shape, low: npt.ArrayLike, high: npt.ArrayLike, filtering: npt.ArrayLike, signature: npt.ArrayLike
     ) -> Ranges:
-        """Ranges from anything that makes arrays, in the layout that kernels expect."""
+        """Ranges from array-likes, in the layout that kernels expect."""
         count = len(np.asarray(signature))
         return cls(
             np.ascontiguousarray(low, np.float64).reshape(count, shape.columns),
@@ -129,21 +129,22 @@ class Ranges:
 
     @property
     def arrays(self) -> tuple[Floats, Floats, Int64s, Int64s]:
-        """What kernels take, in their order."""
+        """Arrays for kernels, in their order."""
         return self.low, self.high, self.filtering, self.signature
 
     def take(self, numbers: Sequence[int] | Int64s | Bools | slice) -> Ranges:
         return Ranges(self.low[numbers], self.high[numbers], self.filtering[numbers], self.signature[numbers])
 
     def members(self, shape: Shape, group: int) -> Bools:
-        """Subscriptions whose semijoin of that base table has that filter."""
+        """Mask of subscriptions whose semijoin of the group's base table has the group's filter."""
         mask: Bools = self.filtering[:, shape.base(group)] == group // 2
         return mask
 
     def one_sided(self, shape: Shape, group: int) -> Bools:
-        """Members of a group whose filter's own rows are not filtered by the base in turn.
+        """Mask of the members of a group whose filter's own rows are not filtered by the base in turn.
 
-        They cannot tell from what they hold that a row of the filter is gone, and have to be told (`Form.DROPPED`).
+        They cannot tell from the tuples they hold that a row of the filter is gone, and have to be told
+        (`Form.DROPPED`).
         """
         mask: Bools = self.members(shape, group) & (self.filtering[:, shape.filter(group)] != group // 2)
         return mask

@@ -1,4 +1,4 @@
-"""The state of an edge for schemes that send semijoins."""
+"""Semijoin kernels of an edge: which rows of the other table come into reach or go out of it with a change."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from tamis.joins.index.stabbing_kernels import Stabbing, between, maybe_between,
 from tamis.joins.index.tables import NO_ROW, TableRows
 from tamis.matching.base.flat_arrays import first_above, first_from
 
-# What a change of a table does to semijoins, written into messages: described (Ref-SJ), or told to each (Enum-SJ).
-#
-# A change is of the `own` table of an edge, the `other` is its neighbour; both are `SemijoinSide`. For the group whose
-# base is the own table the changed tuple itself is news. For the group whose base is the other table, and whose filter
-# the own one is, rows of the other table may come into reach, or go out of it.
+# Messages of a table's change to semijoins: described once (Ref-SJ), or told to each subscription (Enum-SJ). A change
+# is of the `own` table of an edge, the `other` is its neighbour; both are `SemijoinSide`. For the group whose base is
+# the own table the changed tuple itself is news. For the group whose base is the other table, and whose filter the own
+# one is, rows of the other table may come into reach, or go out of it.
 
 
 class SemijoinSide(NamedTuple):
-    """One of the two tables of an edge, as `Side`; `group` is the one whose base the table is.
+    """One of the two tables of an edge, as `Side`, for semijoins; `group` is the one whose base the table is.
 
     `one_sided` of its members have to be told when its filter's rows go.
     """
@@ -42,7 +41,7 @@ class SemijoinSide(NamedTuple):
 
 @inlined_kernel
 def joining(keys: Any, row: int) -> int:
-    """A row that joins something, else NO_ROW."""
+    """The row if it joins something, else NO_ROW."""
     if row != NO_ROW and keys[row] < 0:
         return NO_ROW
     return row
@@ -50,9 +49,10 @@ def joining(keys: Any, row: int) -> int:
 
 @inlined_kernel
 def news(keys: Any, old: int, new: int, step: int) -> tuple[int, int]:
-    """The rows that come and go with the first or the second piece of news of a change; NO_ROW where there is none.
+    """Rows that come and go with the first or the second piece of news of a change; NO_ROW where there is none.
 
-    An update that keeps its join key is one piece of news; else what comes is one, and what goes another.
+    An update that keeps its join key is one piece of news; else the row that comes is one, and the row that goes
+    another.
     """
     comes, goes = joining(keys, new), joining(keys, old)
     if comes != NO_ROW and goes != NO_ROW and keys[comes] == keys[goes]:
@@ -76,7 +76,7 @@ def selected_by(values: Any, comes: int, goes: int) -> tuple[float, float]:
 
 @bare_kernel
 def begin_described(out: Any, event: int, form: int, own: Any, comes: int, goes: int) -> None:
-    """A message to everybody of tuples that come and go; its description is to follow."""
+    """Begins a message to everybody of tuples that come and go; its description is to follow."""
     begin(out, event, form, own.group, EVERYBODY)
     if comes != NO_ROW:
         put_tuple(out, Operation.INSERT, own.table, comes)
@@ -95,7 +95,7 @@ def end_described(out: Any) -> None:
 
 @bare_kernel
 def tell_reach(out: Any, event: int, own: Any, other: Any, old: int, new: int, scratch: Any) -> None:
-    """Ref-SJ, after the news: rows of the other table that a change brings into reach of somebody, or out of it."""
+    """Ref-SJ, after the news: writes rows of the other table that a change brings into or out of reach."""
     comes, goes = joining(own.keys, new), joining(own.keys, old)
     if comes != NO_ROW:
         expose(out, event, own, other, comes, scratch)
@@ -105,7 +105,7 @@ def tell_reach(out: Any, event: int, own: Any, other: Any, old: int, new: int, s
 
 @inlined_kernel
 def _neighbours(o: Any, key: int, value: float) -> tuple[float, float]:
-    """The nearest values of a key's rows at or below a value, and at or above it; NaN where there is none."""
+    """Nearest values of a key's rows at or below a value, and at or above it; NaN where there is none."""
     place, offset = find(o, key, value, LEAST_ITEM)
     above = _value(o, key, place, offset)
     if above == value:
@@ -116,7 +116,7 @@ def _neighbours(o: Any, key: int, value: float) -> tuple[float, float]:
 
 @inlined_kernel
 def _neighbours_without(o: Any, key: int, value: float, row: int) -> tuple[float, float]:
-    """Neighbours as if one row with that value were not there."""
+    """Nearest values as if one row with that value were not there."""
     place, offset = find(o, key, value, row)
     before, at = preceding(o, place, offset)
     after, there = following(o, place, offset)
@@ -139,9 +139,9 @@ def joins_any(o: Any, key: int) -> bool:
 
 @inlined_kernel
 def _reached_alone(other: Any, key: int, value: float, below: float, above: float, found: Any, most: int) -> int:
-    """Members whose interval holds a value of a key and, of its neighbours, none; how many, where rows join the key.
+    """Finds members whose interval holds a value of a key and none of its neighbours; returns how many.
 
-    Seldom is there one, so what is quickest to tell that comes first.
+    Seldom is there one, so the quickest check for that comes first.
     """
     if below == value or above == value or not maybe_between(other.stabbing, below, above):
         return 0
@@ -182,7 +182,7 @@ def expose(out: Any, event: int, own: Any, other: Any, new: int, scratch: Any) -
 
 @inlined_kernel
 def _left_alone(own: Any, new: int, old: int) -> tuple[float, float]:
-    """The neighbours of an old row's value once it is gone and the new row is there."""
+    """Neighbours of an old row's value once it is gone and the new row is there."""
     key, value = own.keys[old], own.values[old, 0]
     below, above = _neighbours_without(own.entries, key, value, old)
     if new != NO_ROW and own.keys[new] == key:
@@ -196,7 +196,7 @@ def _left_alone(own: Any, new: int, old: int) -> tuple[float, float]:
 
 @bare_kernel
 def drop(out: Any, event: int, own: Any, other: Any, new: int, old: int, scratch: Any) -> None:
-    """Tells whose only row of a key an old row was that their rows of the other table join nothing any more."""
+    """Writes that rows of the other table join nothing any more, to those who reached them by the old row alone."""
     key, value = own.keys[old], own.values[old, 0]
     below, above = _left_alone(own, new, old)
     if _reached_alone(other, key, value, below, above, scratch.found, 1) > 0:
@@ -207,7 +207,7 @@ def drop(out: Any, event: int, own: Any, other: Any, new: int, old: int, scratch
 
 @bare_kernel
 def tell_affected(out: Any, event: int, own: Any, other: Any, new: int, old: int, scratch: Any) -> None:
-    """Enum-SJ: a message to every member that keeps, kept, or exchanges a tuple. New and old have one join key."""
+    """Enum-SJ: writes a message to every member that keeps, kept, or exchanges a tuple. The join key is the same."""
     key = own.keys[new if new != NO_ROW else old]
     base, instead = selected_by(own.values, new, old)
     count = values_of_key(other.entries, key, scratch.points)
@@ -222,7 +222,7 @@ def tell_affected(out: Any, event: int, own: Any, other: Any, new: int, old: int
 
 @bare_kernel
 def tell_exposed(out: Any, event: int, own: Any, other: Any, new: int, scratch: Any) -> None:
-    """Enum-SJ: a message to every member that a new row brings rows of the other table into reach of, with these."""
+    """Enum-SJ: writes a message to every member that a new row brings rows of the other table into reach of."""
     key, value = own.keys[new], own.values[new, 0]
     below, above = _neighbours(own.entries, key, value)
     count = _reached_alone(other, key, value, below, above, scratch.found, len(scratch.found))
@@ -240,7 +240,7 @@ def tell_exposed(out: Any, event: int, own: Any, other: Any, new: int, scratch: 
 
 @bare_kernel
 def tell_dropped(out: Any, event: int, own: Any, other: Any, new: int, old: int, filtering: Any, scratch: Any) -> None:
-    """Enum-SJ: a message to every one-sided member whose only row of a key an old row was, if it holds rows for it."""
+    """Enum-SJ: writes a message to every one-sided member whose only row of a key an old row was."""
     key, value = own.keys[old], own.values[old, 0]
     below, above = _left_alone(own, new, old)
     count = _reached_alone(other, key, value, below, above, scratch.found, len(scratch.found))
@@ -257,7 +257,7 @@ def tell_dropped(out: Any, event: int, own: Any, other: Any, new: int, old: int,
 
 
 class SemijoinEdge(EdgeState):
-    """An edge that knows how many members of each group have to be told when rows of the filter go."""
+    """Edge of a semijoin scheme: counts the members of each group to be told when rows of the filter go."""
 
     def __init__(self, shape: Shape, edge: int, rows: tuple[TableRows, ...]) -> None:
         super().__init__(shape, edge, rows)
@@ -277,11 +277,11 @@ class SemijoinEdge(EdgeState):
         return SemijoinSide._make((*super().side(side), self._group(side), self._one_sided[side]))
 
 
-# The state of an edge for skylines that are merged over gaps.
+# Edges for skylines that are merged over gaps.
 
 
 class MergingSide(NamedTuple):
-    """One of the two tables of an edge, as `SemijoinSide`; the companion of a row is the number of the gap above it.
+    """One of the two tables of an edge, as `SemijoinSide`; a row's companion is the number of the gap above it.
 
     `gaps` are those between rows of the other table: they belong to the group whose base this table is.
     """
@@ -297,7 +297,7 @@ class MergingSide(NamedTuple):
 
 
 class MergingEdge(SemijoinEdge):
-    """An edge that keeps what is known of the gaps between rows."""
+    """Edge of Ref-SJ-Clu⁺: a semijoin edge with the cache of the gaps between rows."""
 
     def __init__(self, shape: Shape, edge: int, rows: tuple[TableRows, ...]) -> None:
         super().__init__(shape, edge, rows)

@@ -1,4 +1,4 @@
-"""The stabbing-set index of a group, with members that come and go."""
+"""Stabbing-set index of a group of subscriptions: intervals in clusters, each with an anchor; members come and go."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class StabbingIndex:
         return int(self.arrays.counters[CLUSTERS])
 
     def cluster_of(self, number: int) -> float:
-        """The anchor of a member's cluster."""
+        """Anchor of a member's cluster."""
         position = np.flatnonzero(self.arrays.clusters["there"][: self.clusters] == self._cluster[number])
         return float(self.arrays.anchors[position[0]])
 
     def add(self, numbers: Int64s, filters: tuple[Floats, Floats], bases: tuple[Floats, Floats]) -> None:
-        """Members by number, their filter intervals and their base intervals, low and high ends."""
+        """Adds members: numbers, filter intervals and base intervals, low and high ends."""
         there = (filters[0] <= filters[1]) & (bases[0] <= bases[1])
         numbers = numbers[there]
         if not len(numbers):
@@ -101,7 +101,7 @@ class StabbingIndex:
         return cluster
 
     def _look_ahead(self, low: float, high: float) -> None:
-        """One more member ends at `high`: for all bounds that it lies above. What is taken away is not noticed."""
+        """Notes one more member that ends at `high`, for all bounds that it lies above. Removals are not noticed."""
         bounds, least = self._ahead["bound"], self._ahead["least"]
         stop = int(np.searchsorted(bounds, low, side="right"))
         # Ends ascend with the bounds, so those above `high` are the last ones.
@@ -109,7 +109,7 @@ class StabbingIndex:
         least[start:stop] = high
 
     def _found(self, position: int, anchor: float) -> int:
-        """A new cluster, with its anchor at a position among the others."""
+        """Founds a new cluster, with its anchor at a position among the others."""
         count = self.clusters
         if count == len(self._anchors):
             more = count + _SLACK
@@ -182,7 +182,7 @@ class StabbingIndex:
         )  # fmt: skip
 
     def _note(self, numbers: Int64s, added: float) -> None:
-        """Writes changes into the journal; of more than it holds, only that they were."""
+        """Writes changes into the journal; if there are more than it holds, only their count."""
         last = numbers[-JOURNAL:]
         places = (self._written + len(numbers) - len(last) + np.arange(len(last))) % JOURNAL
         self._journal[places, 0], self._journal[places, 1] = self._filter_low[last], self._filter_high[last]

@@ -1,4 +1,4 @@
-"""Clusters of intervals: partitioned, and searched for those that rows reach or do not reach. Arrays are `Stabbing`."""
+"""Stabbing-set kernels: greedy partition of intervals into clusters, and search for those that rows reach or miss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLUSTERS, WRITTEN = range(2)
 CLUSTER = np.dtype([("there", "i8"), ("lowest", "f8"), ("highest", "f8")])
 AHEAD = np.dtype([("bound", "f8"), ("least", "f8")])
 FOUND = np.dtype([("number", "i8"), ("low", "f8"), ("high", "f8")])
-JOURNAL = 4096  # changes remembered; who is further behind looks at everything again
+JOURNAL = 4096  # changes remembered; a reader further behind looks at everything again
 
 
 class Stabbing(NamedTuple):
@@ -46,7 +46,7 @@ class Stabbing(NamedTuple):
 
 @bare_kernel
 def partition(low: Any, high: Any, order: Any, cluster: Any, anchors: Any) -> int:
-    """Greedily the fewest clusters, for intervals in `order` of their high ends. Gives how many there are.
+    """Partitions intervals, in `order` of their high ends, into the fewest clusters; returns how many.
 
     The first interval that the last anchor does not stab has its high end as the next anchor.
     """
@@ -63,7 +63,7 @@ def partition(low: Any, high: Any, order: Any, cluster: Any, anchors: Any) -> in
 
 @inlined_kernel
 def soon_above(numbers: Any, start: int, stop: int, bound: float) -> int:
-    """`first_above`, where it is likely to be near the start."""
+    """As `first_above`, where the position is likely to be near the start."""
     near = min(start + 8, stop)
     while start < near:
         if numbers[start] > bound:
@@ -87,21 +87,25 @@ def maybe_between(st: Any, below: float, above: float) -> bool:
 
 @bare_kernel
 def between(st: Any, below: float, above: float, reached: float, found: Any, limit: int) -> int:
-    """Members whose filter interval lies strictly between two values and holds a third; how many, at most `limit`.
+    """Finds members whose filter interval lies strictly between two values and holds a third; at most `limit`.
 
-    Their numbers and base intervals go to `found`. NaN for `below` or `above`: no bound there;
-    for `reached`: nothing needs to be held. A member's anchor lies where its interval does, so few clusters are looked
-    at, and blocks none of whose intervals ends below `above` are passed over.
+    Their numbers and base intervals go to `found`; returns how many. NaN for `below` or `above`: no bound there; for
+    `reached`: nothing needs to be held. A member's anchor lies where its interval does, so few clusters are looked at,
+    and blocks none of whose intervals ends below `above` are passed over.
     """
     o = st.by_low
     count = 0
     clusters = st.counters[CLUSTERS]
+    # Anchors ascend: start at the first above `below`, stop at the first not below `above`.
     k = 0 if np.isnan(below) else first_above(st.anchors, 0, clusters, below)
     while k < clusters and not (st.anchors[k] >= above):
         cluster = st.clusters[k].there
         k += 1
+        # The cluster's intervals together do not hold the value: none of them does.
         if st.clusters[cluster].lowest > reached or st.clusters[cluster].highest < reached:
             continue
+        # Entries of a cluster ascend by low end: begin with the first above `below`, end with the last not above
+        # `reached`.
         if np.isnan(below):
             place, offset = find(o, cluster, -np.inf, LEAST_ITEM)
         else:
@@ -111,6 +115,7 @@ def between(st: Any, below: float, above: float, reached: float, found: Any, lim
             length = o.heads[block].length
             if o.entries[block, offset].key != cluster or o.entries[block, offset].value > reached:
                 break
+            # `least` is the lowest high end in the block: no entry ends soon enough if that does not.
             if not (o.heads[block].least >= above):
                 while offset < length and o.entries[block, offset].key == cluster:
                     if o.entries[block, offset].value > reached:
@@ -124,6 +129,7 @@ def between(st: Any, below: float, above: float, reached: float, found: Any, lim
                         if count == limit:
                             return count
                     offset += 1
+                # The cluster, or the low ends not above `reached`, ended within the block: the next cluster.
                 if offset < length:
                     break
             place += 1
@@ -133,10 +139,10 @@ def between(st: Any, below: float, above: float, reached: float, found: Any, lim
 
 @bare_kernel
 def reaching(st: Any, points: Any, count: int, base: float, other: float, found: Any) -> int:
-    """Members that hold one of the points (ascending) by their filter, and `base` or `other` by their base; how many.
+    """Finds members that hold a point by their filter, and `base` or `other` by their base; returns how many.
 
-    Of the points only the nearest on each side of a cluster's anchor matter: a member that holds any point holds one of
-    these. Their numbers and filter intervals go to `found`.
+    Points ascend. Of the points only the nearest on each side of a cluster's anchor matter: a member that holds any
+    point holds one of these. Their numbers and filter intervals go to `found`.
     """
     if count == 0:
         return 0
@@ -162,7 +168,7 @@ def reaching(st: Any, points: Any, count: int, base: float, other: float, found:
 
 @inlined_kernel
 def _from_low(st: Any, cluster: int, nearest: float, base: float, other: float, found: Any, total: int) -> int:
-    """Members of a cluster whose interval reaches down to the nearest point."""
+    """Finds members of a cluster whose interval reaches down to the nearest point."""
     o = st.by_low
     place, offset = find(o, cluster, -np.inf, LEAST_ITEM)
     while place < o.counters[PLACES]:
@@ -186,7 +192,7 @@ def _from_high(
     st: Any, cluster: int, nearest: float, below: float, base: float, other: float, found: Any,
     total: int,
 ) -> int:  # fmt: skip
-    """Members whose interval reaches up to the nearest point above the anchor, and not down to the one below it."""
+    """Finds members whose interval reaches up to the nearest point above the anchor, and not down to the one below."""
     o = st.by_high
     place, offset = find(o, cluster, -np.inf, LEAST_ITEM)
     while place < o.counters[PLACES]:

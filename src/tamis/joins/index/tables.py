@@ -1,4 +1,4 @@
-"""Rows of tables by number, as the numbers that joins look at."""
+"""Numeric tables of joins: changes and rows by number, and the ordered index (B-tree) over them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Changes:
 
 
 class TableRows:
-    """The rows of one table: selection attributes, and for each of its edges the join key.
+    """Rows of one table by number: selection attributes, and for each of the table's edges the join key.
 
     A row keeps its number until it is given back; numbers are used again. Join keys are codes from 0 on, the same on
     both sides of an edge; -1 joins nothing. Absent attributes are minus infinity.
@@ -63,7 +63,7 @@ class TableRows:
         return len(self.values) - self._spare
 
     def put(self, values: npt.ArrayLike, keys: npt.ArrayLike) -> Int64s:
-        """Takes rows in and gives their numbers: values by row and attribute, keys by row and edge (`edges`)."""
+        """Adds rows and returns their numbers: values by row and attribute, keys by row and edge (`edges`)."""
         values = np.asarray(values, np.float64).reshape(-1, self.values.shape[1])
         keys = np.asarray(keys, np.int64).reshape(len(values), len(self.edges))
         if np.isnan(values).any():
@@ -78,7 +78,7 @@ class TableRows:
         return numbers
 
     def give_back(self, numbers: Int64s) -> None:
-        """Ends the life of rows; their numbers may be others' from now on."""
+        """Frees the numbers of rows; they may be others' from now on."""
         self._free[self._spare : self._spare + len(numbers)] = numbers
         self._spare += len(numbers)
 
@@ -96,11 +96,11 @@ _FULL_AT_FIRST = BLOCK * 3 // 4
 
 
 class OrderedIndex:
-    """Ordered index on (key, value), elsewhere a B-tree: two levels, blocks of entries and the order of the blocks.
+    """Ordered index on (key, value), a B-tree of two levels: blocks of entries and the order of the blocks.
 
     An entry is a key (a non-negative integer), a value (a float, infinities included), an item (a row or subscription
     number), and three more floats that scans need beside them (`ENTRY`). No two entries are alike in key, value and
-    item. Kernels change `arrays` in place; `reserve` makes room for them beforehand, and gives other arrays.
+    item. Kernels change `arrays` in place; `reserve` makes room for them beforehand, and replaces the arrays.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class OrderedIndex:
 
     @classmethod
     def of(cls, entries: Records) -> OrderedIndex:
-        """An index of many entries at once, in any order."""
+        """Builds an index of many entries at once, in any order."""
         index = cls()
         count = len(entries)
         if count == 0:
@@ -139,11 +139,11 @@ class OrderedIndex:
             done += insert_all(self.arrays, entries[done:])
 
     def remove(self, entries: Records) -> int:
-        """Takes entries out, by key, value and item, and gives how many of them were there."""
+        """Removes entries by key, value and item; returns how many of them were there."""
         return int(remove_all(self.arrays, entries))
 
     def reserve(self, blocks: int) -> None:
-        """Room for so many blocks more: one for each insertion is always enough."""
+        """Makes room for so many blocks more: one for each insertion is always enough."""
         o = self.arrays
         if o.counters[SPARE] >= blocks:
             return

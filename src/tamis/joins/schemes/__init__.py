@@ -1,1 +1,1 @@
-"""Nine ways to tell subscribers what a change of a table means for their joins (Table 1 of the paper)."""
+"""Nine schemes that tell subscribers how the contents of their joins change (Chandramouli & Yang 2008, Table 1)."""

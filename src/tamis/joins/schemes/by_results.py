@@ -1,4 +1,4 @@
-"""Schemes that send join results, of any number of tables: those that a change makes, and those that it ends."""
+"""Schemes that send join results (Enum-J, Ref-J, Ref-J⁺): those that a change makes, and those that it ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AT_ONCE = 1 << 22  # subscriptions times results looked at together
 
 
 class ByResults(ByEdges):
-    """Schemes that send join results. Two tables are joined by their edge's kernel, more of them result by result."""
+    """Base of schemes that send join results. Two tables are joined by their edge's kernel, more result by result."""
 
     def change(self, changes: Changes) -> Messages:
         if all(len(edges) == 1 for edges in self.state.shape.signatures):
@@ -62,7 +62,7 @@ class ByResults(ByEdges):
 
 
 def joined(state: JoinState, signature: int, table: int, row: int) -> Int64s:
-    """All results of a signature that one row is part of: a line a result, a row a table, tables ascending."""
+    """Results of a signature that one row is part of: a line per result, a row per table, tables ascending."""
     shape = state.shape
     rows = {table: np.array([row], np.int64)}
     remaining = list(shape.signatures[signature])
@@ -81,7 +81,7 @@ def joined(state: JoinState, signature: int, table: int, row: int) -> Int64s:
 
 
 def _partners(state: JoinState, edge: int, table: int, keys: Int64s) -> tuple[Int64s, Int64s]:
-    """For every key the rows of a table that have it: places among the keys, and rows."""
+    """Rows of a table for each key: places among the keys, and rows."""
     each = {int(key): state.edges[edge].rows_with(table, int(key)) for key in np.unique(keys)}
     found = [each[int(key)] for key in keys]
     counts = np.array([len(part) for part in found], np.int64)
@@ -90,7 +90,7 @@ def _partners(state: JoinState, edge: int, table: int, keys: Int64s) -> tuple[In
 
 
 def selecting(state: JoinState, signature: int, table: int, row: int) -> Int64s:
-    """The subscriptions of a signature that select a row of one of its tables."""
+    """Subscriptions of a signature that select a row of one of its tables."""
     ranges, first = state.subscriptions, int(state.shape.first_column[table])
     found = ranges.signature == signature
     for place, value in enumerate(state.rows[table].values[row].tolist()):
@@ -99,7 +99,7 @@ def selecting(state: JoinState, signature: int, table: int, row: int) -> Int64s:
 
 
 def wanted(state: JoinState, signature: int, results: Int64s, numbers: Int64s) -> tuple[Int64s, Bools]:
-    """Subscriptions that select one of the results, and by subscription and result whether they do."""
+    """Subscriptions that select one of the results, and a mask by subscription and result."""
     ranges, shape = state.subscriptions, state.shape
     tables = shape.tables_of(signature)
     values = _columns(shape, state, tables, results)
@@ -130,7 +130,7 @@ def _columns(shape: Shape, state: JoinState, tables: tuple[int, ...], results: I
 def run_enum_j(
     out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
 ) -> tuple[int, int]:
-    """Changes of any tables, from start on; gives the first that is not done, and what was missing for it."""
+    """Runs Enum-J over changes from `start` on; returns the first that is not done, and what was missing for it."""
     for event in range(start, len(table)):
         missing = 0
         if table[event] == left.table:
@@ -144,12 +144,14 @@ def run_enum_j(
 
 @bare_kernel
 def _change(out: Any, event: int, own: Any, other: Any, members: Any, old: int, new: int, scratch: Any) -> int:
-    """Tells every member of the edge's signature its new and its old results, and follows; what was missing for it."""
+    """Sends every member of the signature its new and old results, and follows the change; returns what was missing."""
     if own.entries.counters[SPARE] == 0:
         return INDEX_FULL
     sent, tuples, numbers = out.counters[SENT], out.counters[TUPLES], out.counters[NUMBERS]
     own_column, own_width = members.first_column[own.table], own.values.shape[1]
     other_column, other_width = members.first_column[other.table], other.values.shape[1]
+    # New results first, with the new row, then those that end with the old row: both against the other table as it is.
+    # The change itself is followed only when both are written.
     for step in range(2):
         row, operation = (new, Operation.INSERT) if step == 0 else (old, Operation.DELETE)
         if row == NO_ROW or own.keys[row] < 0:
@@ -183,7 +185,7 @@ def _change(out: Any, event: int, own: Any, other: Any, members: Any, old: int, 
 
 
 class EnumJ(ByResults):
-    """Join results, told to each subscription (§2.3)."""
+    """Enum-J (§2.3): join results, told to each subscription."""
 
     name, one_to_each = "enum-j", True
     kernel = staticmethod(run_enum_j)
@@ -198,14 +200,14 @@ class EnumJ(ByResults):
             out.write_tuples(operation, np.tile(tables, mask[place].sum()), results[mask[place]].ravel())
 
 
-# Ref-J and Ref-J⁺ (Chandramouli & Yang 2008, §2.3): join results, to whoever selects them.
+# Ref-J and Ref-J⁺ (Chandramouli & Yang 2008, §2.3): join results, sent once to all who select them.
 
 
 @bare_kernel
 def run_ref_j(
     out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
 ) -> tuple[int, int]:
-    """Changes of any tables, from start on; gives the first that is not done, and what was missing for it."""
+    """Runs Ref-J over changes from `start` on; returns the first that is not done, and what was missing for it."""
     for event in range(start, len(table)):
         if table[event] != left.table and table[event] != right.table:
             continue
@@ -231,7 +233,7 @@ def run_ref_j(
 def run_ref_j_plus(
     out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
 ) -> tuple[int, int]:
-    """As `run_ref_j`, for those results only that a member's first intervals hold."""
+    """Runs Ref-J⁺: as `run_ref_j`, for those results only that a member's first intervals hold."""
     for event in range(start, len(table)):
         if table[event] != left.table and table[event] != right.table:
             continue
@@ -257,7 +259,7 @@ def run_ref_j_plus(
 
 
 class RefJ(ByResults):
-    """Join results without selections, to whoever selects them (§2.3)."""
+    """Ref-J (§2.3): join results without selections, sent once, to all who select them."""
 
     name = "ref-j"
     kernel = staticmethod(run_ref_j)
@@ -271,7 +273,7 @@ class RefJ(ByResults):
 
 
 class RefJPlus(RefJ):
-    """Ref-J for those join results that somebody selects (§2.3)."""
+    """Ref-J⁺ (§2.3): as Ref-J, for those join results that somebody selects."""
 
     name = "ref-j+"
     kernel = staticmethod(run_ref_j_plus)

@@ -1,7 +1,8 @@
-"""Ref-SJ (Chandramouli & Yang 2008, §3.2): semijoins, sent once with a description of whom they are meant for.
+"""Schemes that send tuples (Chandramouli & Yang 2008, §3): semijoins told to each or described once, and selections.
 
-Schemes differ in the description. Each has a kernel of its own, which goes through the changes in one way: it tells the
-news of a change with their description, then what came into reach or went out of it, and follows.
+Ref-SJ schemes differ in the description of the subscriptions that a message is for. Each has a kernel of its own, so
+that only the one in use is compiled; all go through the changes in one way: send the news of a change with their
+description, then the rows that came into reach or went out of it, and follow.
 """
 
 from __future__ import annotations
@@ -36,11 +37,9 @@ from tamis.joins.schemes.scheme import ByEdges, Scheme, collected
 
 # Enum-SJ (Chandramouli & Yang 2008, §3.1): semijoins, told to each subscription.
 
-# Schemes that send semijoins (Chandramouli & Yang 2008, §3).
-
 
 class BySemijoins(ByEdges):
-    """Schemes that send semijoins: by their edges' kernels, or by envelopes where several attributes are considered."""
+    """Base of semijoin schemes: by their edges' kernels, or by envelopes where several attributes are considered."""
 
     edge: ClassVar[type[EdgeState]] = SemijoinEdge
     description: ClassVar[Description]
@@ -59,7 +58,7 @@ class BySemijoins(ByEdges):
 def run_enum_sj(
     out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
 ) -> tuple[int, int]:
-    """Changes of any tables, from start on; gives the first that is not done, and what was missing for it."""
+    """Runs Enum-SJ over changes from `start` on; returns the first that is not done, and what was missing for it."""
     for event in range(start, len(table)):
         if table[event] != left.table and table[event] != right.table:
             continue
@@ -85,7 +84,7 @@ def run_enum_sj(
 
 
 class EnumSJ(BySemijoins):
-    """Semijoins, told to each subscription (§3.1)."""
+    """Enum-SJ (§3.1): semijoins, told to each subscription."""
 
     name, one_to_each, description = "enum-sj", True, Description.NONE
     kernel = staticmethod(run_enum_sj)
@@ -95,7 +94,7 @@ class EnumSJ(BySemijoins):
 def run_ref_sj_tup(
     out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
 ) -> tuple[int, int]:
-    """Changes of any tables, from start on; gives the first that is not done, and what was missing for it."""
+    """Runs Ref-SJ-Tup over changes from `start` on; returns the first that is not done, and what was missing."""
     for event in range(start, len(table)):
         if table[event] != left.table and table[event] != right.table:
             continue
@@ -122,7 +121,7 @@ def run_ref_sj_tup(
 def run_ref_sj_sub(
     out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
 ) -> tuple[int, int]:
-    """As `run_ref_sj_tup`, with another description."""
+    """Runs Ref-SJ-Sub: as `run_ref_sj_tup`, with the intervals of affected members as description."""
     for event in range(start, len(table)):
         if table[event] != left.table and table[event] != right.table:
             continue
@@ -150,7 +149,7 @@ def run_ref_sj_sub(
 def run_ref_sj_clu(
     out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
 ) -> tuple[int, int]:
-    """As `run_ref_sj_tup`, with another description."""
+    """Runs Ref-SJ-Clu: as `run_ref_sj_tup`, with the rows nearest to anchors as description."""
     for event in range(start, len(table)):
         if table[event] != left.table and table[event] != right.table:
             continue
@@ -174,21 +173,21 @@ def run_ref_sj_clu(
 
 
 class RefSJTup(BySemijoins):
-    """Semijoins, described by all joining tuples (§3.2.1)."""
+    """Ref-SJ-Tup (§3.2.1): semijoins, described by all joining tuples."""
 
     name, description = "ref-sj-tup", Description.TUPLES
     kernel = staticmethod(run_ref_sj_tup)
 
 
 class RefSJSub(BySemijoins):
-    """Semijoins, described by the affected subscriptions themselves (§3.2.1): the skyline of least area."""
+    """Ref-SJ-Sub (§3.2.1): semijoins, described by the affected subscriptions: the skyline of least area."""
 
     name, description = "ref-sj-sub", Description.MEMBERS
     kernel = staticmethod(run_ref_sj_sub)
 
 
 class RefSJClu(BySemijoins):
-    """Semijoins, described by the joining tuples beside clusters' anchors (§3.2.1)."""
+    """Ref-SJ-Clu (§3.2.1): semijoins, described by the joining tuples beside clusters' anchors."""
 
     name, description = "ref-sj-clu", Description.CLUSTERS
     kernel = staticmethod(run_ref_sj_clu)
@@ -201,7 +200,7 @@ class RefSJClu(BySemijoins):
 def run_ref_sj_clu_plus(
     out: Any, left: Any, right: Any, members: Any, table: Any, old: Any, new: Any, start: int, scratch: Any
 ) -> tuple[int, int]:
-    """Changes of any tables, from start on; gives the first that is not done, and what was missing for it."""
+    """Runs Ref-SJ-Clu⁺ over changes from `start` on; returns the first not done, and what was missing for it."""
     for event in range(start, len(table)):
         if table[event] != left.table and table[event] != right.table:
             continue
@@ -230,17 +229,17 @@ def run_ref_sj_clu_plus(
 
 @inlined_kernel
 def _forget_gap(own: Any, other: Any, old: int) -> None:
-    """The gap above a row that goes is known no more."""
+    """Frees the gap above a row that goes."""
     if old != NO_ROW:
         place, offset = find(own.entries, own.keys[old], own.values[old, 0], old)
         forget_gap(other.gaps, int(own.entries.entries[own.entries.places[place].block, offset].end))
 
 
 class RefSJCluPlus(BySemijoins):
-    """Semijoins, described as in Ref-SJ-Clu, with points merged over disposable triangles (§3.2.1, App. B).
+    """Ref-SJ-Clu⁺ (§3.2.1, App. B): as Ref-SJ-Clu, with points merged over disposable triangles.
 
-    Departs: what decides that a triangle is disposable is kept with the gap between two rows until it changes, and any
-    two points with a disposable triangle are merged.
+    Departs: the facts that decide if a triangle is disposable are kept with the gap between two rows until it changes,
+    and any two points with a disposable triangle are merged.
     """
 
     name, description = "ref-sj-clu+", Description.CLUSTERS
@@ -252,7 +251,7 @@ class RefSJCluPlus(BySemijoins):
 
 
 class RelSel(Scheme):
-    """Relaxation to selections (§2.3): every change goes out as it is, and clients join."""
+    """Rel-Sel (§2.3), relaxation to selections: every change goes out as it is, and clients join."""
 
     name = "rel-sel"
 

@@ -1,4 +1,4 @@
-"""The protocol of all schemes, and the nine by name. Sections are those of Chandramouli & Yang 2008."""
+"""Protocol of join schemes, and the registry of the nine. Sections are those of Chandramouli & Yang 2008."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tamis.lazy_registry import LazyRegistry
 
 
 class Scheme(ABC):
-    """A way to tell subscribers of changes. It keeps tables and subscriptions, and says what to send.
+    """Protocol by which a server tells clients how joins change: keeps tables and subscriptions, returns messages.
 
     Rows are put into `state.rows` and named in `Changes`; `change` gives the messages and leaves the tables changed.
-    All schemes take the same and leave every client with the same content.
+    All schemes take equal changes and leave every client with equal content.
     """
 
     name: ClassVar[str]
     edge: ClassVar[type[EdgeState]] = EdgeState
-    """What a scheme keeps of each edge."""
+    """State that a scheme keeps of each edge."""
 
     def __init__(self, shape: Shape) -> None:
         self.state = JoinState(shape, self.edge)
 
     def subscribe(self, ranges: Ranges) -> Int64s:
-        """Takes subscriptions in and gives their numbers, by which messages and `unsubscribe` know them."""
+        """Adds subscriptions and returns their numbers, by which messages and `unsubscribe` know them."""
         return self.state.subscribe(ranges)
 
     def unsubscribe(self, numbers: npt.ArrayLike) -> None:
@@ -44,7 +44,7 @@ class Scheme(ABC):
         """Messages for these changes, which are made one after the other."""
 
     def follow(self, changes: Changes) -> None:
-        """Leaves the tables changed, and sends nothing."""
+        """Changes the tables without sending messages."""
         self.change(changes)
 
 
@@ -64,13 +64,13 @@ SCHEMES: Final[LazyRegistry[type[Scheme]]] = LazyRegistry(
 """Schemes by name. Each is loaded, and its kernels are compiled, when it is first asked for."""
 
 
-# Messages out of what kernels have written: of several edges in order of the changes, or one to each address.
+# Collection of messages from the outboxes: of several edges in order of the changes, or one to each address.
 
 
 def collected(
     outboxes: Sequence[Outbox], values: Sequence[Floats], sequence: int, *, one_to_each: bool = False
 ) -> Messages:
-    """Messages in the outboxes, change by change, in each change the first outbox first.
+    """Messages of the outboxes, change by change, in each change the first outbox first.
 
     `values` are those of the tables' rows; `sequence` the number of the first change. With `one_to_each` all that goes
     to one address because of one change is one message.
@@ -115,7 +115,7 @@ def _chained(firsts: Sequence[Int64s]) -> Int64s:
 
 
 def _moved(first: Int64s, order: Int64s) -> tuple[Int64s, Int64s]:
-    """Positions of what belongs to things in another order, and the offsets it will have."""
+    """Positions of parts of things put in another order, and their new offsets."""
     lengths = np.diff(first)[order]
     moved = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return np.repeat(first[:-1][order] - moved[:-1], lengths) + np.arange(moved[-1]), moved
@@ -128,7 +128,7 @@ def _first_of_each(event: Int64s, subscription: Int64s) -> Bools:
 
 
 def _values(table: Int64s, row: Int64s, values: Sequence[Floats]) -> tuple[Int64s, Floats]:
-    """The selection attributes of tuples one after the other, and where each begins."""
+    """Selection attributes of tuples one after the other, and where each begins."""
     widths = np.array([columns.shape[1] for columns in values], np.int64)
     first = np.concatenate([[0], np.cumsum(widths[table])]).astype(np.int64)
     flat = np.empty(first[-1])
@@ -142,10 +142,10 @@ def _values(table: Int64s, row: Int64s, values: Sequence[Floats]) -> tuple[Int64
 
 
 class ByEdges(Scheme):
-    """Schemes that go through the changes edge by edge: no edge needs to know of another.
+    """Base of schemes that go through the changes edge by edge: no edge needs to know of another.
 
-    `kernel` writes what changes mean on one edge, and has it follow them. Each scheme has its own, so that only what is
-    used is compiled. With `one_to_each` all that a change means to a subscription is one message.
+    `kernel` writes the messages of changes on one edge, and has it follow them. Each scheme has its own, so that only
+    the one in use is compiled. With `one_to_each` all that a change means to a subscription is one message.
     """
 
     kernel: ClassVar[Any]
@@ -164,7 +164,7 @@ class ByEdges(Scheme):
         return collected(self._outboxes, values, sequence, one_to_each=self.one_to_each)
 
     def one_by_one(self, changes: Changes, write: Callable[[Outbox, Changes, int], None]) -> Messages:
-        """For what looks at several edges or many subscriptions at a time: each change is written, then followed."""
+        """Writes each change, then follows it: for schemes that look at several edges at a time."""
         sequence, out = self.state.begin(changes), Outbox()
         for event in range(len(changes)):
             write(out, changes, event)
@@ -174,6 +174,6 @@ class ByEdges(Scheme):
         return collected([out], values, sequence, one_to_each=self.one_to_each)
 
     def _signature(self, edge: int) -> int:
-        """The signature of an edge alone."""
+        """Signature of an edge alone."""
         signatures = self.state.shape.signatures
         return signatures.index((edge,)) if (edge,) in signatures else NOT_THERE

@@ -17,7 +17,7 @@ from tamis.matching.codes.columns import Encoded, Encoder
 from tamis.matching.codes.encoding import Conjuncts
 from tamis.matching.codes.level import Level, Scratch, part_of, under
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
-from tamis.matching.codes.names import Names, Texts
+from tamis.matching.codes.names import CompressedTexts, Names
 from tamis.matching.columnar.plan import Knowledge, learn
 from tamis.matching.columnar.probing_kernels import passes
 from tamis.schema import Schema
@@ -42,7 +42,7 @@ class VerifiedLevel(Level):
     kernel: ClassVar[Any]
 
     def __init__(
-        self, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: Texts, own: tuple[Any, ...]
+        self, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: CompressedTexts, own: tuple[Any, ...]
     ) -> None:
         self._own = own
         self._alive, self._special = np.ones(len(conjuncts), np.int8), conjuncts.special
@@ -51,7 +51,9 @@ class VerifiedLevel(Level):
         self._scratch = scratch
 
     @classmethod
-    def arranged(cls, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: Texts, arrays: Arrays) -> Self:
+    def arranged(
+        cls, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: CompressedTexts, arrays: Arrays
+    ) -> Self:
         own = tuple(kind(**part_of(f"{name}.", arrays)) for name, kind in cls.parts.items())
         return cls(encoder, conjuncts, names, texts, own)
 

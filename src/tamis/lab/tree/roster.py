@@ -15,7 +15,7 @@ from tamis.lab.tree.tree import Tree
 from tamis.lab.tree.vocabulary import Source, Vocabulary
 from tamis.matching.codes.columns import Column, Kind
 from tamis.matching.codes.holders import Holders, ranges
-from tamis.matching.codes.names import Texts
+from tamis.matching.codes.names import CompressedTexts
 from tamis.matching.patterns import PatternSet
 
 # Roster of subscriptions: ids and texts by number, and numbers by id.
@@ -99,8 +99,8 @@ class Roster:
         return [known, _strings([self._ids[number] for number in moved.tolist()])], places
 
     def arrays(self) -> Arrays:
-        ids = Texts.build(pa.array([id or "" for id in self._ids], pa.large_string())).arrays()
-        texts = Texts.build(pa.array(self._texts, pa.large_string())).arrays()
+        ids = CompressedTexts.build(pa.array([id or "" for id in self._ids], pa.large_string())).arrays()
+        texts = CompressedTexts.build(pa.array(self._texts, pa.large_string())).arrays()
         free = {"free": np.array(self._free, np.int64)}
         return free | {f"ids.{k}": v for k, v in ids.items()} | {f"texts.{k}": v for k, v in texts.items()}
 
@@ -108,7 +108,7 @@ class Roster:
     def restore(cls, arrays: Arrays) -> Roster:
         roster = cls()
         parts = ({k.removeprefix(p): v for k, v in arrays.items() if k.startswith(p)} for p in ("ids.", "texts."))
-        ids, texts = (Texts(part).to_arrow().to_pylist() for part in parts)
+        ids, texts = (CompressedTexts(part).to_arrow().to_pylist() for part in parts)
         roster._free = arrays["free"].tolist()
         gone = set(roster._free)
         roster._ids = [None if number in gone else id for number, id in enumerate(ids)]

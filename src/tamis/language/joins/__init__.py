@@ -1,4 +1,4 @@
-"""Join subscriptions: text, normal form, canonical text, and many texts bound at once."""
+"""The join language: parsing of SELECT subscriptions, normal form, canonical text, and many texts bound at once."""
 
 from tamis.language.joins.binding import BoundJoins, JoinBlock, are_joins, bind_joins
 from tamis.language.joins.join import Edge, Join, Signature, print_join

@@ -1,4 +1,4 @@
-"""Many join texts at once: texts that differ only in their literals share one parse, as with filters (shapes.py)."""
+"""Binding of many join texts at once: texts that differ only in their literals share one parse, as filters do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tamis.language.tree import DEFAULT_LIMITS, Limits
 from tamis.schema import Schema
 
 _NO_TEXT = "a join is a text, and this is none; write SELECT * FROM a JOIN b USING (x)"
-# What begins with SELECT and can be no comparison of an attribute of that name.
+# A text that begins with SELECT and can be no comparison of an attribute of that name.
 _JOIN = r"(?i)^\s*SELECT\s*(?:\*|[\s\"`]\s*(?:DISTINCT\b|[^\s=<>!+/*.()-]))"
 _FILTER = rf"(?i)^\s*SELECT\s+(?:{'|'.join(WORDS)})\b"
 
@@ -44,7 +44,7 @@ class JoinBlock:
 
 @dataclass(frozen=True, slots=True)
 class BoundJoins:
-    """All of `count` texts: each row is in one block or among the errors (in order of row)."""
+    """Result of binding `count` texts: each row is in one block or among the errors (in order of row)."""
 
     count: int
     blocks: list[JoinBlock] = field(default_factory=list)
@@ -53,7 +53,7 @@ class BoundJoins:
 
 @dataclass(frozen=True, slots=True)
 class JoinTemplate:
-    """A shape's normal form; `readings[i]` is for its literal i, which is `Slot(i)`."""
+    """Normal form of a shape; `readings[i]` is for its literal i, which is `Slot(i)`."""
 
     join: Join
     readings: tuple[Reading, ...]
@@ -70,7 +70,7 @@ def are_joins(texts: pa.Array) -> npt.NDArray[np.bool_]:
 def bind_joins(
     texts: pa.Array | pa.ChunkedArray | Sequence[str], schema: Schema, limits: Limits = DEFAULT_LIMITS
 ) -> BoundJoins:
-    """The normal forms of all texts. One that is no join over the schema is among the errors and stops no other."""
+    """Binds join texts. One that is no join over the schema is among the errors and stops no other."""
     bound = BoundJoins(len(texts))
     first = 0
     for chunk in chunks(texts):
@@ -84,7 +84,7 @@ def bind_joins(
 
 
 class _Binding(ShapeBinding[JoinTemplate]):
-    """Joins of one chunk of texts."""
+    """Binding of one chunk of join texts."""
 
     def __init__(self, bound: BoundJoins, first: int, schema: Schema, limits: Limits) -> None:
         super().__init__(TEMPLATES, first, schema, limits, NO_OPERATORS)
@@ -114,7 +114,7 @@ class _Binding(ShapeBinding[JoinTemplate]):
 def make_join_template(
     text: str, spans: Sequence[Span], schema: Schema, limits: Limits, _operators: Signatures
 ) -> JoinTemplate | None:
-    """The template of the shape of one text, given its literals; None if texts of this shape are parsed one by one."""
+    """Template of the shape of one text, given its literals; None if texts of this shape are parsed one by one."""
     places = {start: (number, end, kind) for number, (start, end, kind) in enumerate(spans)}
     comparisons = Slotted(text, limits, places)
     try:

@@ -1,6 +1,6 @@
-"""SELECT ... FROM ... JOIN ...: the part of a join's text before WHERE, token by token, so that mistakes have a place.
+"""Parser of a join's head, SELECT ... FROM ... JOIN ... up to WHERE, token by token, so that mistakes have a place.
 
-What follows WHERE is a condition like a filter's and read as one (parsing.py).
+The condition after WHERE is parsed like a filter (parsing.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table and what the text calls it."""
+    """A table and its alias in the text."""
 
     table: Name
     alias: str
@@ -52,7 +52,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """SELECT up to WHERE. `columns` is None for `*`; `where` is where the condition begins, None without one."""
+    """Head of a join, SELECT up to WHERE.
+
+    `columns` is None for `*`; `where` is where the condition begins, None without one.
+    """
 
     columns: tuple[Name, ...] | None
     first: Source
@@ -65,7 +68,7 @@ class Head:
 
 
 def read_head(text: str, limits: Limits) -> Head:
-    """The head of a join's text; `FilterError` where it is none."""
+    """Parses the head of a join's text; `FilterError` where it is none."""
     return _Reader(text, tokens_of(text, limits), limits).read()
 
 

@@ -1,4 +1,4 @@
-"""A join in normal form (tables, what they are joined on, a filter for each), and its canonical text."""
+"""Normal form of a join subscription (tables, join columns, a filter for each table), and its canonical text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The connected part of the join graph that a subscription is about.
+    """Signature of a join: the connected part of the join graph that a subscription is about.
 
     Tables are in the schema's order, edges by their tables. Edges are closed under transitivity: where a.x = b.x and
     b.x = c.x, there is an edge of a and c that has x. So cycles are common, and equal joins have equal signatures.
@@ -50,7 +50,7 @@ class Signature:
 
 
 class Equalities:
-    """Columns of joined tables that are equal to each other, as they are found: `same` is an equivalence."""
+    """Equivalence classes (`same`) of the columns of joined tables, as equalities between them are found."""
 
     def __init__(self) -> None:
         self._classes: dict[Column, frozenset[Column]] = {}
@@ -65,11 +65,11 @@ class Equalities:
         return self._classes.get(column, frozenset([column]))
 
     def same(self, columns: Iterable[Column]) -> bool:
-        """True if all of them are equal."""
+        """True if all of these columns are equal."""
         return len({self.of(column) for column in columns}) <= 1
 
     def signature(self, tables: Iterable[str], schema: Schema) -> Signature:
-        """Of these tables, which the equalities connect."""
+        """Signature of these tables, which the equalities connect."""
         order = {name: place for place, name in enumerate(schema.tables)}
         ordered = sorted(tables, key=order.__getitem__)
         edges = []
@@ -82,11 +82,11 @@ class Equalities:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Every combination of rows, one of each table, that agree on the signature's edges and pass their tables' filters.
+    """A join subscription in normal form: all combinations of rows, one of each table, that agree and pass the filters.
 
-    `filters` has one filter for each of the signature's tables, in their order, over the table's attributes by their
-    own names; TRUE where there is no condition. `columns` is what is shown of each combination, None for everything.
-    Joins compare by value. In templates (binding.py) the filters have slots.
+    The rows agree on the signature's edges. `filters` has one filter for each of the signature's tables, in their
+    order, over the table's attributes by their own names; TRUE where there is no condition. `columns` is what is shown
+    of each combination, None for everything. Joins compare by value. In templates (binding.py) the filters have slots.
     """
 
     signature: Signature
@@ -119,7 +119,7 @@ def _names(signature: Signature) -> dict[str, str]:
 
 
 def _sources(signature: Signature, names: Mapping[str, str], schema: Schema) -> str:
-    """Every table after the first one joined with one before it."""
+    """FROM clause: every table after the first one joined with one before it."""
     first, *left = signature.tables
     text = _source(first, names)
     taken = [first]

@@ -1,4 +1,4 @@
-"""A join's text to its normal form; what the names in it stand for: tables by alias, columns by table and attribute."""
+"""Parser of join subscriptions: from text to normal form, with names resolved by alias, table and attribute."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tamis.schema import Attribute, Schema
 
 
 class Scope:
-    """The tables of one join, under the names that its text gives them, and which of their columns are equal.
+    """Name scope of one join: its tables by alias, and which of their columns are equal.
 
     A name that begins with a table's name is a column of that table, if the table has such an attribute; else it is an
     attribute by itself, of the one table that has it, or of several whose columns of that name are equal.
@@ -48,7 +48,7 @@ class Scope:
         self.signature: Signature = self.equal.signature(self.aliases.values(), schema)
 
     def columns(self, name: str, start: int, end: int) -> list[Column]:
-        """The columns that a name may stand for: one, or several that are equal."""
+        """Columns that a name may stand for: one, or several that are equal."""
         return self._columns(Name(name, start, end), list(self.aliases))
 
     def _add(self, table: Name, alias: str) -> None:
@@ -112,7 +112,7 @@ class Scope:
         self.equal.add(holders[0], (table, name.name))
 
     def _natural(self, link: Link, taken: list[str]) -> None:
-        """As SQL has it, on every attribute of one name: so all of them must be join attributes."""
+        """Joins as NATURAL does in SQL, on every attribute of one name: so all of them must be join attributes."""
         table = link.source.table.name
         tables = [self.aliases[alias] for alias in taken]
         held = {name for one in tables for name in self.schema.tables[one].attributes}
@@ -174,7 +174,7 @@ _NOT_BLANK = re.compile(r"[^\s]")
 
 @dataclass(frozen=True, slots=True)
 class JoinTree:
-    """A join as written: for each table of the signature the conditions on it, before normalisation."""
+    """Syntax tree of a join: for each table of the signature the conditions on it, before normalisation."""
 
     signature: Signature
     conditions: Mapping[str, Tree]
@@ -182,12 +182,12 @@ class JoinTree:
 
 
 def parse_join(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> Join:
-    """The join's normal form; `FilterError`, with place and remedy, if the text is no join over the schema's tables."""
+    """Normal form of a join's text; `FilterError`, with place and remedy, if it is no join over the schema's tables."""
     return normal_join(check_join(text, schema, Comparisons(text, limits)), schema, limits, text)
 
 
 def normal_join(tree: JoinTree, schema: Schema, limits: Limits, text: str) -> Join:
-    """The tree's normal form, table by table."""
+    """Normal form of a join's tree, table by table."""
     filters = tuple(normalise(tree.conditions[table], schema, limits, text) for table in tree.signature.tables)
     if any(not filter.conjuncts for filter in filters):
         # No row at all, whichever table it fails on: one way to say it.
@@ -196,7 +196,7 @@ def normal_join(tree: JoinTree, schema: Schema, limits: Limits, text: str) -> Jo
 
 
 def check_join(text: str, schema: Schema, comparisons: Comparisons) -> JoinTree:
-    """As `parse_join`, but not normalised, and with leaves of the given making."""
+    """Syntax tree of a join's text, not normalised, with leaves of the given making; else as `parse_join`."""
     limits = comparisons.limits
     head = read_head(text, limits)
     scope = Scope(text, head, schema)
@@ -227,7 +227,7 @@ def _all(items: list[Tree]) -> Tree:
 
 
 class _Conditions(Checker):
-    """The condition after WHERE, cut into one condition for each table."""
+    """Splits the condition after WHERE into one condition for each table."""
 
     def __init__(self, text: str, schema: Schema, comparisons: Comparisons, scope: Scope) -> None:
         super().__init__(text, schema, comparisons, Calling(text, schema, NO_OPERATORS, comparisons))
@@ -256,7 +256,7 @@ class _Conditions(Checker):
         return self.schema.attributes[columns[0][1]]
 
     def tables_of(self, conjunct: exp.Expr, condition: Tree) -> list[str]:
-        """The tables that a condition is about: one, or several whose columns are equal, so that it is about each."""
+        """Tables that a condition is about: one, or several whose columns are equal, so that it is about each."""
         if not self.seen:
             return [] if condition == TRUE else [self.scope.signature.tables[0]]
         _, first = self.seen[0]

@@ -1,4 +1,7 @@
-"""Room in arrays that grow: at least twice as much each time, so that growing costs little a row."""
+"""Growing arrays, binary search and sets of numbers over flat NumPy arrays, for the kernels of all rooms.
+
+Arrays at least double when they grow, so that a row costs constant time on average.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from tamis.compiled import inlined_kernel
 
 
 def extended(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """The array, or one at least twice as long with the same beginning, then zeros, so that it has so many rows."""
+    """The array, or one at least twice as long with the same beginning and then zeros, with at least this many rows."""
     if rows <= len(array):
         return array
     longer = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)
@@ -20,11 +23,11 @@ def extended(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
 
 
 def doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Twice the array's rows, the new ones zeros."""
+    """The array followed by as many rows of zeros."""
     return extended(array, len(array) + 1)
 
 
-# Search in a part of an array whose numbers ascend, for kernels.
+# Binary search within a range of an ascending array, for kernels.
 
 
 @inlined_kernel
@@ -53,16 +56,16 @@ def first_above(numbers: Any, start: int, stop: int, bound: float) -> int:
 
 @inlined_kernel
 def is_listed(numbers: Any, start: int, stop: int, number: int) -> bool:
-    """True if a number is among those from start on."""
+    """True if an ascending array has a number from position `start` on."""
     at = first_from(numbers, start, stop, number)
     return bool(at < stop and numbers[at] == number)
 
 
-# Arrays that grow as numbers are given, without being copied each time.
+# Arrays that grow with the numbers put in, without a copy at each growth.
 
 
 def reaching(array: npt.NDArray[Any], place: int, empty: int) -> npt.NDArray[Any]:
-    """The array, with room for this place and half as many more; what is new is `empty`."""
+    """The array with room for this position and half as many more; `empty` makes the new part."""
     if place < len(array):
         return array
     return np.concatenate([array, np.full(place + 1 + place // 2 - len(array), empty, array.dtype)])
@@ -78,7 +81,7 @@ _FIRST = np.zeros(1, np.int64)
 
 
 class NumberSet:
-    """A set of numbers as an array, in no order; one comes or goes in constant time."""
+    """A set of numbers kept in an unordered array; adding and removing take constant time."""
 
     def __init__(self) -> None:
         self._numbers = np.zeros(8, np.int64)
@@ -89,11 +92,11 @@ class NumberSet:
 
     @property
     def array(self) -> npt.NDArray[np.int64]:
-        """Valid until the next change."""
+        """The numbers as an array, valid until the next change."""
         return self._numbers[: len(self._place)]
 
     def add(self, number: int) -> None:
-        """One that is not there yet."""
+        """Adds a number that is not in the set yet."""
         place = len(self._place)
         self._numbers = reaching(self._numbers, place, 0)
         self._numbers[place] = number

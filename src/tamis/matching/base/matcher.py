@@ -1,4 +1,4 @@
-"""The protocol that every matching algorithm follows, from the naive loop to the columnar index."""
+"""Protocol of matching algorithms (`Matcher`), and their result (`Matches`): the subscriptions each event satisfies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Bindings of a subscription's variables in an event: the first of so many substitutions, or more."""
+    """Values of a subscription's variables in one event: the first substitution found, and the count of them all."""
 
     event: int
     subscription: str
@@ -59,9 +59,9 @@ class Binding:
 
 
 class Work:
-    """Work of a match, counted by the kernels in `counters`, in the order of the properties.
+    """Counters of what a match cost, filled by the kernels in `counters`, in the order of the properties.
 
-    Not every algorithm has all of them to count: what it has none of stays 0. Candidates and predicates all have.
+    A counter that an algorithm has no use for stays 0. Every algorithm counts candidates and predicates.
     """
 
     def __init__(self) -> None:
@@ -69,12 +69,12 @@ class Work:
 
     @property
     def candidates(self) -> int:
-        """Subscriptions looked at one by one, or counted for."""
+        """Subscriptions verified one by one, or counted for."""
         return int(self.counters[CANDIDATES])
 
     @property
     def buckets(self) -> int:
-        """Buckets, clusters or runs of subscriptions that the event led to."""
+        """Buckets, clusters or runs of subscriptions that an event led to."""
         return int(self.counters[BUCKETS])
 
     @property
@@ -84,7 +84,7 @@ class Work:
 
     @property
     def predicates(self) -> int:
-        """Predicates whose truth was decided, each time that it was: compared, or found by their key."""
+        """Predicate evaluations: comparisons made, and predicates found true by their key."""
         return int(self.counters[PREDICATES])
 
     @property
@@ -94,9 +94,9 @@ class Work:
 
 
 class Matches:
-    """The (event, subscription) pairs of one batch, as flat arrays: no Python object a match.
+    """The (event, subscription) pairs of one batch, as flat arrays: no Python object per match.
 
-    A subscription's number is its position among `names`; it means something only beside this answer.
+    A subscription's number is its position in `names`, and is valid for this result only.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Matches:
 
     @cached_property
     def offsets(self) -> Int64s:
-        """Event i's matches are `numbers[offsets[i]:offsets[i + 1]]`."""
+        """Offsets by event: event i's matches are `numbers[offsets[i]:offsets[i + 1]]`."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
 
     @cached_property
@@ -158,7 +158,7 @@ class Matches:
         return out
 
     def ids(self, numbers: npt.ArrayLike) -> pa.Array:
-        """The ids of these subscription numbers: strings, or large strings where they need it."""
+        """Ids of these subscription numbers: Arrow strings, or large strings where they need it."""
         places = np.asarray(numbers, np.int64)
         try:
             return _take(self._names, self._bases, places)
@@ -166,11 +166,11 @@ class Matches:
             return _take([names.cast(pa.large_string()) for names in self._names], self._bases, places)
 
     def and_also(self, answer: Answer, bindings: Callable[[], list[Binding]]) -> Matches:
-        """These and the answer of other subscriptions, to the same events, which come with bindings."""
+        """These matches together with those of other subscriptions on the same events, which come with bindings."""
         return Matches(self.events, [*self._answers, answer], self.work, bindings)
 
     def bindings(self) -> list[Binding]:
-        """For each match of a filter with variables what these are bound to, by event; made when first asked for."""
+        """Variable bindings by event, for each match of a filter with variables; computed on first access."""
         return self._bound
 
     @cached_property
@@ -178,26 +178,26 @@ class Matches:
         return [] if self._bindings is None else self._bindings()
 
     def to_arrow(self) -> pa.Table:
-        """One row a match: `event` (row number in the batch) and `subscription` (id)."""
+        """Matches as a table, one row per match: `event` (row number in the batch) and `subscription` (id)."""
         rows = np.repeat(np.arange(self.events, dtype=np.int64), self.counts)
         return pa.table({"event": rows, "subscription": self.ids(self.numbers)})
 
     def to_lists(self) -> list[list[str]]:
-        """For each event the ids it matched: for small batches and for tests."""
+        """Matched ids per event: for small batches and for tests."""
         found: list[str] = self.ids(self.numbers).to_pylist()
         bounds = self.offsets.tolist()
         return [found[a:b] for a, b in pairwise(bounds)]
 
 
 def _alike(names: list[pa.Array]) -> list[pa.Array]:
-    """All of one type: large strings if some are."""
+    """Arrays of one type: large strings if any of them is."""
     if len({array.type for array in names}) < 2:
         return names
     return [array.cast(pa.large_string()) for array in names]
 
 
 def _take(names: list[pa.Array], bases: Int64s, numbers: Int64s) -> pa.Array:
-    """Ids by number. Arrow's own way with several arrays is to join them all first, however few are asked for."""
+    """Ids by number. Arrow's `take` on several arrays would first join all of them, however few ids are asked for."""
     if len(names) == 1:
         return names[0].take(pa.array(numbers))
     which = (np.searchsorted(bases, numbers, side="right") - 1).astype(np.uint16)
@@ -215,10 +215,10 @@ B = TypeVar("B", Block, CalledBlock)
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """Subscriptions on their way into a matcher: row i has id `ids[i]` and filter `texts[i]`.
+    """Parsed subscriptions to be added to a matcher: row i has id `ids[i]` and filter `texts[i]`.
 
-    `bound` is what the language made of the texts; the rows it refused stand in `bound.errors` and in none of its
-    blocks, and a matcher leaves them out.
+    `bound` is what the language made of the texts. Refused rows are in `bound.errors` and in none of its blocks; a
+    matcher leaves them out.
     """
 
     ids: pa.Array
@@ -226,7 +226,7 @@ class Subscriptions:
     bound: Bound
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Subscriptions:
-        """Subscriptions that a mask keeps, which has all rows of a block or none; other rows' errors are left out."""
+        """Subscriptions that a mask keeps; the mask has all rows of a block or none. Other rows' errors are dropped."""
         place = np.cumsum(rows) - 1
         bound = self.bound
         kept = Bound(
@@ -246,30 +246,30 @@ def _moved(blocks: Sequence[B], rows: npt.NDArray[np.bool_], place: npt.NDArray[
 
 
 class Matcher(Protocol):
-    """Finds the subscriptions an event satisfies.
+    """Matching algorithm: finds the subscriptions that each event satisfies.
 
-    Changes are seen by the next `match`. Several threads may match at once; one thread changes at a time.
+    A change is seen by the next `match`. Several threads may match at once; one thread at a time makes changes.
     """
 
     name: ClassVar[str]
     tells_holders: ClassVar[bool]
-    """Whether `holders_of` is answered, so that what slow patterns cost can be charged to somebody."""
+    """True if `holders_of` is answered, so that slow patterns can be charged to the subscriptions that hold them."""
 
     @classmethod
     def build(cls, subscriptions: Subscriptions, schema: Schema, statistics: Statistics | None) -> Self:
-        """Ids are unique (the engine sees to it)."""
+        """Builds a matcher of these subscriptions. Ids are unique (the engine checks that)."""
         ...
 
     def match(self, batch: pa.RecordBatch) -> Matches:
-        """`batch` is canonical (`Schema.to_arrow`)."""
+        """Matches the events of a canonical batch (`Schema.to_arrow`)."""
         ...
 
     def add(self, subscriptions: Subscriptions) -> None:
-        """None of the ids is present yet (the engine sees to it)."""
+        """Adds subscriptions. None of the ids is present yet (the engine checks that)."""
         ...
 
     def remove(self, ids: Iterable[str]) -> None:
-        """All of the ids are present (the engine sees to it)."""
+        """Removes subscriptions. All of the ids are present (the engine checks that)."""
         ...
 
     def __contains__(self, id: object) -> bool: ...
@@ -278,12 +278,12 @@ class Matcher(Protocol):
 
     @property
     def bytes_held(self) -> int:
-        """Bytes of memory that matching needs: neither ids nor texts."""
+        """Bytes of memory that matching needs, without ids and texts."""
         ...
 
     @property
     def given_options(self) -> Mapping[str, Any]:
-        """The options that it was built with, by name, as JSON takes them; empty if the algorithm has none."""
+        """Options that the matcher was built with, by name, as JSON values; empty if the algorithm has none."""
         ...
 
     def holders_of(self, patterns: PatternSet) -> Holders | None:
@@ -298,11 +298,11 @@ class Matcher(Protocol):
         ...
 
     def text(self, id: str) -> str:
-        """A subscription as it was written."""
+        """Text of a subscription as it was written."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Writes files into an empty folder; the engine adds what is common to all matchers."""
+        """Writes files into an empty folder; the engine adds what all matchers have in common."""
         ...
 
     @classmethod

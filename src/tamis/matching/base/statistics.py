@@ -1,4 +1,4 @@
-"""Statistics of past events: the planner's knowledge of the stream."""
+"""Event statistics for the planner: presence, frequent values and quantiles of each attribute, saved as JSON."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class AttributeStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The stream as a whole: how many events were looked at, and each attribute."""
+    """Statistics of a stream: the number of events sampled, and the statistics of each attribute."""
 
     events: int
     attributes: Mapping[str, AttributeStatistics]
 
     @classmethod
     def from_events(cls, batch: pa.RecordBatch | pa.Table) -> Statistics:
-        """From a canonical batch, usually a sample of some thousand events."""
+        """Statistics of a canonical batch, usually a sample of some thousand events."""
         names, columns = batch.schema.names, batch.columns
         return cls(len(batch), {n: _attribute(c, len(batch)) for n, c in zip(names, columns, strict=True)})
 

@@ -1,4 +1,4 @@
-"""The columns that an event becomes: what the kernels see of it."""
+"""Encoding of an Arrow batch as columns of integer codes, and comparison of two attributes, column against column."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tamis.matching.patterns import PatternSet
 from tamis.schema import EVENT_TYPE, EnumeratedDomain, HierarchicalDomain, Schema
 from tamis.schema.columns import typed
 
-# Attribute against attribute: decided once a batch, column against column.
+# Attribute against attribute (`a < b`): decided once per batch, column against column.
 
 
 def compare(schema: Schema, column: Column, left: pa.Array, right: pa.Array) -> Any:
@@ -48,7 +48,7 @@ def compare(schema: Schema, column: Column, left: pa.Array, right: pa.Array) -> 
 
 
 def nan_refused(attribute: str, event: int) -> EventError:
-    """An event that has NaN for a value."""
+    """Error for an event that has NaN as a value."""
     message = "NaN is no number: leave the attribute out instead"
     return EventError([Violation(event, attribute, "domain", float("nan"), message)])
 
@@ -153,7 +153,7 @@ _MANY = 64  # codes of one event are sorted before the kernel inserts them one b
 
 
 class Kind(StrEnum):
-    """Kind of a column. The first four hold one code an event, the last two a set of codes."""
+    """Kind of a column: the first four kinds hold one code per event, the last two a set of codes."""
 
     VALUE = "value"  # of a single-valued attribute
     LEAST = "least"  # of a multiple-valued attribute's values: `some value < c` is `least < c`
@@ -169,7 +169,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Column:
-    """One column; `operator` and `other` only for VERSUS."""
+    """A column of codes: its kind and attribute; `operator` and `other` only for VERSUS."""
 
     kind: Kind
     attribute: str
@@ -179,10 +179,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A chunk of events in codes.
+    """A chunk of events as codes.
 
-    `codes[event, column]` for the single-code columns, and one more that is never absent, for padding. The set
-    columns follow in number: set s of event e is `set_codes[set_ends[s, e]:set_ends[s, e + 1]]`, ascending.
+    `codes[event, column]` for the single-code columns, and one more column that is never absent, for padding. Set
+    columns are numbered after these; set s of event e is `set_codes[set_ends[s, e]:set_ends[s, e + 1]]`, ascending.
     """
 
     codes: Int32s

@@ -1,4 +1,7 @@
-"""Conditions gathered loose, each beside the numbers of its conjunctions, until their codes are known."""
+"""Conditions of a level while it is compiled: intervals, tests and lists collected loose, then packed into rows.
+
+Each condition stands beside the number of its conjunction; codes are filled in once all constants are known.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tamis.matching.codes.encoding import LISTED, MOST_COLUMNS, MOST_NUMBERED, C
 from tamis.matching.patterns import PatternSet
 from tamis.schema import Schema
 
-# Loose conditions, each with the number of its conjunction, into compact rows.
+# Packing of loose conditions, each with the number of its conjunction, into compact rows.
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MIXER = np.uint64(0xBF58476D1CE4E5B9)
@@ -29,6 +32,7 @@ def gather_intervals(count: int, conjuncts: Any, columns: Any, lows: Any, highs:
 
     `possible[c]` turns False where an intersection is empty. Returns offsets, columns, lows, highs.
     """
+    # Counting sort by conjunction: its rows get `filled[c]:` of the output, with room for every interval given.
     starts = np.zeros(count + 1, np.int64)
     for i in range(len(conjuncts)):
         starts[conjuncts[i] + 1] += 1
@@ -37,6 +41,8 @@ def gather_intervals(count: int, conjuncts: Any, columns: Any, lows: Any, highs:
     filled = starts[:-1].copy()
     out_columns = np.empty(len(columns), np.int32)
     out_lows, out_highs = np.empty(len(columns), np.int32), np.empty(len(columns), np.int32)
+    # Insert each interval into its conjunction's run, kept ascending by column. A second interval on a column narrows
+    # the first instead of taking a row; runs are a handful long, so insertion is fastest.
     ends = filled.copy()
     for i in range(len(conjuncts)):
         c = conjuncts[i]
@@ -51,6 +57,7 @@ def gather_intervals(count: int, conjuncts: Any, columns: Any, lows: Any, highs:
             out_columns[j], out_lows[j], out_highs[j] = out_columns[j - 1], out_lows[j - 1], out_highs[j - 1]
         out_columns[at], out_lows[at], out_highs[at] = columns[i], lows[i], highs[i]
         ends[c] += 1
+    # Close the gaps that intersections left, and note conjunctions with an empty interval: they can never hold.
     offsets = np.zeros(count + 1, np.int64)
     end = 0
     for c in range(count):
@@ -65,6 +72,7 @@ def gather_intervals(count: int, conjuncts: Any, columns: Any, lows: Any, highs:
 @kernel
 def distinct_rows(rows: Any, numbers: Any) -> Any:
     """Numbers equal rows alike, by first appearance; returns the positions of the first appearances."""
+    # Open addressing, at most half full. The table holds numbers only; a row is compared with the first of its number.
     size = 16
     while size < 2 * len(rows):
         size *= 2
@@ -72,6 +80,7 @@ def distinct_rows(rows: Any, numbers: Any) -> Any:
     firsts = np.empty(len(rows), np.int64)
     count = 0
     for i in range(len(rows)):
+        # Mixing after every word keeps rows that differ in the order of their words apart.
         value = np.uint64(0)
         for j in range(rows.shape[1]):
             value = (value ^ np.uint64(rows[i, j])) * _MULTIPLIER
@@ -131,7 +140,7 @@ MOST_INTERVALS = 60  # of one conjunction, in the segments of the pool
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """`low <= code <= high` on a single-code column, or one code on a set column."""
+    """Condition `low <= code <= high` on a single-code column, or one code on a set column."""
 
     conjuncts: Int64s
     column: Column
@@ -141,7 +150,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """Some code of the column lies between low and high; `flags` as in Conjuncts."""
+    """Condition that some code of the column lies between low and high; `flags` as in `Conjuncts`."""
 
     conjuncts: Int64s
     column: Column
@@ -152,7 +161,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Some code of the column is among those of the edges, or among `common`, which is the same for all."""
+    """Condition that some code of the column is among those of the edges, or in `common`, a list shared by all rows."""
 
     conjuncts: Int64s
     column: Column
@@ -163,7 +172,7 @@ class Listing:
 
 @dataclass
 class Conditions:
-    """Everything said so far of `count` conjunctions; conjunction c belongs to subscription row `owners[c]`."""
+    """Conditions collected so far of `count` conjunctions; conjunction c belongs to subscription row `owners[c]`."""
 
     schema: Schema
     constants: Constants

@@ -1,4 +1,4 @@
-"""The constants of a level: collected while subscriptions are lowered, ranked once all are known."""
+"""Constants that a level's filters compare with: collected by attribute during lowering, then ranked into codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tamis.schema import EnumeratedDomain, HierarchicalDomain, Schema
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Some constants of one attribute, in the order they were given."""
+    """Reference to some constants of one attribute, in the order in which they were given."""
 
     attribute: str
     index: int
@@ -45,11 +45,11 @@ class Constants:
         return Ref(attribute, len(given) - 1)
 
     def compare_by_order(self, attribute: str) -> None:
-        """From now on values that are no constant must find their place between the constants."""
+        """Declares that the attribute is compared by order: other values are placed between the constants."""
         self._ordered.add(attribute)
 
     def use(self, attribute: str) -> None:
-        """The attribute is looked at, though perhaps compared with nothing."""
+        """Declares that the attribute is read, though perhaps compared with nothing."""
         self._given.setdefault(attribute, [])
 
     def rank(self) -> None:
@@ -109,7 +109,7 @@ class Edge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Codes known from the start."""
+    """Edge whose codes are known from the start."""
 
     values: Int64s
 
@@ -119,7 +119,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The code of a constant (`step` 1), or the gap just below (0) or above it (2)."""
+    """Edge at a constant: its code (`step` 1), or the gap just below (0) or above it (2)."""
 
     ref: Ref
     step: int
@@ -130,7 +130,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Recoded:
-    """Codes of another dictionary. Those at `closed` are now constant `ref[places]` and a step, as in Ranked."""
+    """Edge given in the codes of another dictionary.
+
+    Codes at `closed` are now constant `ref[places]` and a step, as in `Ranked`.
+    """
 
     ref: Ref
     old: Int64s

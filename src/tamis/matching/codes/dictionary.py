@@ -1,4 +1,4 @@
-"""The constants of one attribute, sorted, and the codes they give to values."""
+"""Dictionaries of a level: the sorted constants of one attribute, numbers or strings, and the codes of values."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def address(array: npt.NDArray[Any]) -> int:
 
 
 def validity(array: pa.Array) -> int:
-    """The address of an Arrow array's validity bits; 0 where every row is valid."""
+    """Address of an Arrow array's validity bits; 0 where every row is valid."""
     buffer = array.buffers()[0]
     return 0 if buffer is None or array.null_count == 0 else int(buffer.address)
 
 
 class Numbers:
-    """Sorted int64 or float64 constants.
+    """Dictionary of sorted int64 or float64 constants.
 
     `table` is the code of every integer between the first and the last constant, where that is not much more than the
     constants; else a grid of cells that narrows the search to a step or two. `grid`: low end and scale, or zeros.
@@ -71,7 +71,7 @@ class Numbers:
 
     @classmethod
     def build(cls, constants: npt.NDArray[Any]) -> Numbers:
-        """From sorted distinct constants."""
+        """Builds the dictionary from sorted distinct constants."""
         integers = constants.dtype == np.int64 and len(constants) > 0
         span = int(constants[-1]) - int(constants[0]) + 1 if integers else 0
         direct = integers and span <= min(_LARGEST_TABLE, max(_MOST_CELLS // 16, _SPARSEST * len(constants)))
@@ -107,10 +107,10 @@ class Numbers:
 
 
 class Strings:
-    """Constants as UTF-8 bytes in rank order, with a hash table for the exact ones.
+    """Dictionary of strings: UTF-8 bytes in rank order, with a hash table for exact lookup.
 
-    `ordered`: some comparison goes by order, so the rank order is that of the bytes and values that are no constant
-    are placed between constants. Enumerated and hierarchical domains give their own order and have no such values.
+    `ordered`: some comparison goes by order, so the rank order is that of the bytes and values that are no constant are
+    placed between constants. Enumerated and hierarchical domains give their own order and have no such values.
     """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -124,7 +124,7 @@ class Strings:
 
     @classmethod
     def build(cls, constants: pa.Array, ordered: bool = False) -> Self:
-        """From distinct strings or binaries in rank order."""
+        """Builds the dictionary from distinct strings or binaries in rank order."""
         wide = constants.cast(pa.large_binary())
         offsets = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset : wide.offset + len(wide) + 1]
         data = np.frombuffer(wide.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]].copy()
@@ -142,7 +142,7 @@ class Strings:
 
     @property
     def constants(self) -> pa.Array:
-        """As large_binary, in rank order."""
+        """The constants as large_binary, in rank order."""
         buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 

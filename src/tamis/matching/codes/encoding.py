@@ -1,5 +1,6 @@
-"""Values to codes. `out[row, column]` is written where the value is present, and left as it is elsewhere.
+"""Kernels that encode values as integer codes, and `Conjuncts`, a level's conjunctions over codes.
 
+`out[row, column]` is written where the value is present, and left as it is elsewhere.
 Arrow's buffers and the dictionaries' arrays come by address, a *job* a column, so that a batch is encoded in one call
 however many columns it has; whoever makes the jobs keeps the arrays alive.
 """
@@ -32,7 +33,7 @@ MOST_COLUMNS = 2**16  # of a level: uint16, and what a dimension's id leaves for
 
 
 def refuse_excess(count: int, most: int, what: str) -> None:
-    """`TamisError` where a level would need numbers that do not fit."""
+    """Raises `TamisError` where a level would need numbers that do not fit."""
     if count > most:
         raise TamisError(
             f"the subscriptions come to {count:,} {what} and an index holds {most:,}; compile them into several indexes"
@@ -78,7 +79,7 @@ class Conjuncts:
 
     @property
     def special(self) -> npt.NDArray[np.int8]:
-        """Conjunctions that need more than their intervals: tests, or a subscription that has others."""
+        """Conjunctions that need more than their intervals: tests, or a subscription that has other conjunctions."""
         special = np.diff(self.test_offsets) > 0
         special[self.simple :] = True
         return special.astype(np.int8)
@@ -192,7 +193,7 @@ def find_string(slots: int, mask: int, offsets: int, data: int, text: int, size:
 
 @bare_kernel
 def strings_below(offsets: int, count: int, data: int, text: int, size: int) -> int:
-    """Number of the sorted strings that are below the one at `text`, byte by byte."""
+    """Count of the sorted strings that are below the one at `text`, byte by byte."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -233,7 +234,7 @@ def next_present(valid: int, bit: int, row: int, rows: int) -> Any:
 
 @bare_kernel
 def encode_strings(job: Any, rows: int, out: Any) -> None:
-    """Exact constants by hash; where some comparison is by order, the others by binary search."""
+    """Encodes strings: exact constants by hash; where some comparison is by order, others by binary search."""
     wide, column, bit = job[FORM] == LARGE_STRINGS, job[COLUMN], job[BIT]
     row = next_present(job[VALID], bit, 0, rows)
     while row < rows:
@@ -254,7 +255,7 @@ def encode_strings(job: Any, rows: int, out: Any) -> None:
 
 @bare_kernel
 def encode_direct(job: Any, rows: int, out: Any) -> None:
-    """Integers whose constants lie close together: the code stands in a table."""
+    """Encodes integers whose constants lie close together: the code stands in a table."""
     column, low, size = job[COLUMN], job[CONSTANTS], job[SIZE]
     row = next_present(job[VALID], job[BIT], 0, rows)
     while row < rows:
@@ -280,7 +281,7 @@ def cell_of(value: float, low: float, scale: float, cells: int) -> Any:
 
 @bare_kernel
 def encode_integers(job: Any, low: float, scale: float, rows: int, out: Any) -> None:
-    """Integers among sorted constants, searched within their cell."""
+    """Encodes integers among sorted constants, searched within their cell."""
     row = next_present(job[VALID], job[BIT], 0, rows)
     while row < rows:
         value = read_int64(job[VALUES], row)
@@ -321,7 +322,7 @@ def encode_floats(job: Any, low: float, scale: float, rows: int, out: Any) -> in
 
 @bare_kernel
 def encode_columns(jobs: Any, grids: Any, count: int, rows: int, out: Any) -> int:
-    """All jobs on so many rows. Returns `job << 32 | row` of a NaN, or -1."""
+    """Encodes so many rows by all jobs. Returns `job << 32 | row` of a NaN, or -1."""
     for j in range(count):
         job = jobs[j]
         form = job[FORM]

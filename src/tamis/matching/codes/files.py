@@ -1,4 +1,4 @@
-"""Arrays in one file, memory-mapped: versioned, checksummed, written whole or not at all.
+"""File format of saved arrays, memory-mapped: versioned, checksummed, written whole or not at all.
 
 Layout: magic, then the header's length and checksum, the header (JSON: what each array is and where), the arrays,
 each on a 64-byte boundary.
@@ -30,7 +30,7 @@ _BOUNDARY = 64
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> None:
-    """Writes a file that has its name when all of it is on disk: a crash leaves no half of it."""
+    """Writes arrays to a file that gets its name once all of it is on disk: a crash leaves no half of it."""
     entries: list[tuple[str, str, list[int], int, int, int]] = []
     at = 0
     data = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -49,7 +49,7 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Mapp
 
 
 def read_arrays(path: Path, verify: bool = True) -> tuple[Arrays, dict[str, Any]]:
-    """The arrays, mapped copy-on-write (pages are shared until written to), and what the header says about them."""
+    """Maps a file's arrays copy-on-write (pages are shared until written to); returns them and the metadata."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -91,7 +91,7 @@ class Source:
 
     @classmethod
     def of(cls, path: Path) -> Source | None:
-        """None where there is no such file: reading it says why."""
+        """Source of the file at a path; None if there is no such file: reading it reports why."""
         try:
             status = path.stat()
         except OSError:
@@ -99,7 +99,7 @@ class Source:
         return cls(path.absolute(), status.st_dev, status.st_ino)
 
     def link(self, path: Path) -> bool:
-        """Gives the file another name; False if it is not where it was, or on another file system."""
+        """Links the file under another name; False if it is not where it was, or on another file system."""
         if self != Source.of(self.path):
             return False
         try:

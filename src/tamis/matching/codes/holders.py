@@ -1,4 +1,4 @@
-"""The subscriptions that hold the patterns of an attribute: who is charged for a slow one."""
+"""Levels read back: subscriptions that hold a pattern (to charge slow ones), and conditions of levels to merge."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class Subscribers(Protocol):
-    """Subscriptions by number."""
+    """Lookup of subscriptions by number."""
 
     def find(self, id: str) -> int | None:
-        """The number of a subscription that is there."""
+        """Number of a subscription that is present; None if it is not."""
 
     def id_of(self, number: int) -> str: ...
 
 
 class Holders(NamedTuple):
-    """Pattern `patterns[i]` is in a condition of subscription number `subscriptions[i]`; each pair once."""
+    """Holders of patterns: `patterns[i]` is in a condition of subscription `subscriptions[i]`; each pair once."""
 
     patterns: Int64s
     subscriptions: Int64s
@@ -40,7 +40,10 @@ class Holders(NamedTuple):
 
 
 def holders_of(level: Level, patterns: PatternSet) -> Holders | None:
-    """Those of a level that are not removed; None if the set is not the level's. Takes a look at every conjunction."""
+    """Holders of patterns among a level's present subscriptions; None if the set is not the level's.
+
+    Every conjunction is looked at.
+    """
     for attribute, one in level.encoder.patterns.items():
         if one is patterns:
             column = next(
@@ -53,7 +56,7 @@ def holders_of(level: Level, patterns: PatternSet) -> Holders | None:
 
 
 def _pairs(conjuncts: Conjuncts, column: int) -> tuple[Int64s, Int64s]:
-    """Patterns and the conjunctions that test for them. Every condition on a set of codes stands among the tests."""
+    """Pairs of a pattern and a conjunction that tests for it. Every condition on a set of codes is among the tests."""
     tests = np.flatnonzero(conjuncts.test_columns == column)
     listed = conjuncts.test_flags[tests] & LISTED != 0
     tested, codes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -77,7 +80,7 @@ def _pairs(conjuncts: Conjuncts, column: int) -> tuple[Int64s, Int64s]:
 
 
 def ranges(starts: Int64s, lengths: npt.NDArray[Any]) -> Int64s:
-    """The numbers from each start on, so many of each."""
+    """Consecutive numbers from each start on, so many of each."""
     ends = np.cumsum(lengths, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total, dtype=np.int64) - np.repeat(ends - lengths - starts, lengths)
@@ -93,11 +96,11 @@ def _present(level: Level, patterns: Int64s, conjunctions: Int64s) -> Holders:
     return Holders(pairs[0], pairs[1], level)
 
 
-# Levels back to conditions, so that several become one.
+# Levels turned back into conditions, so that several levels can be merged into one.
 
 
 def absorb(conditions: Conditions, level: Level, first_row: int) -> tuple[pa.Array, pa.Array]:
-    """Says again, for rows from `first_row` on, what the level's present subscriptions ask for.
+    """Adds the conditions of a level's present subscriptions, as rows from `first_row` on.
 
     Returns their ids and texts, in the order of the rows.
     """
@@ -147,7 +150,7 @@ def _absorb_tests(conditions: Conditions, level: Level, number_of: Int64s, recod
 def _listings(
     numbers: Int64s, column: Column, flags: int, lows: Int64s, highs: Int64s, conjuncts: Conjuncts, recoder: _Recoder
 ) -> Iterator[Listing]:
-    """Lists of one length at once, or list by list where they are fewer than they are long."""
+    """Adds lists of one length at once, or list by list where they are fewer than they are long."""
     for length, alike in _split(highs - lows):
         starts = lows[alike]
         lists = _split(starts)
@@ -161,7 +164,7 @@ def _listings(
 
 
 def _split(values: npt.NDArray[Any]) -> list[tuple[int, Int64s]]:
-    """Each value there is, ascending, and where it stands."""
+    """Distinct values, ascending, and the positions of each."""
     order = np.argsort(values, kind="stable")
     found, starts = np.unique(values[order], return_index=True)
     return list(zip(found.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else []

@@ -1,4 +1,4 @@
-"""Sixteen int32 lanes at a time, a prefetch, reads by address: what LLVM can do and Numba does not expose.
+"""SIMD intrinsics for kernels: sixteen int32 lanes at a time, prefetch, reads by address; Numba lacks them.
 
 They are called from kernels only. The vector operations are LLVM's own and run on any processor; `compress16` alone is
 fast only where the processor compresses lanes itself (AVX-512), so kernels are told whether it does (`has_compress`)
@@ -51,7 +51,7 @@ def _as_bits(builder: Any, mask: Any) -> Any:
 
 @intrinsic
 def not_above16(typing_context, array, index, value):  # type: ignore[no-untyped-def]
-    """Bit i: `array[index + i] <= value`."""
+    """Mask of sixteen lanes; bit i: `array[index + i] <= value`."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         lanes = _load(context, builder, signature.args[0], args[0], args[1])
@@ -62,7 +62,7 @@ def not_above16(typing_context, array, index, value):  # type: ignore[no-untyped
 
 @intrinsic
 def not_below16(typing_context, array, index, value):  # type: ignore[no-untyped-def]
-    """Bit i: `array[index + i] >= value`."""
+    """Mask of sixteen lanes; bit i: `array[index + i] >= value`."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         lanes = _load(context, builder, signature.args[0], args[0], args[1])
@@ -73,7 +73,7 @@ def not_below16(typing_context, array, index, value):  # type: ignore[no-untyped
 
 @intrinsic
 def gathered_within16(typing_context, pool, columns, lows, highs, event, mask):  # type: ignore[no-untyped-def]
-    """Bit i (where set in `mask`): `pool[lows + i] <= event[pool[columns + i]] <= pool[highs + i]`."""
+    """Mask of lanes; bit i (where set in `mask`): `pool[lows + i] <= event[pool[columns + i]] <= pool[highs + i]`."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         column, low, high = (_load(context, builder, signature.args[0], args[0], at) for at in args[1:4])
@@ -158,7 +158,7 @@ def _reader(kind: Any, numba_type: Any, size: int) -> Any:
     return read
 
 
-# What stands at an address: Arrow's buffers reach the encoding kernel by address, all columns in one call.
+# Reads from an address: Arrow's buffers reach the encoding kernel by address, all columns in one call.
 read_byte = _reader(ir.IntType(8), types.uint8, 1)
 read_int32 = _reader(_I32, types.int32, 4)
 read_int64 = _reader(_I64, types.int64, 8)

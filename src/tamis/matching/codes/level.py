@@ -1,4 +1,4 @@
-"""A level: some subscriptions compiled together, frozen but for what is struck out of them."""
+"""Levels: subscriptions compiled together, immutable but for removals; with the output buffers of a thread."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tamis.matching.codes.conditions import Conditions
 from tamis.matching.codes.dictionary import Dictionary, Numbers, Strings
 from tamis.matching.codes.encoding import Conjuncts
 from tamis.matching.codes.files import Source, read_arrays, write_arrays
-from tamis.matching.codes.names import Names, Texts
+from tamis.matching.codes.names import CompressedTexts, Names
 from tamis.matching.patterns import PatternSet
 from tamis.schema import Schema
 
-# Output buffers that are used again once nobody holds what was written to them.
+# Output buffers, used again once nobody holds the matches written to them.
 
 SLAB = 1 << 23  # words beyond what one event may need: larger answers come in several parts
 KEPT = 4
@@ -36,22 +36,22 @@ def _references(slabs: list[npt.NDArray[np.int32]], number: int) -> int:
     return sys.getrefcount(slabs[number])
 
 
-# What is counted of a slab that only its list refers to: measured, for it differs between interpreters.
+# Reference count of a slab that only its list refers to: measured, for it differs between interpreters.
 _UNUSED = _references([np.empty(0, np.int32)], 0)
 
 
 class Slabs:
-    """The large buffers of one thread, a few at most.
+    """Pool of large output buffers of one thread, a few at most.
 
-    An answer is a view of its slab, so a slab that nothing else refers to holds no answer that somebody still has.
-    Memory that was written before is written again much faster than memory fresh from the system.
+    An answer is a view of its slab, so a slab that nothing else refers to is free. Memory that was written before is
+    written again much faster than memory fresh from the system.
     """
 
     def __init__(self) -> None:
         self._slabs: list[npt.NDArray[np.int32]] = []
 
     def take(self, words: int) -> npt.NDArray[np.int32]:
-        """A slab of at least so many words that nobody uses."""
+        """A free slab of at least so many words."""
         for number in range(len(self._slabs)):
             if _references(self._slabs, number) == _UNUSED and len(self._slabs[number]) >= words:
                 return self._slabs[number]
@@ -67,7 +67,7 @@ LAST_STAMP = 2**30 - 1
 
 
 class Scratch(threading.local):
-    """One thread's working memory: what was decided for the current event carries its stamp."""
+    """Working memory of one thread: what was decided for the current event carries its stamp."""
 
     def __init__(self, tests: int, several: int) -> None:
         self.memory, self.seen = np.zeros(tests, np.int32), np.zeros(several, np.int32)
@@ -77,13 +77,16 @@ class Scratch(threading.local):
 
 
 class Level(ABC):
-    """Subscriptions 0 to n - 1 of the level, and everything needed to match events with them.
+    """Compiled subscriptions 0 to n - 1, and everything needed to match events with them.
 
-    Built or mapped once; the only change ever made is that removed subscriptions are struck out, in this process's
-    own pages. An algorithm is what it makes of the conjunctions (`arrange`), a kernel (`run`), and how it strikes out.
+    Built or mapped once; the only change ever made is that removed subscriptions are struck out, in this process's own
+    pages. A subclass is an algorithm: the arrays it makes of the conjunctions (`arrange`), its kernel (`run`), and how
+    it strikes out.
     """
 
-    def __init__(self, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: Texts, scratch: Scratch) -> None:
+    def __init__(
+        self, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: CompressedTexts, scratch: Scratch
+    ) -> None:
         self.encoder, self.conjuncts, self.names, self.texts = encoder, conjuncts, names, texts
         self._gone = np.zeros(len(names), np.bool_)
         self.removed = 0
@@ -93,13 +96,15 @@ class Level(ABC):
 
     @classmethod
     @abstractmethod
-    def arranged(cls, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: Texts, arrays: Arrays) -> Self:
-        """A level over what `arrange` made; there may be other arrays beside."""
+    def arranged(
+        cls, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: CompressedTexts, arrays: Arrays
+    ) -> Self:
+        """A level over the arrays that `arrange` made; other arrays may stand beside them."""
 
     @classmethod
     @abstractmethod
     def arrange(cls, conjuncts: Conjuncts, encoder: Encoder, schema: Schema, statistics: Statistics | None) -> Arrays:
-        """The algorithm's own arrays."""
+        """Arrays of the algorithm, made of the conjunctions."""
 
     @abstractmethod
     def own_arrays(self) -> Arrays:
@@ -117,7 +122,7 @@ class Level(ABC):
 
     @abstractmethod
     def strike(self, conjuncts: npt.NDArray[np.bool_] | slice) -> None:
-        """These conjunctions match nothing any more; readers in other threads see it or do not."""
+        """Strikes out conjunctions: they match nothing any more. Readers in other threads see it at once or later."""
 
     @classmethod
     def build(cls, conditions: Conditions, ids: pa.Array, texts: pa.Array, statistics: Statistics | None) -> Self:
@@ -125,7 +130,9 @@ class Level(ABC):
         encoder, conjuncts, order = conditions.finish(len(ids))
         arrays = cls.arrange(conjuncts, encoder, conditions.schema, statistics)
         rows = pa.array(order)
-        return cls.arranged(encoder, conjuncts, Names.build(ids.take(rows)), Texts.build(texts.take(rows)), arrays)
+        return cls.arranged(
+            encoder, conjuncts, Names.build(ids.take(rows)), CompressedTexts.build(texts.take(rows)), arrays
+        )
 
     def __len__(self) -> int:
         return len(self.names) - self.removed
@@ -139,7 +146,7 @@ class Level(ABC):
         return sum(array.nbytes for part in parts for array in part.values())
 
     def find(self, id: str) -> int | None:
-        """The number of a subscription that is there and not removed."""
+        """Number of a subscription that is present; None if it was never there or is removed."""
         number = self.names.find(id)
         return None if number is None or self._gone[number] else number
 
@@ -150,7 +157,7 @@ class Level(ABC):
 
     @property
     def present(self) -> Int64s:
-        """The numbers not removed."""
+        """Numbers of the subscriptions not removed."""
         return np.flatnonzero(~self._gone)
 
     @property
@@ -158,7 +165,7 @@ class Level(ABC):
         return np.flatnonzero(self._gone)
 
     def remove(self, number: int) -> None:
-        """Strikes a subscription out."""
+        """Removes a subscription."""
         owners, simple = self.conjuncts.owners, self.conjuncts.simple
         if number < simple:
             first, last = number, number + 1
@@ -169,7 +176,7 @@ class Level(ABC):
         self.strike(slice(first, last))
 
     def remove_all(self, numbers: Int64s) -> None:
-        """Strikes out many at once; none of them is removed yet."""
+        """Removes many subscriptions at once; none of them is removed yet."""
         if not len(numbers):
             return
         owners = np.concatenate([np.arange(self.conjuncts.simple), self.conjuncts.owners])
@@ -178,7 +185,7 @@ class Level(ABC):
         self.strike(self._gone[owners])
 
     def match(self, batch: pa.RecordBatch, work: Work) -> list[Part]:
-        """The matches of a canonical batch, in as many parts as output buffers were needed."""
+        """Matches a canonical batch; the result has as many parts as output buffers were needed."""
         room = len(self.conjuncts) + SLACK
         expected = min(int(self._expected * len(batch) * 1.1), SLAB)
         direct = expected > DIRECT
@@ -232,7 +239,7 @@ class Level(ABC):
         )  # fmt: skip
 
     def save(self, path: Path) -> None:
-        """One file; a level that came from a file is linked to it, since it has not changed."""
+        """Writes the level to one file; a level that came from a file is linked to it, since it has not changed."""
         if self._source is not None and self._source.link(path):
             return
         arrays: Arrays = {}
@@ -263,7 +270,7 @@ class Level(ABC):
             Encoder(columns, dictionaries, patterns, schema),
             Conjuncts.from_arrays(part_of("conjuncts.", arrays)),
             Names(part_of("names.", arrays)),
-            Texts(part_of("texts.", arrays)),
+            CompressedTexts(part_of("texts.", arrays)),
             arrays,
         )
         level._source = source
@@ -275,10 +282,10 @@ def _plain(column: Column) -> tuple[str, ...]:
 
 
 def under(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays under longer names."""
+    """Arrays renamed with a prefix."""
     return {prefix + name: array for name, array in arrays.items()}
 
 
 def part_of(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays whose names begin so, without that."""
+    """Arrays whose names begin with a prefix, renamed without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""Base of the matchers over codes: frozen levels of coded subscriptions, and a small delta over them."""
+"""Base class of matchers over codes: a log-structured set of frozen levels, with a small delta that becomes one."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class LevelledMatcher(Generic[L]):
     """Levels of frozen, coded subscriptions; the first is the base, the later ones smaller and smaller.
 
     A subscription is in one level or waits in `_waiting`. A change makes a new tuple of levels and swaps it in, so a
-    match, which takes the tuple once, needs no lock. What waits becomes a level in whichever thread matches next:
-    therefore all that changes `_levels`, `_waiting` or a level holds `_changing`.
+    match, which takes the tuple once, needs no lock. Waiting subscriptions become a level in whichever thread matches
+    next: therefore all that changes `_levels`, `_waiting` or a level holds `_changing`.
 
     An algorithm is a subclass that says its name and its kind of level.
     """
@@ -97,22 +97,22 @@ class LevelledMatcher(Generic[L]):
 
     @property
     def levels(self) -> tuple[L, ...]:
-        """The levels that the next match asks, unless there is a change before it."""
+        """Levels that the next match reads, unless a change comes first."""
         self._settle()
         return self._levels
 
     @property
     def bytes_held(self) -> int:
-        """Bytes of memory that matching needs; neither ids nor texts."""
+        """Bytes of memory that matching needs, without ids and texts."""
         return sum(level.bytes_held for level in self._levels)
 
     @property
     def given_options(self) -> Mapping[str, Any]:
-        """The algorithm's own options, by name; a subclass that has some also takes them (`_take_options`)."""
+        """Options of the algorithm, by name; a subclass that has some also implements `_take_options`."""
         return {}
 
     def _take_options(self, options: Mapping[str, Any]) -> None:
-        """Goes on with the options that a saved matcher was built with."""
+        """Takes over the options that a saved matcher was built with."""
 
     def holders_of(self, patterns: PatternSet) -> Holders | None:
         found = (holders_of(level, patterns) for level in self._levels)
@@ -131,14 +131,14 @@ class LevelledMatcher(Generic[L]):
         return level.texts[number]
 
     def fold(self) -> None:
-        """Makes one level of all: what matching wants after many changes."""
+        """Merges all levels into one: fastest to match after many changes."""
         with self._changing:
             level = self.folded()
             if self._levels != (level,):
                 self._levels = (level,)
 
     def folded(self) -> L:
-        """All subscriptions in one level, for whoever looks at them together; the matcher itself stays as it is."""
+        """All subscriptions as one level, for analyses; the matcher itself stays as it is."""
         with self._changing:
             self._settle()
             if len(self._levels) == 1 and not self._levels[0].removed:
@@ -176,7 +176,7 @@ class LevelledMatcher(Generic[L]):
         raise KeyError(id)
 
     def _settle(self) -> None:
-        """Turns what waits into a level."""
+        """Compiles the waiting additions into a level."""
         if not self._waiting:
             return
         with self._changing:
@@ -188,7 +188,7 @@ class LevelledMatcher(Generic[L]):
                 self._waiting = {}
 
     def _grow(self, subscriptions: Subscriptions) -> None:
-        """A new level, which takes in those before it that it has caught up with."""
+        """Adds a level, merged with those before it that it has caught up with in size."""
         levels, size = list(self._levels), len(subscriptions.ids)
         taken: list[L] = []
         while len(levels) > 1 and len(levels[-1]) < self.growth * size:

@@ -1,4 +1,4 @@
-"""Normal forms to conditions over columns: block by block, all subscriptions of a shape at once."""
+"""Lowering of normal forms to intervals and tests over columns of codes, all subscriptions of a shape at once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ONE, _ZERO = Fixed(np.array([1], np.int64)), Fixed(np.array([0], np.int64))
 
 
 def lower_into(conditions: Conditions, bound: Bound, rows: Int64s) -> None:
-    """Adds everything the bound subscriptions ask for; text t of `bound` is subscription row `rows[t]`."""
+    """Adds the conditions of bound subscriptions; text t of `bound` is subscription row `rows[t]`."""
     lowering = _Lowering(conditions, rows)
     for block in bound.blocks:
         lowering.block(block)
@@ -50,7 +50,7 @@ def lower_into(conditions: Conditions, bound: Bound, rows: Int64s) -> None:
 
 
 class _Lowering:
-    """Says each literal of a conjunction as intervals, tests and listings (see Conditions)."""
+    """Lowers each literal of a conjunction to intervals, tests and listings (see `Conditions`)."""
 
     def __init__(self, conditions: Conditions, rows: Int64s) -> None:
         self._schema, self._constants = conditions.schema, conditions.constants
@@ -63,7 +63,7 @@ class _Lowering:
                     self.conjunction(self.conditions.conjunctions(self._rows[rows]), alternative, columns)
 
     def terms(self, blocks: Sequence[Block]) -> None:
-        """Each row of these blocks is one conjunction, of all its terms."""
+        """Lowers blocks of terms, each row of which is one conjunction of all its terms."""
         if not blocks:
             return
         rows = np.unique(np.concatenate([block.rows for block in blocks]))
@@ -195,7 +195,7 @@ class _Lowering:
         self._within(conjuncts, leaf.attribute, low, high, negated)
 
     def _within(self, conjuncts: Int64s, attribute: str, low: Edge, high: Edge, negated: bool) -> None:
-        """Some code between two edges, said the way that finds it soonest."""
+        """Adds the condition that some code lies between two edges, in the form that finds it soonest."""
         if negated:
             self._present(conjuncts, attribute)
         if not self._multiple(attribute):
@@ -266,13 +266,13 @@ class _Lowering:
 
 
 def _with(literals: Sequence[Literal], i: int, leaf: Leaf) -> tuple[Literal, ...]:
-    """The literals with the leaf of one of them exchanged."""
+    """Literals with the leaf of one of them exchanged."""
     changed: Literal = Not(leaf) if isinstance(literals[i], Not) else leaf
     return (*literals[:i], changed, *literals[i + 1 :])
 
 
 def _by_value(conjuncts: Int64s, operand: Operand, columns: Sequence[Any]) -> Iterator[tuple[Int64s, Any]]:
-    """The conjunctions that hold each value of an operand."""
+    """Conjunctions that hold each value of an operand."""
     if not isinstance(operand, Slot):
         yield conjuncts, operand
         return

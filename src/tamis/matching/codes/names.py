@@ -1,4 +1,4 @@
-"""The ids of a level's subscriptions, by number and back."""
+"""Ids and texts of a level's subscriptions: a hash table from id to number, and the texts compressed in blocks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def find_name(table: Any, offsets: Any, data: int, text: int, size: int) -> int:
 
 
 class Names:
-    """UTF-8 ids one after the other, and a hash table of their numbers: small, for it is asked only about changes."""
+    """Ids as UTF-8 bytes, with a small hash table of their numbers: only changes look ids up."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self._offsets, self._data, self._table = arrays["offsets"], arrays["data"], arrays["table"]
@@ -65,34 +65,37 @@ class Names:
         return len(self._offsets) - 1
 
     def find(self, id: str) -> int | None:
-        """The number of an id."""
+        """Number of an id; None if it is not in the level."""
         raw = np.frombuffer(id.encode("utf-8", "surrogatepass"), np.uint8)  # half a surrogate pair is no id of ours
         number = find_name(self._table, self._offsets, address(self._data), address(raw), len(raw))
         return None if number < 0 else int(number)
 
     @cached_property
     def ids(self) -> pa.Array:
-        """As Arrow strings, in the narrower form where they fit."""
+        """The ids as Arrow strings, in the narrower form where they fit."""
         kind = pa.string() if self._offsets.dtype == np.int32 else pa.large_string()
         return pa.Array.from_buffers(kind, len(self), [None, pa.py_buffer(self._offsets), pa.py_buffer(self._data)])
 
 
-# The subscriptions as they were written, compressed in blocks: read one at a time, for people.
+# Filter texts as they were written, compressed in blocks: they are read one at a time, to be shown.
 
 BLOCK = 4096
 _CODEC = "zstd"
 
 
-class Texts:
-    """Text n is in block n // BLOCK, which is its texts' ends (int64) and then their bytes."""
+class CompressedTexts:
+    """Filter texts, compressed in blocks so that one can be read at a time.
+
+    Text n is in block n // BLOCK, which is its texts' ends (int64) and then their bytes.
+    """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self._starts, self._sizes, self._data = arrays["starts"], arrays["sizes"], arrays["data"]
         self._count = int(arrays["count"][0])
 
     @classmethod
-    def build(cls, texts: pa.Array) -> Texts:
-        """From Arrow strings."""
+    def build(cls, texts: pa.Array) -> CompressedTexts:
+        """Compresses the texts of an Arrow array of strings."""
         blocks, sizes = [], []
         for start in range(0, len(texts), BLOCK):
             block = texts.slice(start, BLOCK).cast(pa.large_binary())
@@ -121,7 +124,7 @@ class Texts:
         return raw[ends[place - 1] if place else 0 : ends[place]].decode()
 
     def to_arrow(self) -> pa.Array:
-        """All of them, as large strings."""
+        """All texts, as large strings."""
         arrays = []
         for block in range(len(self._sizes)):
             raw, ends = self._block(block)

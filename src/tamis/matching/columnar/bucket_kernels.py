@@ -1,4 +1,4 @@
-"""Entries into buckets, and buckets into segments of one flat pool.
+"""Kernels that lay out the columnar index: entries into hash buckets, buckets into segments of one flat pool.
 
 A segment holds entries that are verified alike. Its header is `count`, then a word: residual intervals (8 bits), the
 segment's form (2 bits), whether some entry needs more than intervals (SPECIAL). The forms:
@@ -34,10 +34,13 @@ LENGTH_SHIFT = 56  # of a signature: how many residuals
 
 @kernel
 def fill_buckets(group_count: int, groups: Any, keys: Any, sizes: Any) -> Any:
-    """Buckets of equal (group, key). Returns the slots (key, bucket), their starts by group, bucket ends, entry order.
+    """Groups entries into buckets of equal (group, key).
 
-    Each group has its own open-addressing table, at most half full.
+    Returns the slots (key, bucket), their starts by group, bucket ends, entry order. Each group has its own
+    open-addressing table, at most half full.
     """
+    # First pass: count the distinct keys of each group, in tables large enough for all its entries. The final tables
+    # are sized by that count: often far smaller, and every event probes them.
     starts = np.zeros(group_count + 1, np.int64)
     for g in range(group_count):
         size = 4
@@ -54,11 +57,13 @@ def fill_buckets(group_count: int, groups: Any, keys: Any, sizes: Any) -> Any:
         if seen[base + slot] == -1:
             seen[base + slot] = keys[i]
             distinct[groups[i]] += 1
+    # `starts` now bounds the final tables; key and bucket lie side by side, for one probe to read both.
     for g in range(group_count):
         size = 2
         while size < 2 * distinct[g]:
             size *= 2
         starts[g + 1] = starts[g] + size
+    # Second pass: enter the keys; buckets are numbered by first appearance, and `bucket_of` notes each entry's.
     slots = np.full(2 * starts[group_count], -1, np.int64)
     bucket_of = np.empty(len(groups), np.int64)
     count = 0
@@ -72,6 +77,7 @@ def fill_buckets(group_count: int, groups: Any, keys: Any, sizes: Any) -> Any:
             slots[2 * (base + slot) + 1] = count
             count += 1
         bucket_of[i] = slots[2 * (base + slot) + 1]
+    # Counting sort of the entries by bucket: `order[ends[b]:ends[b + 1]]` are those of bucket b.
     ends = np.zeros(count + 1, np.int64)
     for i in range(len(groups)):
         ends[bucket_of[i] + 1] += 1
@@ -102,7 +108,7 @@ def is_residual(mask: int, place: int, column: int, singles: int) -> bool:
 
 @kernel
 def signatures(members: Any, masks: Any, conjuncts: Any, special: Any, singles: int) -> Any:
-    """Equal for entries that fit one shape segment; the number of residuals on top."""
+    """Signature of each entry, equal for those that fit one shape segment; the number of residuals on top."""
     offsets, columns, lows, highs = conjuncts
     out = np.empty(len(members), np.int64)
     for i in range(len(members)):
@@ -122,7 +128,7 @@ def signatures(members: Any, masks: Any, conjuncts: Any, special: Any, singles: 
 
 @kernel
 def residuals(entry: int, entries: Any, places: Any, widths: Any) -> int:
-    """The entry's residual intervals, the most selective first; returns how many."""
+    """Writes an entry's residual intervals, the most selective first; returns how many."""
     members, masks, conjuncts, _, _, tops, singles, _ = entries
     offsets, columns, lows, highs = conjuncts
     c, count = members[entry], 0
@@ -166,7 +172,7 @@ def sort_by(keys: Any, entries: Any) -> None:
 
 @kernel
 def roomy(pool: Any, need: int) -> Any:
-    """The pool, or a larger copy of it."""
+    """The pool, or a larger copy if it has no room up to `end`."""
     if need <= len(pool):
         return pool
     larger = np.empty(max(need, 2 * len(pool)), np.int32)
@@ -200,9 +206,10 @@ def narrowest(chosen: Any, places: Any, kinds: Any, count: int, entries: Any) ->
 
 @kernel
 def write_shape(pool: Any, end: int, chosen: Any, entries: Any) -> Any:
-    """A segment of entries with one signature; returns the pool and its new end."""
+    """Writes a SHAPE segment of entries with one signature; returns the pool and its new end."""
     members, masks, conjuncts, special, _, _, singles, positions = entries
     offsets, columns, lows, highs = conjuncts
+    # All entries have the residual columns and ends of the first: read them once.
     n, first = len(chosen), members[chosen[0]]
     places, kinds, count = np.empty(64, np.int64), np.empty(64, np.int64), 0
     for j in range(offsets[first], offsets[first + 1]):
@@ -210,6 +217,8 @@ def write_shape(pool: Any, end: int, chosen: Any, entries: Any) -> Any:
             places[count], kinds[count] = j - offsets[first], end_of(lows[j], highs[j])
             count += 1
     if count > 0:
+        # The interval that leaves the least when it is searched comes first, and the entries ascend by its bounds: a
+        # match cuts the segment by binary search before it compares anything.
         best = narrowest(chosen, places, kinds, count, entries)
         places[0], places[best] = places[best], places[0]
         kinds[0], kinds[best] = kinds[best], kinds[0]
@@ -220,6 +229,8 @@ def write_shape(pool: Any, end: int, chosen: Any, entries: Any) -> Any:
         order, old = np.argsort(bounds, kind="mergesort"), chosen.copy()
         for i in range(n):
             chosen[i] = old[order[i]]
+    # Header, then columns, numbers and bounds as described at the top of this file. `positions` remembers where each
+    # entry's number stands, so that a removal can strike it out.
     pool = roomy(pool, end + 2 + count + n * (1 + 2 * count))
     pool[end] = n
     pool[end + 1] = count | (SHAPE << FORM_SHIFT) | (SPECIAL if special[first] else 0)
@@ -231,6 +242,8 @@ def write_shape(pool: Any, end: int, chosen: Any, entries: Any) -> Any:
         pool[end + i] = members[chosen[i]]
         positions[chosen[i]] = end + i
     end += n
+    # Bounds by residual, each end a column of its own: sixteen entries are compared in one instruction. Ends that
+    # always hold are not stored.
     for r in range(count):
         if kinds[r] != UP_TO:
             for i in range(n):
@@ -245,7 +258,7 @@ def write_shape(pool: Any, end: int, chosen: Any, entries: Any) -> Any:
 
 @kernel
 def write_shapes(pool: Any, end: int, chosen: Any, entries: Any, rest: Any) -> Any:
-    """Shape segments of those that are many enough; the others go to `rest`.
+    """Writes SHAPE segments of the entries that share a signature with enough others; the rest go to `rest`.
 
     Returns the pool, its new end, how many segments were written, and how many entries are left.
     """
@@ -268,7 +281,7 @@ def write_shapes(pool: Any, end: int, chosen: Any, entries: Any, rest: Any) -> A
 
 @kernel
 def write_rows(pool: Any, end: int, chosen: Any, skip: int, length: int, entries: Any) -> int:
-    """The residuals of entries from the skip-th on as columns, lows, highs, padded to `length`; then their numbers."""
+    """Writes entries' residuals from the skip-th on: columns, lows, highs, padded to `length`; then numbers."""
     members, conjuncts, singles, positions = entries[0], entries[2], entries[6], entries[7]
     columns, lows, highs = conjuncts[1], conjuncts[2], conjuncts[3]
     n = len(chosen)
@@ -289,25 +302,28 @@ def write_rows(pool: Any, end: int, chosen: Any, skip: int, length: int, entries
 
 @kernel
 def write_semis(pool: Any, end: int, chosen: Any, entries: Any, leads: Any) -> Any:
-    """Semi segments of those that are many enough; the others are moved to the front of `chosen`.
+    """Writes SEMI segments where enough entries share a lead column; the others move to the front of `chosen`.
 
     Returns as `write_shapes`. `leads` is scratch: the column of each entry's most selective residual, or -1.
     """
     members, _, conjuncts, special, signature, _, _, _ = entries
     columns, lows, highs = conjuncts[1], conjuncts[2], conjuncts[3]
     places, widths = np.empty(64, np.int64), np.empty(64)
+    # Entries with the same lead column (that of their most selective residual) stand together after sorting.
     for k in range(len(chosen)):
         count = residuals(chosen[k], entries, places, widths)
         leads[chosen[k]] = columns[places[0]] if count > 0 else -1
     sort_by(leads, chosen)
     segments, left, i = 0, 0, 0
     while i < len(chosen):
+        # [i, j) share a lead column; `length` is how many residuals the longest of them has besides it.
         j, length, is_special = i, 0, 0
         while j < len(chosen) and leads[chosen[j]] == leads[chosen[i]]:
             length = max(length, (signature[chosen[j]] >> LENGTH_SHIFT) - 1)
             is_special |= special[members[chosen[j]]]
             j += 1
         n = j - i
+        # Too few entries to be worth a header, or none with a residual: they are left for a MIXED segment.
         if leads[chosen[i]] < 0 or n < SEMI_LEAST:
             for k in range(i, j):
                 chosen[left] = chosen[k]
@@ -317,6 +333,8 @@ def write_semis(pool: Any, end: int, chosen: Any, entries: Any, leads: Any) -> A
             pool[end], pool[end + 2] = n, leads[chosen[i]]
             pool[end + 1] = length | (SEMI << FORM_SHIFT) | (SPECIAL if is_special else 0)
             end += 3
+            # Bounds on the lead column stand first and are compared for all entries; the other residuals only for those
+            # left.
             for k in range(n):
                 residuals(chosen[i + k], entries, places, widths)
                 pool[end + k], pool[end + n + k] = lows[places[0]], highs[places[0]]
@@ -328,7 +346,7 @@ def write_semis(pool: Any, end: int, chosen: Any, entries: Any, leads: Any) -> A
 
 @kernel
 def write_mixed(pool: Any, end: int, chosen: Any, entries: Any) -> Any:
-    """Mixed segments of all of them, sorted by signature; returns the pool, its new end, and how many segments."""
+    """Writes all entries in MIXED segments, sorted by signature; returns the pool, its new end, the segment count."""
     members, special, signature = entries[0], entries[3], entries[4]
     segments, i = 0, 0
     while i < len(chosen):

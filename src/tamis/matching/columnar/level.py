@@ -1,4 +1,4 @@
-"""A level of the columnar engine: entries in buckets, found by keys of up to three columns."""
+"""The columnar matcher, and its level: conjunctions in hash buckets, found by keys of up to three columns."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from tamis.matching.base.statistics import Statistics
 from tamis.matching.codes.columns import Encoded, Encoder, Kind
 from tamis.matching.codes.encoding import MOST_NUMBERED, Conjuncts, refuse_excess
 from tamis.matching.codes.intrinsics import has_compress
-from tamis.matching.codes.level import SLACK, Scratch, part_of, under
-from tamis.matching.codes.level import Level as AnyLevel
+from tamis.matching.codes.level import SLACK, Level, Scratch, part_of, under
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
-from tamis.matching.codes.names import Names, Texts
+from tamis.matching.codes.names import CompressedTexts, Names
 from tamis.matching.columnar.bucket_kernels import fill_buckets, lay_out, signatures
 from tamis.matching.columnar.plan import Entries, Plan, learn, plan
 from tamis.matching.columnar.probing_kernels import PROBES, match_events
 from tamis.schema import Schema
 
-# The tables and the pool of a level: entries laid out for the event's way.
+# Hash tables and segment pool of a level: entries laid out in the order in which an event meets them.
 
 _PADDING = 128  # words a kernel may read past the end
 
 
 @dataclass(frozen=True)
 class Buckets:
-    """`slots`: pairs (key, where the bucket's segments are), a table a group from `slot_starts[g]` on.
+    """Hash tables and segment pool of a level.
 
-    `root`: the bucket every event scans, or -1. `entry_ends` and `positions`: where in the pool each conjunction's
-    numbers stand, so that they can be struck out.
+    `slots`: pairs (key, where the bucket's segments are), a table a group from `slot_starts[g]` on. `root`: the bucket
+    every event scans, or -1. `entry_ends` and `positions`: where in the pool each conjunction's numbers stand, so that
+    they can be struck out.
     """
 
     slots: Int64s
@@ -44,7 +44,7 @@ class Buckets:
 
 
 def fill(conjuncts: Conjuncts, encoder: Encoder, entries: Entries, groups: int) -> Buckets:
-    """Lays out the entries of a plan with so many groups."""
+    """Lays out the entries of a plan with so many groups in buckets."""
     sizes = np.bincount(entries.groups, minlength=groups + 1)
     slots, slot_starts, ends, order = fill_buckets(groups + 1, entries.groups, entries.keys, sizes)
     rows = (conjuncts.offsets, conjuncts.columns, conjuncts.lows, conjuncts.highs)
@@ -85,11 +85,14 @@ class _Scratch(Scratch):
         self.loose = np.empty(conjuncts + SLACK, np.int32)
 
 
-class Level(AnyLevel):
-    """A removed number of the pool becomes -1: it is one word, so readers in other threads see it or do not."""
+class ColumnarLevel(Level):
+    """A level whose conjunctions lie in buckets, found by the groups of its plan.
+
+    A removed number of the pool becomes -1: it is one word, so readers in other threads see it or do not.
+    """
 
     def __init__(
-        self, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: Texts, groups: Plan,
+        self, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: CompressedTexts, groups: Plan,
         ranges: tuple[Int64s, Int32s], buckets: Buckets,
     ) -> None:  # fmt: skip
         several = len(names) - conjuncts.simple
@@ -100,7 +103,9 @@ class Level(AnyLevel):
         self._scratch = scratch
 
     @classmethod
-    def arranged(cls, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: Texts, arrays: Arrays) -> Self:
+    def arranged(
+        cls, encoder: Encoder, conjuncts: Conjuncts, names: Names, texts: CompressedTexts, arrays: Arrays
+    ) -> Self:
         buckets: dict[str, Any] = part_of("buckets.", arrays)
         buckets["root"] = int(buckets["root"][0])
         ranges = arrays["ranges.columns"], arrays["ranges.edges"]
@@ -147,11 +152,11 @@ def _named(groups: Plan, ranges: tuple[Int64s, Int32s], buckets: Buckets) -> Arr
     return named | {"ranges.columns": ranges[0], "ranges.edges": ranges[1]}
 
 
-# The engine that production uses.
+# The matcher that production uses.
 
 
-class ColumnarMatcher(LevelledMatcher[Level]):
-    """Levels whose conjunctions lie in buckets, found by keys of up to three columns and compared sixteen at a time."""
+class ColumnarMatcher(LevelledMatcher[ColumnarLevel]):
+    """The columnar matcher, used in production: levels in buckets found by key and compared sixteen at a time."""
 
     name: ClassVar[str] = "columnar"
-    level = Level
+    level = ColumnarLevel

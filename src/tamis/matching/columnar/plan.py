@@ -1,4 +1,4 @@
-"""The plan of a level: which groups of conditions to look conjunctions up by, chosen by their cost."""
+"""Planner of the columnar index: knowledge of the stream, and the groups to look conjunctions up by, chosen by cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tamis.matching.columnar.planning_kernels import (
 )
 from tamis.schema import Schema
 
-# What the planner knows of the stream, column by column, in codes.
+# The planner's knowledge of the stream, column by column, in codes.
 
 UNKNOWN_PRESENCE = 0.5
 LEAST_PRESENCE = 0.002
@@ -36,8 +36,9 @@ ENOUGH_QUANTILES = 50  # fewer say less of the stream than the subscriptions' ow
 
 @dataclass(frozen=True)
 class Knowledge:
-    """`presence[c]`: share of events with column c. Shares of codes: `shares[share_starts[c] + rank]`.
+    """Statistics of the stream by column, in codes.
 
+    `presence[c]`: share of events with column c. Shares of codes: `shares[share_starts[c] + rank]`.
     `edges[edge_rows[c]]`: codes that cut the column into cells of equal weight; `edge_rows[c]` is -1 where no
     subscription asks for a range.
     """
@@ -49,12 +50,12 @@ class Knowledge:
     edges: npt.NDArray[np.int32]
 
     def flat(self, singles: int) -> tuple[Any, ...]:
-        """What the kernels want of it."""
+        """The arrays that kernels take, in their order."""
         return self.edge_rows, self.edges, self.share_starts, self.shares, self.presence, singles
 
 
 def learn(conjuncts: Conjuncts, encoder: Encoder, schema: Schema, statistics: Statistics | None) -> Knowledge:
-    """From the statistics where there are any, else from the subscriptions: they ask for what there is."""
+    """Knowledge from the statistics if there are any, else from the subscriptions: they ask for values that exist."""
     known = statistics.attributes if statistics is not None else {}
     presence: list[float] = []
     shares: list[npt.NDArray[np.float64]] = []
@@ -157,7 +158,7 @@ SCANNED = 512  # up to so many conjunctions a plain scan is as good as any plan
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Nanoseconds, measured on one machine and rounded: only their ratios matter."""
+    """Costs of matching steps in nanoseconds, measured on one machine and rounded: only their ratios matter."""
 
     verify: float = 1.2
     probe: float = 12.0
@@ -174,8 +175,8 @@ SMALL_LEVEL = 30_000
 class Entries:
     """Conjunctions dealt to groups: one entry for each cell that a conjunction touches in its group.
 
-    `groups` of the last number is the root: entries every event looks at. Entries of a conjunction are consecutive,
-    up to `ends[c + 1]`.
+    The last number in `groups` is the root: entries every event looks at. Entries of a conjunction are consecutive, up
+    to `ends[c + 1]`.
     """
 
     groups: Int32s
@@ -207,7 +208,7 @@ class Plan:
         return len(self.sets)
 
     def range_columns(self, cells: int) -> Int64s:
-        """The columns that some group looks up by quantile cell, where cells begin after so many words."""
+        """Columns that some group looks up by quantile cell; cells begin after so many words."""
         return np.unique(self.sources[self.sources >= cells]) - cells
 
 
@@ -292,7 +293,7 @@ def _narrow(encoder: Encoder) -> npt.NDArray[np.bool_]:
 
 
 def flat(conjuncts: Conjuncts) -> tuple[Any, ...]:
-    """What the kernels want of the conjunctions."""
+    """Arrays of the conjunctions that kernels take, in their order."""
     c = conjuncts
     return (
         c.offsets, c.columns, c.lows, c.highs, c.test_offsets, c.tests, c.test_columns, c.test_flags, c.test_lows,

@@ -1,4 +1,4 @@
-"""Choice of the conditions to find a conjunction by: enumerated, chosen greedily, then dealt out.
+"""Planner kernels: which conditions to look a conjunction up by; enumerated, chosen greedily, then dealt out.
 
 A *dimension* of a conjunction is one of its conditions as a lookup: an equality (or a short list of them) by code, or
 a range by the quantile cells it touches, at the finest level where it touches at most two. A dimension's id is
@@ -30,7 +30,7 @@ MOST_INTERVALS = 31  # of a conjunction that may be dimensions: bits of a mask
 
 @kernel
 def mix(key: int) -> Any:
-    """A hash of a 63-bit key."""
+    """Hash of a 63-bit key."""
     x = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(32)
     x *= np.uint64(0xBF58476D1CE4E5B9)
@@ -52,7 +52,7 @@ def cell(edges: Any, row: int, code: int) -> int:
 
 @kernel
 def share(column: int, code: int, share_starts: Any, shares: Any) -> float:
-    """The chance that an event with the column has this code."""
+    """Chance that an event with the column has this code."""
     start, end = share_starts[column], share_starts[column + 1]
     if code & 1 == 0 or code < 0 or start + (code >> 1) >= end:
         return 1.0 / (end - start + 1)
@@ -81,12 +81,14 @@ def keep_dimension(
 
 @kernel
 def dimensions(conjunct: int, conjuncts: Any, knowledge: Any, found: Any, chances: Any) -> int:
-    """The conjunction's most selective dimensions: id, first cell (or list), cells, interval (-1 - test for a list)."""
+    """Finds the most selective dimensions: id, first cell (or list), cells, interval (-1 - test for a list)."""
     offsets, columns, lows, highs, test_offsets, tests, test_columns, test_flags, test_lows, test_highs, listed = (
         conjuncts
     )
     edge_rows, edges, share_starts, shares, _, singles = knowledge
     count = 0
+    # Intervals: an equality is a dimension by code; a range one by cell, at the finest level where it touches at most
+    # MOST_CELLS of them, for each cell touched costs a copy of the entry.
     for i in range(offsets[conjunct], min(offsets[conjunct + 1], offsets[conjunct] + MOST_INTERVALS)):
         column = np.int64(columns[i])
         here = i - offsets[conjunct]
@@ -102,8 +104,10 @@ def dimensions(conjunct: int, conjuncts: Any, knowledge: Any, found: Any, chance
             first >>= FINEST - level
             cells = (last >> (FINEST - level)) - first + 1
             chance = cells / (1 << level)
+            # A range that most events fall into is no use as a key.
             if level > 0 and chance <= WEAKEST:
                 count = keep_dimension(found, chances, count, column * 16 + 1 + level, first, cells, here, chance)
+    # Short lists (`IN`) are dimensions too: one copy of the entry for each value.
     for i in range(test_offsets[conjunct], test_offsets[conjunct + 1]):
         test = tests[i]
         column = np.int64(test_columns[test])
@@ -121,7 +125,7 @@ def dimensions(conjunct: int, conjuncts: Any, knowledge: Any, found: Any, chance
 
 @kernel
 def may_join(found: Any, a: int, b: int, singles: int) -> bool:
-    """Two dimensions of one group are on different columns, and at most one of them on a set."""
+    """True if two dimensions may be in one group: different columns, and at most one of them a set."""
     x, y = found[a, 0] >> 4, found[b, 0] >> 4
     return x != y and (x < singles or y < singles)
 
@@ -130,14 +134,17 @@ def may_join(found: Any, a: int, b: int, singles: int) -> bool:
 def ways(
     count: int, found: Any, chances: Any, presence: Any, narrow: Any, singles: int, keys: Any, odds: Any, members: Any
 ) -> int:
-    """All groups of one to three of the dimensions: key, chance that an event reaches it, and its dimensions."""
+    """Enumerates groups of one to three of the dimensions: key, chance that an event reaches it, and its dimensions."""
     n = 0
     for x in range(count):
+        # An event reaches the group only if all its columns are present and in the cells: chances multiply, as if
+        # columns were independent.
         one = chances[x] * presence[found[x, 0] >> 4]
         keys[n], odds[n] = found[x, 0], one
         members[n, 0], members[n, 1], members[n, 2] = x, -1, -1
         n += 1
         for y in range(x + 1, count):
+            # The entry is copied once for each combination of cells: too many copies cost more than the group saves.
             some_list = found[x, 3] < 0 or found[y, 3] < 0
             most = MOST_LISTED_COPIES if some_list else MOST_COPIES
             if found[x, 2] * found[y, 2] > most or not may_join(found, x, y, singles):
@@ -153,12 +160,14 @@ def ways(
                     continue
                 if not (may_join(found, x, z, singles) and may_join(found, y, z, singles)):
                     continue
+                # Codes of three columns share one 63-bit key, so each must be narrow; cells always are.
                 wide = False
                 for member in (x, y, z):
                     wide |= found[member, 0] & 15 == 1 and not narrow[found[member, 0] >> 4]
                 if wide:
                     continue
                 id = found[z, 0]
+                # The key is the sorted dimension ids, so that conjunctions with the same dimensions meet in one group.
                 a, b, c = min(low, id), max(low, min(high, id)), max(high, id)
                 keys[n] = a | (b << DIMENSION_BITS) | (c << (2 * DIMENSION_BITS))
                 odds[n] = two * chances[z] * presence[id >> 4]
@@ -169,7 +178,7 @@ def ways(
 
 @kernel
 def sample_ways(sample: Any, conjuncts: Any, knowledge: Any, narrow: Any, keys: Any, odds: Any, places: Any) -> int:
-    """The ways of sampled conjunctions, one after another; returns how many."""
+    """Writes the ways of sampled conjunctions, one after another; returns how many."""
     found, chances = np.empty((MOST_DIMENSIONS + 1, 4), np.int64), np.empty(MOST_DIMENSIONS + 1)
     way_keys, way_odds = np.empty(MOST_WAYS, np.int64), np.empty(MOST_WAYS)
     members = np.empty((MOST_WAYS, 3), np.int64)
@@ -223,8 +232,10 @@ def choose(
     costs: Any,
     presence: Any,
 ) -> Any:
-    """Lazy greedy: a group's gain only falls as others are taken, so the top of the heap is looked at anew."""
+    """Chooses groups by lazy greedy: a gain only falls as others are taken, so the heap's top is computed anew."""
+    # `current[i]`: chance that an event reaches sampled conjunct i as things stand; 1 as long as only the root has it.
     current = np.ones(sampled)
+    # A heap of (-gain, candidate); the pair that comes and goes tells Numba its type.
     heap: Any = [(0.0, np.int64(-1))]
     heap.pop()
     for candidate in range(len(starts) - 1):
@@ -235,6 +246,7 @@ def choose(
     chosen = np.empty(len(starts) - 1, np.int64)
     count = 0
     while len(heap) > 0:
+        # Its gain may have fallen since it was pushed: if it is not the best any more, it goes back.
         group = np.int64(heapq.heappop(heap)[1])
         worth = gain(group, starts, places, odds, current, scale, verify, hit, costs, presence)
         if worth <= 0:
@@ -242,6 +254,8 @@ def choose(
         if len(heap) > 0 and worth < -heap[0][0]:
             heapq.heappush(heap, (-worth, group))
             continue
+        # Taken: the conjuncts that it suits better move to it, which lowers the gain of the groups they would have
+        # used.
         for i in range(starts[group], starts[group + 1]):
             current[places[i]] = min(current[places[i]], odds[i])
         chosen[count] = group
@@ -251,7 +265,7 @@ def choose(
 
 @kernel
 def find_group(table_keys: Any, table_groups: Any, key: int) -> int:
-    """The number of a chosen group, or -1."""
+    """Number of a chosen group, or -1."""
     mask = len(table_keys) - 1
     slot = np.int64(mix(key) & np.uint64(mask))
     while table_keys[slot] >= 0:
@@ -279,18 +293,22 @@ def deal(
     for conjunct in range(len(conjuncts[0]) - 1):
         count = dimensions(conjunct, conjuncts, knowledge, found, chances)
         total = ways(count, found, chances, presence, narrow, singles, way_keys, way_odds, members)
+        # Of the conjunction's possible groups that were chosen, the one that fewest events reach.
         best, way, group = 1.0, -1, root
         for i in range(total):
             if way_odds[i] < best:
                 known = find_group(table_keys, table_groups, way_keys[i])
                 if known >= 0:
                     best, way, group = way_odds[i], i, known
+        # None was chosen: one entry at the root, with nothing verified by a key.
         if way < 0:
             if write:
                 groups[n], keys[n], members_of[n], masks[n] = root, 0, conjunct, 0
                 ends[conjunct + 1] = n + 1
             n += 1
             continue
+        # Its dimensions in ascending order of id, as the group's key has them, and the intervals that the key implies
+        # (by code) or narrows (by cell).
         size, copies, mask = 0, 1, np.int64(0)
         for i in range(3):
             if members[way, i] >= 0:
@@ -306,6 +324,7 @@ def deal(
                     by_code = found[members[way, i], 0] & 15 == 1
                     mask |= np.int64(1) << (interval + (0 if by_code else 32))
         if write:
+            # One entry for each combination of cells or listed values: `copy` counts through them like digits.
             bits = 0 if size == 1 else (31 if size == 2 else NARROW_BITS)
             for copy in range(copies):
                 rest, key = copy, np.int64(0)

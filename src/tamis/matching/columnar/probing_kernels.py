@@ -1,4 +1,4 @@
-"""The event's way through a level: probe the groups' tables, verify the buckets found, write what is left."""
+"""Matching kernels of the columnar index: probe the groups' tables, verify the buckets found, write the matches."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ONE = np.uint64(1)
 
 @bare_kernel
 def append(pool: Any, ids: int, mask: Any, out: Any, end: int, compress: bool) -> int:
-    """Writes the lanes of a mask."""
+    """Appends the numbers at the lanes of a mask to the output."""
     if compress:
         return compress16(pool, ids, mask, out, end)
     if mask == FULL:
@@ -60,12 +60,13 @@ def append(pool: Any, ids: int, mask: Any, out: Any, end: int, compress: bool) -
 
 @bare_kernel
 def lanes_left(left: int) -> Any:
+    """Mask of the lanes that are left."""
     return FULL if left >= LANES else (ONE << np.uint64(left)) - ONE
 
 
 @bare_kernel
 def search_first(pool: Any, start: int, count: int, value: int) -> int:
-    """Number of the ascending bounds that are below the value."""
+    """Count of the ascending bounds that are below the value."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -78,7 +79,7 @@ def search_first(pool: Any, start: int, count: int, value: int) -> int:
 
 @bare_kernel
 def search_last(pool: Any, start: int, count: int, value: int) -> int:
-    """Number of the ascending bounds that are not above the value."""
+    """Count of the ascending bounds that are not above the value."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -91,9 +92,10 @@ def search_last(pool: Any, start: int, count: int, value: int) -> int:
 
 @bare_kernel
 def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end: int, compress: bool, work: Any) -> Any:
-    """A shape segment: cut by binary search on its first bounds, then compared sixteen at a time."""
+    """Scans a SHAPE segment: cut by binary search on its first bounds, then compared sixteen at a time."""
     count = word & RESIDUALS
     ids = at + count
+    # All entries have the same columns: if the event lacks one, the whole segment is skipped unread.
     bounds, present = 0, True
     for r in range(count):
         bounds += 2 if pool[at + r] >> END_SHIFT == BOTH else 1
@@ -101,6 +103,8 @@ def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end:
     stop = ids + n * (1 + bounds)
     if not present:
         return end, stop
+    # Entries ascend by their first bounds, so those that pass it are a run: cut by binary search, then compare the
+    # rest. `skip`: residuals that the search has decided for all of the run.
     first, last, skip = 0, n, 0
     if count > 0:
         kind, value = pool[at] >> END_SHIFT, event[pool[at] & COLUMN_BITS]
@@ -113,12 +117,15 @@ def scan_shape(pool: Any, at: int, n: int, word: int, event: Any, out: Any, end:
             skip = 0 if kind == BOTH else 1
     work[CANDIDATES] += last - first
     work[PREDICATES] += count * (last - first)
+    # Nothing left to compare: the run itself is the answer.
     if skip == count:
         for i in range(last - first):
             out[end + i] = pool[ids + first + i]
         return end + last - first, stop
     i = first
     while i < last:
+        # Sixteen entries: each residual clears the lanes that fail. Bounds are columns, so lanes are loaded in one go;
+        # no branch on a lane.
         mask = lanes_left(last - i)
         bound = ids + n + i
         for r in range(count):
@@ -143,7 +150,7 @@ def scan_rows(
     pool: Any, at: int, n: int, count: int, i: int, mask: Any, ids: int, event: Any, out: Any, end: int,
     compress: bool, work: Any,
 ) -> int:  # fmt: skip
-    """Sixteen entries of any columns: each residual gathered, until none is left."""
+    """Verifies sixteen entries of any columns: each residual gathered, until none is left."""
     r = 0
     while mask != 0 and r < count:
         column = at + 3 * n * r + i
@@ -155,6 +162,7 @@ def scan_rows(
 
 @bare_kernel
 def scan_semi(pool: Any, at: int, n: int, count: int, event: Any, out: Any, end: int, compress: bool, work: Any) -> Any:
+    """Scans a SEMI segment: the lead column compared for all entries, the other residuals for those left."""
     value = event[pool[at]]
     rows = at + 1 + 2 * n
     ids = rows + 3 * n * count
@@ -171,6 +179,7 @@ def scan_semi(pool: Any, at: int, n: int, count: int, event: Any, out: Any, end:
 def scan_mixed(
     pool: Any, at: int, n: int, count: int, event: Any, out: Any, end: int, compress: bool, work: Any
 ) -> Any:
+    """Scans a MIXED segment: every residual gathered."""
     ids = at + 3 * n * count
     work[CANDIDATES] += n
     if n < 3:
@@ -198,6 +207,7 @@ def any_within(codes: Any, start: int, stop: int, low: int, high: int) -> bool:
 
 @bare_kernel
 def any_listed(codes: Any, start: int, stop: int, listed: Any, low: int, high: int) -> bool:
+    """True if two ascending runs of codes have one in common."""
     for i in range(start, stop):
         at = low + search_first(listed, low, high - low, codes[i])
         if at < high and listed[at] == codes[i]:
@@ -207,7 +217,7 @@ def any_listed(codes: Any, start: int, stop: int, listed: Any, low: int, high: i
 
 @bare_kernel
 def passes(test: int, e: int, event: Any, sets: Any, tests: Any, memory: Any, stamp: int) -> bool:
-    """One test on one event, decided at most once."""
+    """True if a test holds for an event; each test is evaluated at most once per event."""
     if memory[test] >> 1 == stamp:
         return memory[test] & 1 == 1
     _, _, columns, flags, lows, highs, listed, singles = tests
@@ -249,12 +259,14 @@ def settle(
     end: int,
     work: Any,
 ) -> int:
-    """Tests what intervals could not decide, and turns conjunctions into subscriptions, each once."""
+    """Evaluates the tests of loose conjunctions, and turns those that hold into subscriptions, each once."""
     test_offsets, test_numbers = tests[0], tests[1]
     for i in range(count):
+        # Struck out since the level was built: a removed conjunction.
         c = loose[i]
         if c < 0:
             continue
+        # Tests are shared between conjunctions: `memory` has the answer if another one asked for this event.
         held = True
         for j in range(test_offsets[c], test_offsets[c + 1]):
             work[PREDICATES] += memory[test_numbers[j]] >> 1 != stamp
@@ -263,6 +275,7 @@ def settle(
                 break
         if not held:
             continue
+        # One of several conjunctions of a subscription: `seen` keeps it from being reported twice.
         if c >= simple:
             c = owners[c - simple]
             if seen[c - simple] == stamp:
@@ -277,7 +290,7 @@ def settle(
 def scan_bucket(
     value: int, pool: Any, event: Any, out: Any, end: int, loose: Any, loose_end: int, compress: bool, work: Any
 ) -> Any:
-    """All segments of a bucket. What needs more than intervals goes to `loose`, to be settled once an event."""
+    """Scans all segments of a bucket. Conjunctions with tests go to `loose`, to be settled once per event."""
     at = value >> SEGMENT_BITS
     for _ in range(value & ((1 << SEGMENT_BITS) - 1)):
         n, word = np.int64(pool[at]), np.int64(pool[at + 1])
@@ -292,6 +305,7 @@ def scan_bucket(
 def scan_segment(
     pool: Any, at: int, n: int, word: int, event: Any, out: Any, end: int, compress: bool, work: Any
 ) -> Any:
+    """Scans a segment by its form."""
     form = (word >> FORM_SHIFT) & 3
     if form == MIXED:
         return scan_mixed(pool, at, n, word & RESIDUALS, event, out, end, compress, work)
@@ -302,7 +316,7 @@ def scan_segment(
 
 @bare_kernel
 def push(probes: Any, count: int, key: int, group: int, slots: Any, slot_starts: Any) -> int:
-    """Notes a probe and asks for its slot."""
+    """Notes a probe and prefetches its slot."""
     mask = slot_starts[group + 1] - slot_starts[group] - 1
     slot = np.int64(mix(key) & np.uint64(mask))
     probes[count, 0], probes[count, 1], probes[count, 2] = key, group, slot
@@ -326,7 +340,9 @@ def take(
     compress: bool,
     work: Any,
 ) -> Any:
-    """Looks the probes up and scans the buckets of those that have one, fetching some ahead."""
+    """Looks up the probes and scans the buckets found, prefetching some ahead."""
+    # All probes are looked up before any bucket is scanned: their slots were prefetched when they were pushed, and the
+    # first buckets are prefetched here while the other slots are read.
     found = 0
     for i in range(count):
         key, group, slot = probes[i, 0], probes[i, 1], probes[i, 2]
@@ -344,6 +360,7 @@ def take(
             if there == -1:
                 break
             slot = (slot + 1) & mask
+    # Scan, keeping AHEAD buckets in flight: memory latency, not comparison, is the cost of a sparse hit.
     for i in range(found):
         if i + AHEAD < found:
             for line in range(LINES):
@@ -357,7 +374,7 @@ def take(
 
 @bare_kernel
 def without_removed(out: Any, begin: int, end: int, compress: bool) -> int:
-    """Closes up over the numbers struck out (-1); returns the new end."""
+    """Drops the numbers struck out (-1) from the output; returns the new end."""
     kept = begin
     if compress:
         for i in range(begin, end, LANES):
@@ -379,7 +396,7 @@ def match_events(
 
     `ends[e + 1]`: the end in `out` of event e's matches; `ends[first]` is where to go on. `room` is what one event
     may need. `scratch`: words (see Plan) and codes of one event, its columns, its probes and hits. `work`: see
-    matches.Work. Stamps from `stamp` on must be new to the memory.
+    `Work`. Stamps from `stamp` on must be new to the memory.
     """
     starts, sources, levels, places, group_sets, set_places = plan
     range_columns, edges = ranges
@@ -391,6 +408,8 @@ def match_events(
         if end + room > len(out):
             return e
         here, begin, loose_end, stamp = 0, end, 0, stamp + 1
+        # The event as words: its codes, then the quantile cells of its range columns; `present[:here]` lists the
+        # columns it has.
         for column in range(singles):
             code = codes[e, column]
             event[column] = code
@@ -404,8 +423,11 @@ def match_events(
             if set_ends[s, e] < set_ends[s, e + 1]:
                 present[here] = singles + s
                 here += 1
+        # Conjunctions that no group pays for are scanned for every event.
         if root >= 0:
             end, loose_end = scan_bucket(root, pool, event, out, end, loose, loose_end, compress, work)
+        # Groups hang under a column, so those of absent columns are never looked at. A group's key is put together by
+        # shifts from up to three words; with a set column, one key for each code of the set.
         count = 0
         for i in range(here):
             for group in range(starts[present[i]], starts[present[i] + 1]):
@@ -422,6 +444,7 @@ def match_events(
                     full = key | (np.int64(set_codes[member]) << set_places[group]) if s >= 0 else key
                     count = push(probes, count, full, group, slots, slot_starts)
                     member += 1
+                    # Full before the event is done: look these up and go on.
                     if count == PROBES:
                         end, loose_end = take(
                             probes, count, slots, slot_starts, hits, pool, event, out, end, loose, loose_end, compress,
@@ -431,6 +454,7 @@ def match_events(
         end, loose_end = take(
             probes, count, slots, slot_starts, hits, pool, event, out, end, loose, loose_end, compress, work
         )
+        # Tests come last, for the conjunctions that intervals let through only.
         if loose_end > 0:
             end = settle(loose, loose_end, e, event, sets, tests, owners, simple, memory, seen, stamp, out, end, work)
         if removed:

@@ -1,4 +1,4 @@
-"""Many literals looked for in one scan."""
+"""Aho–Corasick automaton: many literals searched for in one scan, and the kernels that build it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tamis.compiled import kernel
 from tamis.matching.patterns.texts import frozen
 
-# Building an Aho–Corasick automaton level by level from sorted keys, and one step of it.
+# Building the automaton level by level from sorted keys, and one step of it.
 
 # Columns of a node.
 FIRST, SHAPE, FAIL, KEY = 0, 1, 2, 3
@@ -47,6 +47,8 @@ def grow(data: Any, offsets: Any, shared: Any, nodes: Any, labels: Any, parents:
     """
     keys = len(offsets) - 1
     nodes[0, FIRST], nodes[0, SHAPE], nodes[0, FAIL], nodes[0, KEY] = 0, NO_LABEL, 0, -1
+    # `alive[:count]` are the keys longer than `depth`, still sorted; `at[i]` is the node of key i's first `depth`
+    # bytes.
     at = np.zeros(keys, np.int32)
     alive = np.arange(keys)
     made, depth, count = 1, 0, keys
@@ -54,6 +56,8 @@ def grow(data: Any, offsets: Any, shared: Any, nodes: Any, labels: Any, parents:
         kept = 0
         for j in range(count):
             i = alive[j]
+            # The first key with this prefix makes the node. Keys are sorted, so children of one parent are made one
+            # after the other, in the order of their labels: FIRST and a count describe them.
             if shared[i] <= depth:
                 parent, label = at[i], data[offsets[i] + depth]
                 if nodes[parent, SHAPE] == NO_LABEL:
@@ -65,6 +69,7 @@ def grow(data: Any, offsets: Any, shared: Any, nodes: Any, labels: Any, parents:
                 parents[made] = parent
                 made += 1
             at[i] = made - 1
+            # The key ends at this node; longer keys go on to the next depth.
             if offsets[i] + depth + 1 == offsets[i + 1]:
                 nodes[made - 1, KEY] = i
             else:
@@ -76,7 +81,7 @@ def grow(data: Any, offsets: Any, shared: Any, nodes: Any, labels: Any, parents:
 
 @kernel
 def child(nodes: Any, labels: Any, node: int, byte: int) -> int:
-    """The child under this byte, or -1."""
+    """Child of a node under this byte, or -1."""
     shape = nodes[node, SHAPE]
     if shape & LABEL_MASK == byte:
         return nodes[node, FIRST]
@@ -89,7 +94,7 @@ def child(nodes: Any, labels: Any, node: int, byte: int) -> int:
 
 @kernel
 def link(nodes: Any, labels: Any, parents: Any, next_key: Any) -> None:
-    """Failure links; each node's KEY becomes the longest key it ends with, and keys are chained to shorter ones."""
+    """Sets failure links; each node's KEY becomes the longest key it ends with; keys are chained to shorter ones."""
     for node in range(1, len(nodes)):
         fail = 0
         if parents[node] != 0:
@@ -112,7 +117,7 @@ def link(nodes: Any, labels: Any, parents: Any, next_key: Any) -> None:
 
 @kernel
 def fill_rows(nodes: Any, labels: Any, alphabet: Any, rows: Any) -> None:
-    """The complete transitions of the first nodes: their failures are among them, being less deep."""
+    """Writes complete transitions of the first nodes: their failures are among them, being less deep."""
     rows[0, :] = 0
     for node in range(len(rows)):
         if node > 0:
@@ -124,7 +129,7 @@ def fill_rows(nodes: Any, labels: Any, alphabet: Any, rows: Any) -> None:
 
 @kernel
 def shorten(nodes: Any, labels: Any, first: int) -> None:
-    """From node `first` on, failure links pass over nodes that would only fail again on the same byte."""
+    """From node `first` on, makes failure links skip nodes that would only fail again on the same byte."""
     for node in range(first, len(nodes)):
         fail = nodes[node, FAIL]
         if fail >= first:
@@ -135,7 +140,7 @@ def shorten(nodes: Any, labels: Any, first: int) -> None:
 
 @kernel
 def step(nodes: Any, labels: Any, alphabet: Any, rows: Any, node: int, byte: int) -> int:
-    """The node reached from this one by a byte."""
+    """Node reached from a node by a byte."""
     while node >= len(rows):
         found = child(nodes, labels, node, byte)
         if found >= 0:
@@ -152,7 +157,7 @@ class Automaton(NamedTuple):
     """An Aho–Corasick automaton (Aho and Corasick 1975) over bytes, in flat arrays that never change.
 
     Nodes are numbered breadth first, node 0 being the root, so the children of a node are a run, in the order of their
-    `labels`; `nodes` holds for each the first child, the shape (see kernels), the failure link, and the longest key
+    `labels`; `nodes` holds for each the first child, the shape (`LABEL_BITS`), the failure link, and the longest key
     that ends here, or -1. The first `len(rows)` nodes also have complete transitions by the byte's class in `alphabet`.
     Key k is wanted by `owners[owner_offsets[k]:owner_offsets[k + 1]]`; `next_key[k]` is the longest other key that k
     ends with, or -1.

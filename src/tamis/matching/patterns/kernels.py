@@ -1,4 +1,4 @@
-"""Scanning values, lower-casing, and putting the matches of several parts together."""
+"""Kernels that scan values for LIKE patterns, lower-case columns, and merge the matches of several pattern sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.matching.patterns.texts import Texts, frozen
 
 ABSENT_END = -1
 _SORT_BY_INSERTION = 24
-# A program run for fewer steps is nobody's fault, however many there are: thousands of ordinary patterns cost as much.
+# A program run for fewer steps is not charged for, however many there are: thousands of ordinary patterns cost as much.
 CHARGED = 4_096
 # Where a scan that is metered stands: the steps it may still take, and within a row the next candidate (-1: it is
 # between rows), the end of those that hold, and of all.
@@ -24,6 +24,7 @@ STEPS_LEFT, NEXT, KEPT, USED = 0, 1, 2, 3
 
 @kernel
 def count_code_points(data: Any, start: int, end: int) -> int:
+    """Count of the code points in a run of UTF-8."""
     count = 0
     for at in range(start, end):
         count += data[at] & CONTINUATION_MASK != CONTINUATION
@@ -32,7 +33,7 @@ def count_code_points(data: Any, start: int, end: int) -> int:
 
 @kernel
 def sort_run(numbers: Any, start: int, end: int) -> None:
-    """Sorts `numbers[start:end]`, mostly a handful."""
+    """Sorts `numbers[start:end]`, usually a handful."""
     if end - start > _SORT_BY_INSERTION:
         numbers[start:end].sort()
         return
@@ -75,7 +76,7 @@ def find_keys(automaton: Any, data: Any, start: int, end: int, mark: int, marks:
 def keep_holding(
     rules: Any, data: Any, start: int, end: int, numbers: Any, kept: int, at: int, used: int, metering: Any
 ) -> tuple[int, int, int]:
-    """Drops those of `numbers[at:used]` whose programs do not hold; the others go on from `kept`.
+    """Verifies the candidates `numbers[at:used]` by their programs; those that hold are moved to `kept`.
 
     Ends before `used` once the steps allowed are used up. Returns the new end, where it stopped, and the number of
     programs run. `metering`: see `scan`.
@@ -85,7 +86,9 @@ def keep_holding(
     while at < used:
         number = numbers[at]
         begin, stop = rules.program_offsets[number], rules.program_offsets[number + 1]
+        # An empty program is decided by its key already: found is matched.
         if begin < stop:
+            # Patterns left out match nothing. Out of steps, the scan stops at the first program it would have to run.
             if metered and (left_out[number] or state[STEPS_LEFT] <= 0):
                 if not left_out[number]:
                     break
@@ -99,6 +102,7 @@ def keep_holding(
             if not held:
                 at += 1
                 continue
+        # Matches close up over the candidates that failed, in the same array: `kept` never passes `at`.
         numbers[kept] = number
         kept += 1
         at += 1
@@ -107,7 +111,7 @@ def keep_holding(
 
 @kernel
 def add_by_length(rules: Any, length: int, numbers: Any, used: int) -> int:
-    """Appends the patterns of wildcards only that a value of this many code points matches."""
+    """Appends the wildcard-only patterns that a value of this many code points matches."""
     for i in range(len(rules.least)):
         if rules.least[i] > length:
             break
@@ -149,16 +153,20 @@ def scan(
         first = kept = offsets[row]
         start, end = texts.starts[row], texts.ends[row]
         if start <= end:
+            # A new row: the automaton finds the keys in it, and their patterns are the candidates. Else the row at
+            # which the last call ran out of steps goes on where it stopped.
             if state[NEXT] < 0:
                 at, used = first, find_keys(automaton, texts.data, start, end, row + 1, marks, numbers, first)
             else:
                 kept, at, used = state[KEPT], state[NEXT], state[USED]
             kept, at, run = keep_holding(rules, texts.data, start, end, numbers, kept, at, used, metering)
             programs_run += run
+            # Out of steps within the row: leave it for the next call, so that somebody may look at the clock between.
             if at < used:
                 state[NEXT], state[KEPT], state[USED] = at, kept, used
                 return row, programs_run
             state[NEXT] = -1
+            # Patterns of wildcards only have no key to be found by; they are looked up by the value's length.
             if by_length:
                 kept = add_by_length(rules, count_code_points(texts.data, start, end), numbers, kept)
             sort_run(numbers, first, kept)
@@ -169,7 +177,7 @@ def scan(
 
 @kernel
 def lower(texts: Any, table: Any, data: Any, starts: Any, ends: Any, odd: Any) -> tuple[int, int]:
-    """Lower-cases every row by code point, except the odd ones: those with a code point that has no entry.
+    """Lower-cases every row by code point, except odd rows: those with a code point that has no entry in the table.
 
     Returns the number of bytes written and of odd rows, which are left empty.
     """
@@ -182,17 +190,21 @@ def lower(texts: Any, table: Any, data: Any, starts: Any, ends: Any, odd: Any) -
             continue
         while at < end:
             byte = texts.data[at]
+            # ASCII by itself: nearly all bytes of nearly all texts.
             if byte < 0x80:
                 data[used] = byte + 32 if 65 <= byte <= 90 else byte
                 at += 1
                 used += 1
                 continue
+            # Decode, look up the lower case, encode. Case changes may change the number of bytes, hence `used` beside
+            # `at`.
             after = after_code_point(texts.data, at, end)
             point = np.int64(byte) & (0xFF >> (after - at + 1))
             for i in range(at + 1, after):
                 point = point << 6 | np.int64(texts.data[i]) & 0x3F
             if point < len(table):
                 point = np.int64(table[point])
+            # The lower case depends on neighbours or is several code points: the row is emptied and left to Python.
             if point < 0:
                 odd[odds] = row
                 odds += 1
@@ -228,7 +240,7 @@ def write_code_point(data: Any, at: int, point: int) -> int:
 
 @kernel
 def merge(offsets: Any, numbers: Any, other_offsets: Any, other_numbers: Any, merged_offsets: Any, merged: Any) -> None:
-    """Row by row the union of two sorted lists that have nothing in common."""
+    """Merges two sorted lists per row that have nothing in common."""
     used = 0
     for row in range(len(offsets) - 1):
         i, end = offsets[row], offsets[row + 1]
@@ -246,7 +258,7 @@ def merge(offsets: Any, numbers: Any, other_offsets: Any, other_numbers: Any, me
 
 @kernel
 def gather(lists: Any, offsets: Any, numbers: Any, gathered_offsets: Any, gathered: Any) -> None:
-    """Row r gets the numbers of the list `lists[r]`, or none where that is negative. Its offsets are known before."""
+    """Copies to each row the numbers of the list `lists[r]`, none where that is negative. Offsets are known before."""
     for row in range(len(lists)):
         if lists[row] >= 0:
             first = offsets[lists[row]]
@@ -262,7 +274,7 @@ _FINAL_SIGMA = "Σ"
 
 
 def lower_texts(texts: Texts) -> Texts:
-    """Each row lower-cased exactly as `str.lower()` does. Rows may come to lie in another order.
+    """Lower-cases each row exactly as `str.lower()` does. Rows may come to lie in another order.
 
     pyarrow's own utf8_lower differs: it knows a newer Unicode, no final sigma, and makes one code point of İ.
     """

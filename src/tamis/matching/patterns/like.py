@@ -1,4 +1,4 @@
-"""LIKE patterns as programs of bytes.
+"""LIKE patterns compiled to programs of bytes, and the kernels that match one against a value in linear time.
 
 A program is the pattern in UTF-8 with its escapes resolved, where the two bytes that UTF-8 never uses stand for the
 wildcards: ONE is a code point, ANY is any run. A run of wildcards is kept in one form, ONE…ONE or ONE…ONE ANY, so equal
@@ -80,11 +80,9 @@ def _byte_code(found: re.Match[bytes]) -> bytes:
     return _ONE * wildcards.count(b"_") + (_ANY if b"%" in wildcards else b"")
 
 
-# Deciding one LIKE program on one value in linear time, with `_` inside its pieces too.
-#
-# The pieces between the program's ANYs are as wide as they are in code points, whatever they match. The first stands
-# where the value begins and the last where it ends; each other one is looked for once, leftmost, which leaves the most
-# for those after it.
+# Matching one LIKE program against one value in linear time, with `_` inside its pieces too. The pieces between the
+# program's ANYs are as wide as they are in code points, whatever they match. The first stands where the value begins
+# and the last where it ends; each other one is looked for once, leftmost, which leaves the most for those after it.
 
 CONTINUATION_MASK, CONTINUATION = 0xC0, 0x80
 _WORD = 64
@@ -108,10 +106,11 @@ def after_code_point(data: Any, at: int, end: int) -> int:
 
 @kernel
 def holds(data: Any, start: int, end: int, programs: Any, first: int, last: int) -> tuple[bool, int]:
-    """Whether `data[start:end]` as a whole matches the program `programs[first:last]`, and the steps it took.
+    """Tells if `data[start:end]` as a whole matches the program `programs[first:last]`, and counts the steps taken.
 
     A step is a byte compared, or a word of places moved by a byte: linear in the value for a program of bounded length.
     """
+    # The piece at the beginning, byte by byte; ONE takes a whole code point.
     at, token, steps = start, first, 0
     while token < last and programs[token] != ANY:
         if at >= end or (programs[token] != ONE and programs[token] != data[at]):
@@ -135,6 +134,7 @@ def holds(data: Any, start: int, end: int, programs: Any, first: int, last: int)
         steps += 1
     # token and last - 1 are the first ANY and the last one, or the same.
     while token < last - 1:
+        # The pieces between: each at its leftmost place after the one before, which leaves the most for the rest.
         token += 1
         stop = token
         while programs[stop] != ANY:
@@ -179,6 +179,8 @@ def find_by_words(data: Any, at: int, end: int, programs: Any, first: int, stop:
     A ONE is taken by the first byte of a code point and then stays for the others, so that a piece that ends with one
     is found before the code point ends.
     """
+    # `takes[byte]`: which tokens of the piece that byte satisfies, a bit each; `stays`: the ONEs among them, which
+    # continuation bytes must not advance.
     words = (stop - first + _WORD - 1) // _WORD
     takes = np.zeros((256, words), np.uint64)
     stays = np.zeros(words, np.uint64)
@@ -188,6 +190,7 @@ def find_by_words(data: Any, at: int, end: int, programs: Any, first: int, stop:
             stays[word] |= bit
         else:
             takes[programs[first + i], word] |= bit
+    # ONE is taken by any byte that begins a code point.
     for byte in range(256):
         if byte & CONTINUATION_MASK != CONTINUATION:
             for word in range(words):
@@ -196,6 +199,8 @@ def find_by_words(data: Any, at: int, end: int, programs: Any, first: int, stop:
     last_word, last_bit = words - 1, _ONE_BIT << np.uint64((stop - first - 1) % _WORD)
     used, steps = 1, 0  # words after these have no bit set
     for here in range(at, end):
+        # All places advance together: shift `live` by a token, keep the bits whose token takes this byte. Bit 0 is set
+        # anew each time, since a place may begin anywhere.
         byte = data[here]
         continues = byte & CONTINUATION_MASK == CONTINUATION
         width = min(used + 1, words)
@@ -206,6 +211,7 @@ def find_by_words(data: Any, at: int, end: int, programs: Any, first: int, stop:
         if continues:
             for word in range(width):
                 moved[word] |= live[word] & stays[word]
+        # Only the words up to the last that has a bit are looked at: most places fail within a byte or two.
         live, moved = moved, live
         used = width
         while used > 1 and live[used - 1] == _NO_BITS:

@@ -1,4 +1,4 @@
-"""Thousands of LIKE programs decided in one scan of a value."""
+"""Sets of LIKE patterns: thousands decided in one scan of a value by an automaton, with the time metered if asked."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tamis.matching.patterns.like import ANY, ONE, is_one_key, keys_of
 from tamis.matching.patterns.metering import Gauge
 from tamis.matching.patterns.texts import Texts, frozen, prefixed, under
 
-# The time of a scan, shared out among the programs that took it by the steps that each was run for.
+# Time of a scan, shared out among the programs that took it by the steps that each was run for.
 
 Metering: TypeAlias = tuple[npt.NDArray[np.int64], Bools, npt.NDArray[np.int64]]
 
 # Steps of a slice: some tenths of a second. After each it may turn out that a program is to be left out.
 SLICE = 1 << 28
-# Fewer steps in all, a few milliseconds, are nobody's fault.
+# Fewer steps in all, a few milliseconds, are not charged for.
 FEW = 1 << 22
 _NOTHING = np.zeros(0, np.int64)
 _NONE = np.zeros(0, np.bool_)
 
 
 class Steps:
-    """The account of one call. Without a gauge there is none, and the scan runs in one slice."""
+    """Step account of one call. Without a gauge there is none, and the scan runs in one slice."""
 
     def __init__(self, programs: int, gauge: Gauge | None) -> None:
         self._gauge = gauge
@@ -49,7 +49,7 @@ class Steps:
         return self._spent, self._left_out, self._state
 
     def account(self, texts: Texts, row: int) -> None:
-        """Tells what was spent once it is much, when the scan has stopped at a row."""
+        """Reports the time spent to the gauge once it is much, when the scan has stopped at a row."""
         steps = SLICE - int(self._state[STEPS_LEFT])
         if self._gauge is None or steps < FEW:
             return
@@ -84,7 +84,7 @@ class Rules(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Row r matches the programs `numbers[offsets[r]:offsets[r + 1]]`, sorted; `programs_run` were run to know it."""
+    """Result of a scan: row r matches `numbers[offsets[r]:offsets[r + 1]]`, sorted; `programs_run` were run."""
 
     offsets: npt.NDArray[np.int64]
     numbers: npt.NDArray[np.int32]
@@ -140,7 +140,7 @@ class LikeSet:
         return len(self._rules.program_offsets) - 1
 
     def match(self, texts: Texts, gauge: Gauge | None = None) -> Hits:
-        """The programs that each row matches; none where it is null."""
+        """Programs that each row matches; none where it is null."""
         rows, patterns = len(texts.starts), len(self)
         offsets = np.zeros(rows + 1, np.int64)
         # Pages that are never written cost nothing, so there may as well be room for one row that matches everything.

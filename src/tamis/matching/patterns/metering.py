@@ -1,7 +1,7 @@
-"""Metering of patterns: the time that each took, and those that are not run any more.
+"""Metering of slow patterns: processor time charged to each, and patterns that are not run any more.
 
-Nothing of it happens unless somebody `metered` the match, and then only where patterns are slow: on long values, or
-after millions of steps. Otherwise patterns share scans that cost about the same whoever is in them.
+Metering happens only within `metered`, and only where patterns are slow: on long values, or after millions of steps.
+Otherwise patterns share scans that cost about the same whichever patterns are in them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
 
 class Meter(Protocol):
-    """Is told what patterns took while they run, and may have some of them left out from then on."""
+    """Meter of a match: is told the time that patterns took while they run, and may have some left out from then on."""
 
     def took(self, patterns: PatternSet, numbers: Int32s, seconds: Floats) -> None:
-        """Seconds of processor time that patterns of a set took, each by itself."""
+        """Notes seconds of processor time that patterns of a set took, each by itself."""
 
     def left_out(self, patterns: PatternSet) -> Bools | None:
-        """The patterns of a set that are not run any more, and match nothing; None: all are. Another mask is another
-        array: none is ever changed."""
+        """Mask of the patterns of a set that are not run any more and match nothing; None: all are run.
+
+        Another mask is another array: none is ever changed.
+        """
 
 
 _METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
@@ -36,7 +38,7 @@ _METER: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metered(meter: Meter) -> Iterator[None]:
-    """Whatever is matched within, by this thread, is told to the meter."""
+    """Context in which everything that this thread matches is told to the meter."""
     token = _METER.set(meter)
     try:
         yield
@@ -55,7 +57,7 @@ class Gauge:
 
     @classmethod
     def of(cls, patterns: PatternSet, numbers: Int32s) -> Gauge | None:
-        """The gauge of a part; None where nobody meters."""
+        """Gauge of a part; None where nobody meters."""
         meter = _METER.get()
         return None if meter is None else cls(meter, patterns, numbers)
 

@@ -1,4 +1,4 @@
-"""All the patterns on one attribute."""
+"""All LIKE, ILIKE and RLIKE patterns on one attribute as one set, shared out to the LIKE and the RE2 engines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from tamis.matching.patterns.texts import Texts, frozen, prefixed, under
 
 
 class PatternTexts(Sequence[str]):
-    """Text n is the UTF-8 bytes `data[offsets[n]:offsets[n + 1]]`; or, for a part, text `numbers[n]` of the whole."""
+    """Pattern texts in flat arrays, decoded one at a time.
+
+    Text n is the UTF-8 bytes `data[offsets[n]:offsets[n + 1]]`; or, for a part, text `numbers[n]` of the whole.
+    """
 
     def __init__(
         self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32] | None = None
@@ -88,7 +91,7 @@ class PatternSet:
 
     @classmethod
     def build(cls, patterns: Sequence[Like | RLike]) -> PatternSet:
-        """Patterns must be texts, not slots, and all on the same attribute."""
+        """Builds the set. Patterns must be texts, not slots, and all on the same attribute."""
         if len({pattern.attribute for pattern in patterns}) > 1:
             raise ValueError("the patterns of a set are all on one attribute")
         texts: list[str] = []
@@ -130,7 +133,7 @@ class PatternSet:
         return cls(attribute, texts, frozen(arrays["kinds"]), numbers, parts)
 
     def arrays(self) -> Arrays:
-        """Everything as flat arrays under stable names; a part without patterns has none."""
+        """The set as flat arrays under stable names; a part without patterns has none."""
         arrays: Arrays = {
             "attribute": np.frombuffer(bytearray(self._attribute.encode()), np.uint8),
             "texts": self._texts.data,
@@ -151,12 +154,12 @@ class PatternSet:
         return Like(self._attribute, text, ignore_case=bool(self._kinds[number] == _ILIKE))
 
     def match(self, values: pa.Array) -> tuple[npt.NDArray[np.int64], Int32s]:
-        """The patterns each value matches: `numbers[offsets[r]:offsets[r + 1]]`, ascending; a null matches none."""
+        """Patterns that each value matches: `numbers[offsets[r]:offsets[r + 1]]`, ascending; a null matches none."""
         hits = self.hits(values)
         return hits.offsets, hits.numbers
 
     def hits(self, values: pa.Array) -> Hits:
-        """As `match`, with the number of patterns that had to be run by themselves to know it."""
+        """Patterns that each value matches, as `match`, with the number of patterns run by themselves to know it."""
         if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
             values = values.cast(pa.large_string())
         texts = Texts.of(values)
@@ -186,7 +189,7 @@ def _kind_of(pattern: Like | RLike) -> int:
 
 
 def _share(kind: int, text: str) -> tuple[str, bytes | None]:
-    """The part a pattern goes to, and its program there."""
+    """Part that a pattern goes to, and its program there."""
     if kind == _RLIKE:
         program = like_program_of(text)
         return (_SEARCHED if program is None else _AS_IS), program

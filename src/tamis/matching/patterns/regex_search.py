@@ -1,7 +1,7 @@
-"""Searching values for regular expressions with RE2: many at once, or one.
+"""Regular expressions searched with RE2, many at once or one; and the literals that an expression requires.
 
 RE2 is linear in the value, but by up to microseconds a byte where an expression repeats much, and a search cannot be
-interrupted. Where somebody meters, searches are timed, and whatever is slow is told from what shares a set with it.
+interrupted. Where searches are metered they are timed, and a slow expression is told from those that share its set.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_IN_ONE_SET = 4096
 _SET_MEMORY = 64 << 20
 # The memory that a pattern run alone may come to use.
 _ALONE_MEMORY = 1 << 20
-# A shorter search is nobody's fault, however many there are: thousands of ordinary patterns cost as much.
+# A shorter search is not charged for, however many there are: thousands of ordinary patterns cost as much.
 _CHARGED = 2e-4
 # Of values from this length on a set is tried on some windows first: what is slow is known before it is too late.
 _LONG = 8 << 10
@@ -36,10 +36,10 @@ _SLOW_SEARCH = 0.5
 
 
 class Together:
-    """Patterns compiled into as few sets as RE2 takes them, and alone where a single one is too much for a set.
+    """RE2 sets of patterns: as few sets as RE2 takes them in, and a pattern alone where it is too much for a set.
 
-    A set that proves slow, where somebody meters, is halved until what is slow is alone. That is never undone: a
-    worker's sets are those of the patterns that are quick together.
+    A set that proves slow, where searches are metered, is halved until the slow patterns are alone. That is never
+    undone: a worker's sets are those of the patterns that are quick together.
     """
 
     def __init__(self, patterns: Sequence[str], numbers: Sequence[int]) -> None:
@@ -95,7 +95,7 @@ class Together:
         return found + search_each(((number, search) for search, number in alone), value, gauge)
 
     def _part_with(self, is_slow: Callable[[Search, Sequence[int]], bool]) -> bool:
-        """Halves slow sets; returns False if there was none. What is by itself then is one alone."""
+        """Halves slow sets; returns False if there was none. A set of one becomes a pattern searched alone."""
         sets, alone = self._parts
         kept, alone, halved = list[tuple[Search, Sequence[int]]](), list(alone), False
         for search, part in sets:
@@ -114,7 +114,7 @@ class Together:
 
 
 def search_each(searches: Iterable[tuple[int, Search]], value: bytes, gauge: Gauge) -> list[int]:
-    """The numbers of the searches that find something, each told what it took; those left out are not asked."""
+    """Numbers of the searches that find something, each timed and charged; those left out are not run."""
     found = []
     left_out = gauge.left_out()
     for number, search in searches:
@@ -131,7 +131,7 @@ def search_each(searches: Iterable[tuple[int, Search]], value: bytes, gauge: Gau
 
 
 def search_together(patterns: Sequence[str], memory: int) -> Search:
-    """Searches for all of them at once; `re2.error` where that is too much for RE2."""
+    """Searches for all patterns of a set at once; `re2.error` where that is too much for RE2."""
     options = _options()
     options.max_mem = memory
     together = re2.Set.SearchSet(options)
@@ -142,7 +142,7 @@ def search_together(patterns: Sequence[str], memory: int) -> Search:
 
 
 def search_alone(pattern: str) -> Search:
-    """Searches for one. A set of one answers in half the time, having no position to tell."""
+    """Searches for one pattern. A set of one answers in half the time, having no position to report."""
     try:
         return search_together([pattern], _ALONE_MEMORY)
     except re2.error:
@@ -157,7 +157,7 @@ def _takes_long(search: Search, patterns: int, windows: Sequence[bytes]) -> bool
 
 
 def _windows(value: bytes) -> list[bytes]:
-    """Some windows all over a value, from its beginning to its end."""
+    """Windows spread over a value, from its beginning to its end."""
     starts = [(len(value) - _WINDOW) * place // (_WINDOWS - 1) for place in range(_WINDOWS)]
     return [value[start : start + _WINDOW] for start in starts]
 
@@ -173,11 +173,8 @@ def _options() -> Any:
     return options
 
 
-# Literals that a value must contain for a regular expression to be found in it.
-#
-# The reading is deliberately partial: whatever is not plainly understood requires nothing, and a pattern that
-# requires
-# nothing is simply run on every value.
+# Literals that a value must contain for a regular expression to be found in it. The reading is deliberately partial:
+# whatever is not plainly understood requires nothing, and a pattern that requires nothing is simply run on every value.
 
 # One of these occurs in every value in which the expression is found; empty: nothing is known.
 Choices: TypeAlias = tuple[str, ...]
@@ -197,7 +194,7 @@ _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """One of these literals occurs in every value in which the expression is found; none: nothing is known.
+    """Literals one of which occurs in every value in which the expression is found; none: nothing is known.
 
     `lowered`: in the value lower-cased by `str.lower()`.
     """
@@ -242,7 +239,7 @@ class _NotUnderstoodError(Exception):
 
 
 class _Reader:
-    """Reads a pattern once from left to right; `at` is the next character."""
+    """Reader of a pattern, once from left to right; `at` is the next character."""
 
     def __init__(self, pattern: str, lowered: bool) -> None:
         self.pattern = pattern
@@ -263,7 +260,7 @@ class _Reader:
         return choices if len(choices) <= _MOST_CHOICES else ()
 
     def sequence(self, depth: int) -> Choices:
-        """The best of a branch's literal runs and groups."""
+        """Best of a branch's literal runs and groups."""
         best: Choices = ()
         run = ""
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
@@ -284,7 +281,7 @@ class _Reader:
         return _better(best, (run,))
 
     def item(self, depth: int) -> tuple[str, Choices]:
-        """One character, class, group or assertion: the character if it is a literal, the choices if it is a group."""
+        """Reads one character, class, group or assertion: the character if a literal, the choices if a group."""
         character = self.pattern[self.at]
         if character == "(":
             return "", self.group(depth)
@@ -355,7 +352,7 @@ class _Reader:
 
 
 def _better(one: Choices, other: Choices) -> Choices:
-    """The choices whose shortest is longer; literals too short to be worth looking for are no choice."""
+    """Choices whose shortest is longer; literals too short to be worth looking for are no choice."""
     if not other or min(len(choice) for choice in other) < _SHORTEST:
         return one
     if not one:

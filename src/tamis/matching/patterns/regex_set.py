@@ -1,4 +1,4 @@
-"""Thousands of regular expressions decided for the distinct values of a batch."""
+"""Sets of regular expressions: thousands decided for the distinct values of a batch, with a cache of recent values."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tamis.matching.patterns.texts import Texts, frozen, prefixed, under
 
 # Answers for the values seen last.
 
-# What an entry weighs beside its bytes: the objects and their place in the table.
+# Memory of a cache entry beside its bytes: the objects and their place in the table.
 _ENTRY_BYTES = 200
 
 
 class Recent:
-    """Value → numbers, the least recently used forgotten first, up to a number of bytes in all.
+    """LRU cache of answers, value → pattern numbers, up to a number of bytes in all.
 
     Threads share it: a call holds the lock for a whole batch, and never while anything is computed.
     """
@@ -73,7 +73,7 @@ _RECENT_BYTES = 32 << 20
 
 
 class Gate(NamedTuple):
-    """Literals, and for each the pattern that requires it or another: in the value's lower case, where `lowered`."""
+    """Literals with the patterns that require each (or another): in the value's lower case, where `lowered`."""
 
     literals: LikeSet
     owners: Int32s
@@ -85,7 +85,7 @@ class Gate(NamedTuple):
         return cls(LikeSet.build(programs), frozen(np.array(owners, np.int32)), lowered)
 
     def candidates(self, texts: Texts) -> Iterable[tuple[int, set[int]]]:
-        """The rows that may match, each with the patterns to be run on it."""
+        """Rows that may match, each with the patterns to be run on it."""
         hits = self.literals.match(lower_texts(texts) if self.lowered else texts)
         owners = self.owners[hits.numbers]
         for row in np.flatnonzero(np.diff(hits.offsets)).tolist():
@@ -152,7 +152,7 @@ class RegexSet:
         return arrays
 
     def match(self, values: pa.Array, gauge: Gauge | None = None) -> Hits:
-        """The patterns found in each row, none where it is null; `programs_run` counts those run by themselves."""
+        """Patterns found in each row, none where it is null; `programs_run` counts those run by themselves."""
         encoded = values.dictionary_encode()
         distinct = encoded.dictionary.cast(pa.large_binary()).to_pylist()
         answers = self._recent.find(distinct)
@@ -199,7 +199,7 @@ def _gate_name(lowered: bool) -> str:
 
 
 def _spread(indices: pa.Array, answers: Sequence[Int32s], run: int) -> Hits:
-    """Each row's answer, from those of the distinct values; a null index has none."""
+    """Answers of the rows, from those of the distinct values; a null index has none."""
     lists = indices.fill_null(-1).to_numpy()
     lengths = np.array([len(numbers) for numbers in answers] + [0], np.int64)
     starts = np.zeros(len(lengths), np.int64)

@@ -1,4 +1,4 @@
-"""A column of strings as flat arrays."""
+"""A column of strings as flat arrays of UTF-8 bytes, for the pattern kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_BYTES.flags.writeable = False
 
 
 class Texts(NamedTuple):
-    """Row r is the UTF-8 bytes `data[starts[r]:ends[r]]`; a null row ends before it starts."""
+    """Strings of a column: row r is the UTF-8 bytes `data[starts[r]:ends[r]]`; a null row ends before it starts."""
 
     data: npt.NDArray[np.uint8]
     starts: npt.NDArray[np.int64]
@@ -23,7 +23,7 @@ class Texts(NamedTuple):
 
     @classmethod
     def of(cls, values: pa.Array) -> Texts:
-        """The rows of a string or large_string array, sliced or not; only the offsets are copied."""
+        """Rows of a string or large_string array, sliced or not; only the offsets are copied."""
         _, offset_buffer, data_buffer = values.buffers()
         rows = len(values)
         if rows == 0 or data_buffer is None:
@@ -43,17 +43,17 @@ class Texts(NamedTuple):
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A read-only view. Kernels see built and memory-mapped arrays alike, so each is compiled once."""
+    """Read-only view. Kernels see built and memory-mapped arrays alike, so each is compiled once."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
 
 
 def under(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays of a part, out of those of the whole."""
+    """Arrays of a part, out of those of the whole."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def prefixed(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays of a part, as they are named in the whole."""
+    """Arrays of a part, as they are named in the whole."""
     return {prefix + name: array for name, array in arrays.items()}

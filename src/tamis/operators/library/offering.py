@@ -1,4 +1,4 @@
-"""Batch operators of the library: their inputs, settings and extras, and answers in the form that a call asks for."""
+"""Support for the library's batch operators: inputs, answers in the form that a call asks for, settings and extras."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from tamis.operators.registry import Operator, Var
 
 
 class Found(NamedTuple):
-    """The values found for one parameter, beside what the call has there: a constant, or `Var`."""
+    """Values found for one parameter, beside the call's argument there: a constant, or `Var`."""
 
     given: Any
     values: pa.Array
 
 
 def each_value(column: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """The values of a column with the row of each: several a row where the attribute is multiple."""
+    """Values of a column with the row of each: several per row where the attribute is multiple."""
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         return np.arange(len(column)), column
     return pc.list_parent_indices(column).to_numpy().astype(np.int64), pc.list_flatten(column)
 
 
 def answer(events: int, rows: npt.NDArray[np.int64], **columns: Found) -> pa.Array | pa.Table:
-    """Binding k was found in event `rows[k]`, with value k of each column.
+    """Answer of an operator: binding k was found in event `rows[k]`, with value k of each column.
 
-    Bindings that differ from the call's constants are dropped. What is left is a table of the variables with the
-    column `row`, or, where the call has none, whether there is any for each of so many events.
+    Bindings that differ from the call's constants are dropped. The result is a table of the variables with the column
+    `row`, or, where the call has none, a mask of the events that have any binding.
     """
     kept = np.ones(len(rows), np.bool_)
     for found in columns.values():
@@ -49,11 +49,11 @@ def answer(events: int, rows: npt.NDArray[np.int64], **columns: Found) -> pa.Arr
     return pa.array(truth)
 
 
-# Operators made with settings: what follows from those.
+# Operators made with settings: their choices and versions.
 
 
 def with_choices(operator: Operator, parameter: str, choices: Sequence[str]) -> Operator:
-    """The operator, taking only these strings there: a filter with another is refused when it is read."""
+    """Operator that takes only these strings there: a filter with another is refused when it is read."""
     formals = tuple(
         dataclasses.replace(formal, parameter=dataclasses.replace(formal.parameter, choices=tuple(choices)))
         if formal.parameter.name == parameter
@@ -64,7 +64,7 @@ def with_choices(operator: Operator, parameter: str, choices: Sequence[str]) -> 
 
 
 def version_of(settings: object) -> str:
-    """A version that tells these settings from others by all that their `repr` says, under the version of the code."""
+    """Version that tells these settings from others by their `repr`, under the version of the code."""
     return "1." + hashlib.blake2b(repr(settings).encode(), digest_size=8).hexdigest()
 
 
@@ -73,7 +73,7 @@ def version_of(settings: object) -> str:
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Around imports: where one is missing, says how it is installed."""
+    """Context around imports: where one is missing, its error says how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:

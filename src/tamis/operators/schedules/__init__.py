@@ -1,4 +1,4 @@
-"""In which order to evaluate predicates, so that all subscriptions are decided at the least cost."""
+"""Schedules: evaluation orders of predicates that decide all subscriptions at the least cost, by name."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SCHEDULES: Final[LazyRegistry[type[Schedule]]] = LazyRegistry(
 
 
 def schedule(name: str, problem: Problem) -> Schedule:
-    """The schedule of that name for a problem."""
+    """Builds the schedule of that name for a problem."""
     require_schedule(name)
     return SCHEDULES[name](problem)
 
 
 def require_schedule(name: str) -> None:
-    """`OperatorError` if there is no schedule of that name."""
+    """Raises `OperatorError` if there is no schedule of that name."""
     if name not in SCHEDULES:
         raise OperatorError(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")

@@ -1,4 +1,4 @@
-"""The subscription graph: which predicates a subscription wants, and which subscriptions want a predicate."""
+"""Subscription graph of schedules: predicates of each subscription, and subscriptions of each predicate."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class Lists:
 
 
 class Graph:
-    """Both directions of the relation, kept together (§5.1 of Liu et al. 2007 has two hash tables for it).
+    """Graph of subscriptions and predicates, both directions kept together (Liu et al. 2007, §5.1: two hash tables).
 
-    Numbers of subscriptions that were deleted are given again. `members` of a deleted number is empty.
+    Numbers of deleted subscriptions are reused. `members` of a deleted number is empty.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -110,14 +110,14 @@ class Graph:
         return 0 <= number < self.size and bool(self._present[number])
 
     def numbers(self) -> Int32s:
-        """Of all subscriptions present, ascending."""
+        """Numbers of all subscriptions present, ascending."""
         return np.flatnonzero(self._present[: self.size]).astype(np.int32)
 
     def add_predicate(self) -> int:
         return self.subscribers.add_row()
 
     def insert(self, members: Int32s) -> int:
-        """A new subscription, its predicates in the order given."""
+        """Inserts a subscription, its predicates in the order given."""
         if not 0 < len(members) <= MOST_MEMBERS or len(np.unique(members)) != len(members):
             raise TamisError(f"a subscription has from 1 to {MOST_MEMBERS:,} predicates, each of them once")
         if not (members.min() >= 0 and members.max() < self.predicates):

@@ -1,4 +1,4 @@
-"""Steps of a walk: which predicate is next, and what its truth decides.
+"""Kernels of schedules in a fixed order: the next predicate of an event, and the subscriptions that its truth decides.
 
 An event's state lies in a lane of flat arrays: lane i has the subscriptions' part at `i * subscriptions` and the
 predicates' part at `i * predicates`. A lane is *clean* if nothing is in question and nothing was told.
@@ -12,7 +12,7 @@ from tamis.compiled import bare_kernel
 from tamis.operators.schedules.problem import DECIDED, MATCHED, NOT_ASKED, TRUE, matched, undecided
 
 NAIVE, SEQUENTIAL, STOPPING = 0, 1, 2  # ways to walk
-# What a lane remembers of its walk: place in the queue, place in the chain, whether the chain was begun, and how long
+# State of a lane's walk: place in the queue, place in the chain, whether the chain was begun, and how long
 # the queue and the list of what was told are.
 POSITION, NODE, BEGUN, LENGTH, TOLD = 0, 1, 2, 3, 4
 CURSOR = 5
@@ -20,7 +20,7 @@ CURSOR = 5
 
 @bare_kernel
 def settle(members: Any, subscribers: Any, state: Any, lane: int, predicate: int, value: int) -> None:
-    """A predicate's truth, and what follows for the subscriptions that want it. Told twice, it counts once."""
+    """Records a predicate's truth and decides the subscriptions that it decides; idempotent."""
     base, known = lane * len(members.start), lane * len(subscribers.start)
     if state.truth[known + predicate] != NOT_ASKED:
         return
@@ -41,7 +41,7 @@ def settle(members: Any, subscribers: Any, state: Any, lane: int, predicate: int
 
 @bare_kernel
 def wanted(subscribers: Any, state: Any, base: int, predicate: int) -> bool:
-    """True if a subscription that is still undecided wants it."""
+    """True if a subscription that is still undecided wants the predicate."""
     begin = subscribers.start[predicate]
     for i in range(begin, begin + subscribers.length[predicate]):
         if undecided(state.left[base + subscribers.pool[i]]):
@@ -51,13 +51,15 @@ def wanted(subscribers: Any, state: Any, base: int, predicate: int) -> bool:
 
 @bare_kernel
 def next_of(members: Any, subscribers: Any, state: Any, lane: int, way: int, queue: Any, begin: int) -> int:
-    """The predicate to evaluate next, or -1. `queue[begin:]` has the lane's subscriptions in the order of the walk.
+    """Next predicate to evaluate, or -1. `queue[begin:]` has the lane's subscriptions in the order of the walk.
 
     naive: all of them, each up to its first predicate that does not hold. sequential: those undecided when their turn
     comes, and of these every predicate that anybody undecided wants (Algorithm 1). stopping: those undecided, each
     until it is decided.
     """
     base, known, cursor = lane * len(members.start), lane * len(subscribers.start), lane * CURSOR
+    # The walk goes on where it stopped: `position` in the queue, `node` in that subscription's chain of predicates.
+    # `begun` tells a subscription decided while its turn lasts from one decided before.
     position, node, begun = state.cursor[cursor + POSITION], state.cursor[cursor + NODE], state.cursor[cursor + BEGUN]
     length = state.cursor[cursor + LENGTH]
     found = -1
@@ -71,9 +73,12 @@ def next_of(members: Any, subscribers: Any, state: Any, lane: int, way: int, que
                 predicate = members.pool[first + node]
                 truth = state.truth[known + predicate]
                 if truth == NOT_ASKED:
+                    # Sequential goes on with a decided subscription's predicates, but only with those that an undecided
+                    # one wants as well.
                     if way != SEQUENTIAL or open_ or wanted(subscribers, state, base, predicate):
                         found = predicate
                         break
+                # Naive looks at every subscription, decided or not, up to its first predicate that does not hold.
                 elif way == NAIVE and truth != TRUE:
                     break
                 node += 1
@@ -88,7 +93,7 @@ def next_of(members: Any, subscribers: Any, state: Any, lane: int, way: int, que
 
 @bare_kernel
 def start_all(members: Any, subscribers: Any, state: Any, lane: int, length: int) -> None:
-    """Every subscription is in question, whatever was in the lane before."""
+    """Begins an event with every subscription in question, whatever was in the lane before."""
     subscriptions, predicates = len(members.start), len(subscribers.start)
     for s in range(subscriptions):
         state.left[lane * subscriptions + s] = members.length[s]
@@ -101,7 +106,7 @@ def start_all(members: Any, subscribers: Any, state: Any, lane: int, length: int
 
 @bare_kernel
 def start_some(members: Any, state: Any, lane: int, some: Any, begin: int, end: int) -> None:
-    """Only these subscriptions are in question; the lane is clean."""
+    """Begins an event with these subscriptions in question; the lane is clean."""
     base = lane * len(members.start)
     for i in range(begin, end):
         state.left[base + some[i]] = members.length[some[i]]
@@ -112,7 +117,7 @@ def start_some(members: Any, state: Any, lane: int, some: Any, begin: int, end: 
 
 @bare_kernel
 def clean(members: Any, subscribers: Any, state: Any, lane: int, some: Any, begin: int, end: int) -> None:
-    """The lane is clean after an event in which these subscriptions were in question."""
+    """Cleans the lane after an event in which these subscriptions were in question."""
     base, known = lane * len(members.start), lane * len(subscribers.start)
     for i in range(begin, end):
         state.left[base + some[i]] = DECIDED
@@ -133,7 +138,7 @@ def walk(
     out: Any,
     last: Any,
 ) -> None:
-    """Whole events whose truths are known, in lane 0: what was asked in what order, and what matches.
+    """Runs events whose truths are known, in lane 0: writes the evaluations in their order, and the matches.
 
     `ends[e]` and `last[e]` are where event e's part of `asked` and of `out` ends.
     """
@@ -193,7 +198,7 @@ def finish_each(
 
 @bare_kernel
 def follow(after: Any, first: int, out: Any) -> None:
-    """A linked list, written out."""
+    """Writes a linked list out as an array."""
     number = first
     for i in range(len(out)):
         out[i] = number

@@ -1,4 +1,4 @@
-"""Beliefs about each predicate: declared beforehand, and learned from the stream as it goes by."""
+"""Beliefs about predicates' costs and selectivities: as declared, corrected by observations of the stream."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Knowledge:
 
     @property
     def evaluated(self) -> Floats:
-        """Number of evaluations of each predicate, lately."""
+        """Recent count of evaluations of each predicate."""
         return self._evaluated
 
     def selectivity(self) -> Floats:
@@ -60,7 +60,7 @@ class Knowledge:
         return (self._spent + TIMED * self.declared_cost) / (self._timed + TIMED)
 
     def _corrected(self) -> Floats:
-        """The declared selectivities on the line that fits the observed ones best."""
+        """Declared selectivities on the line that fits the observed ones best."""
         weight = self._evaluated
         total = weight.sum()
         if total == 0:
@@ -76,7 +76,7 @@ class Knowledge:
         return np.clip(observed + slope * off, LEAST, MOST)
 
     def _trust(self, expected: Floats) -> float:
-        """Number of evaluations that an expectation is worth."""
+        """Weight of an expectation, as a count of evaluations."""
         seen = np.flatnonzero(self._evaluated > 1)
         if not len(seen):
             return TRUST_MOST

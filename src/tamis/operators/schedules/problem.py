@@ -1,4 +1,4 @@
-"""Problem of a schedule: predicates with their costs and selectivities, and subscriptions as sets of predicates."""
+"""Scheduling problem: predicates with their costs and selectivities, and subscriptions as sets of predicates."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Problem:
         selectivity: Sequence[float] | Floats,
         cost: Sequence[float] | Floats | None = None,
     ) -> Problem:
-        """From lists of predicates; costs are 1 where none are given."""
+        """Problem of lists of predicates; costs are 1 where none are given."""
         lengths = [len(members) for members in subscriptions]
         return cls(
             np.ones(len(selectivity)) if cost is None else np.asarray(cost, np.float64),
@@ -90,7 +90,7 @@ def check_selectivities(selectivity: Floats) -> None:
         raise TamisError("a predicate's selectivity is the probability that it holds, from 0 to 1")
 
 
-# What is known of a predicate, and of a subscription, on one event.
+# State of a predicate, and of a subscription, on one event.
 
 NOT_ASKED = -1
 FALSE = 0
@@ -105,6 +105,7 @@ MATCHED = 65_535
 
 @inlined_kernel
 def undecided(left: int) -> bool:
+    """True if a subscription has open predicates left."""
     return left != DECIDED and left != MATCHED
 
 

@@ -1,4 +1,4 @@
-"""Many events decided together, so that operators see batches of them."""
+"""Execution of a schedule: many events in lanes, evaluated together so that operators see batches; evidence of it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from tamis.operators.schedules.schedule import Schedule
 
 
-# Record of evaluations: of each event in their order, with what they say of the predicates.
+# Record of evaluations of each event in their order, and the evidence that they give of predicates.
 
 
 @dataclass(frozen=True)
 class Trail:
-    """Of some events what was told of them, in order: event e has `predicates[offsets[e] : offsets[e + 1]]`."""
+    """Trail of evaluations of some events, in order: event e's are `predicates[offsets[e] : offsets[e + 1]]`."""
 
     offsets: Int64s
     predicates: Int32s
@@ -47,7 +47,7 @@ class Trail:
         return running[self.offsets[1:]] - running[self.offsets[:-1]]
 
     def last(self, events: int) -> Trail:
-        """Only so many events, the last ones."""
+        """Trail of the last so many events."""
         first = max(0, self.events - events)
         begin = self.offsets[first]
         return Trail(self.offsets[first:] - begin, self.predicates[begin:], self.truths[begin:])
@@ -65,7 +65,7 @@ class Trail:
 
 @dataclass(frozen=True)
 class Record:
-    """Events run to their end: the trail, and the subscriptions that match, by event and ascending."""
+    """Result of events run to their end: the trail, and the subscriptions that match, by event and ascending."""
 
     trail: Trail
     match_offsets: Int64s
@@ -94,7 +94,7 @@ class Evidence:
 
     @classmethod
     def of(cls, trail: Trail, sample: int | None = None) -> Evidence:
-        """From trails alone, without timings, and with the last so many as the sample (all where None)."""
+        """Evidence of trails alone, without timings, and with the last so many as the sample (all where None)."""
         size = int(trail.predicates.max(initial=-1)) + 1
         known = trail.truths != UNKNOWN
         evaluated = np.bincount(trail.predicates[known], minlength=size)
@@ -114,7 +114,7 @@ class Evidence:
         spent: Floats,
         sample: Trail,
     ) -> Evidence:
-        """From counts for every predicate."""
+        """Evidence of counts for every predicate."""
         rows = np.flatnonzero(evaluated + unknown + timed).astype(np.int32)
         return cls(events, rows, evaluated[rows], held[rows], unknown[rows], timed[rows], spent[rows], sample)
 
@@ -141,7 +141,7 @@ _FIRST = np.zeros(1, np.int64)
 
 @dataclass(frozen=True)
 class Live:
-    """The subscriptions in question: event e's are `subscriptions[offsets[e] : offsets[e + 1]]`, none twice."""
+    """Subscriptions in question: event e's are `subscriptions[offsets[e] : offsets[e + 1]]`, none twice."""
 
     offsets: Int64s
     subscriptions: Int32s
@@ -160,7 +160,7 @@ class Asked:
 
     @property
     def pairs(self) -> tuple[Int32s, Int32s]:
-        """Events, and beside each the predicate it wants."""
+        """Events, and beside each the predicate to evaluate on it."""
         return self.events, np.repeat(self.predicates, np.diff(self.offsets))
 
 
@@ -196,7 +196,7 @@ class Run:
         self._trails: list[Trail] = []
 
     def ask(self) -> Asked:
-        """Predicates to evaluate next, of every event under way. Asking twice asks for the same."""
+        """Predicates to evaluate next, of every event under way. Idempotent until answers come."""
         while True:
             idle = np.flatnonzero((self._event_in >= 0) & (self._wants < 0)).astype(np.int32)
             if len(idle):
@@ -209,7 +209,7 @@ class Run:
             self._start(free)
 
     def tell(self, events: Int32s, predicates: Int32s, truths: Int8s) -> None:
-        """Answers: event, predicate and truth beside each other. Events that are decided do not mind being told."""
+        """Takes answers: event, predicate and truth beside each other. Answers for decided events are ignored."""
         lanes = self._lane_of[events]
         under_way = lanes >= 0
         lanes, predicates, truths = lanes[under_way], predicates[under_way], truths[under_way].astype(np.int8)
@@ -226,14 +226,14 @@ class Run:
         self._spent[predicate] += cost
 
     def dismiss(self, events: Int32s, subscriptions: Int32s) -> None:
-        """These pairs are decided against by other means; nothing more is evaluated for them alone."""
+        """Decides these pairs as not matching; nothing more is evaluated for them alone."""
         lanes = self._lane_of[events]
         under_way = lanes >= 0
         self._lanes.dismiss(lanes[under_way], subscriptions[under_way])
         self._wants[lanes[under_way]] = -1
 
     def matches(self) -> tuple[Int64s, Int32s]:
-        """Offsets by event and the subscriptions that match, of the events decided so far."""
+        """Offsets by event, and the matching subscriptions of the events decided so far."""
         counts = np.zeros(self._events, np.int64)
         for events, found, _ in self._done:
             counts[events] = found
@@ -273,7 +273,7 @@ class Run:
         return Asked(wants[first], np.append(first, len(wants)), self._event_in[lanes[order]])
 
 
-# Places for events that are being decided, several at a time.
+# Lanes: places for events that are being decided, several at a time.
 
 MEMORY = 256 << 20  # bytes that the lanes of a run may take together, if there is one at least
 
@@ -289,28 +289,28 @@ class Lanes(ABC):
 
     @abstractmethod
     def start(self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s) -> None:
-        """Takes free lanes."""
+        """Begins events in free lanes."""
 
     @abstractmethod
     def next(self, lanes: Int32s, queue: Int32s, begins: Int64s) -> Int32s:
-        """The predicate that each wants evaluated next; -1: everything is decided."""
+        """Next predicate to evaluate in each lane; -1: everything is decided."""
 
     @abstractmethod
     def settle(self, lanes: Int32s, predicates: Int32s, values: Int8s) -> None:
-        """Tells truths, of the predicates asked for or of any others; a truth told before stands."""
+        """Records truths, of the predicates asked for or of any others; a truth recorded before stands."""
 
     @abstractmethod
     def dismiss(self, lanes: Int32s, subscriptions: Int32s) -> None:
-        """Takes subscriptions out of question: they will not match."""
+        """Removes subscriptions from question: they will not match."""
 
     @abstractmethod
     def told(self, lane: int) -> tuple[Int32s, Int8s]:
-        """Truths told of the lane's event so far, in order."""
+        """Truths recorded of the lane's event so far, in order."""
 
     def finish(
         self, lanes: Int32s, queue: Int32s, begins: Int64s, ends: Int64s
     ) -> tuple[Int32s, npt.NDArray[np.int64]]:
-        """Frees the lanes; gives the subscriptions that match, lane after lane, and how many each has."""
+        """Frees the lanes; returns the subscriptions that match, lane after lane, and how many each has."""
         out = np.empty(int((ends - begins).sum()), np.int32)
         counts = np.empty(len(lanes), np.int64)
         self.free(lanes, queue, begins, ends, out, counts)

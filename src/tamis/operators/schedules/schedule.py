@@ -35,16 +35,16 @@ class Schedule(ABC):
 
     @property
     def cost(self) -> Floats:
-        """Cost of an evaluation of each predicate, as declared."""
+        """Declared cost of an evaluation of each predicate."""
         return self._cost
 
     @property
     def selectivity(self) -> Floats:
-        """Selectivity of each predicate, as declared."""
+        """Declared selectivity of each predicate."""
         return self._selectivity
 
     def add_predicate(self, cost: float, selectivity: float) -> int:
-        """A predicate that subscriptions inserted later may want; gives its number."""
+        """Adds a predicate that subscriptions inserted later may want; returns its number."""
         check_costs(np.array([cost]))
         check_selectivities(np.array([selectivity]))
         self._cost = np.append(self._cost, cost)
@@ -52,19 +52,19 @@ class Schedule(ABC):
         return self.graph.add_predicate()
 
     def insert(self, members: Iterable[int]) -> int:
-        """A subscription that wants these predicates; gives its number, perhaps one that was deleted before."""
+        """Inserts a subscription that wants these predicates; returns its number, perhaps a reused one."""
         return self.graph.insert(np.fromiter(members, np.int32))
 
     def delete(self, number: int) -> None:
         self.graph.delete(number)
 
     def learn(self, evidence: Evidence) -> None:  # noqa: B027  # not all of them learn
-        """Takes note of what events have shown. A plan that is kept stays as it is until `reconsider`."""
+        """Learns from evidence. A plan that is kept stays as it is until `reconsider`."""
 
     def reconsider(self) -> bool:
-        """Plans anew where beliefs have moved since the last plan, and events enough have paid for another.
+        """Plans anew where beliefs have moved since the last plan, and enough events have paid for another.
 
-        Returns whether it did: never where no plan is kept, be it that the order is fixed, or chosen at each step.
+        Returns True if it did: never where no plan is kept, be it that the order is fixed, or chosen at each step.
         """
         return False
 
@@ -99,7 +99,7 @@ class Schedule(ABC):
 
     @abstractmethod
     def queue(self) -> Int32s:
-        """All subscriptions, in the order in which lanes want them."""
+        """Subscriptions in the order in which lanes want them."""
 
     @abstractmethod
     def in_order(self, live: Live) -> Live:
@@ -107,4 +107,4 @@ class Schedule(ABC):
 
     @abstractmethod
     def lanes(self, most: int, whole: bool) -> Lanes:
-        """At most so many lanes, as many as fit into memory; `whole`: every event has all of `queue` in question."""
+        """Makes at most so many lanes, as fit into memory; `whole`: every event has all of `queue` in question."""

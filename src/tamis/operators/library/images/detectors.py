@@ -1,7 +1,7 @@
-"""Cars and boats in a picture, by their colours.
+"""Image detectors: vehicles by colour, traffic (congestion, accidents, chases), and people by OpenCV's HOG detector.
 
-Made for pictures drawn with flat colours from above, such as the workload `city_watch` draws; no photograph looks like
-that. For photographs, write operators of your own around a trained detector: they have the same form.
+The vehicle detector is made for pictures drawn with flat colours from above, such as the workload `city_watch` draws;
+no photograph looks like that. For photographs, write operators of your own around a trained detector.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ KINDS: dict[str, frozenset[str]] = {
     "any_car": frozenset(["car", "taxi", "police_car"]),
     "any_boat": frozenset(["tour_boat", "coast_guard_boat"]),
 }
-"""What a filter may ask for, and which kinds that is."""
+"""Sorts of vehicles that a filter may ask for, with the kinds of each."""
 
 
 @dataclass(frozen=True)
 class Livery:
-    """A kind, and the colours by which it is known: from and to, in OpenCV's hue (0 to 179), saturation and value."""
+    """Kind of vehicle with its colours: from and to, in OpenCV's hue (0 to 179), saturation and value."""
 
     kind: Kind
     low: tuple[int, int, int]
@@ -59,9 +59,9 @@ _MOST = 2_000
 
 @dataclass(frozen=True)
 class Vehicle:
-    """Rectangle of a vehicle: its middle, its longer and its shorter side, and degrees from 0 to 180.
+    """Vehicle as a rectangle: its middle, its longer and its shorter side, and degrees from 0 to 180.
 
-    `lights`: whether a red light burns on its roof.
+    `lights`: true if a red light burns on its roof.
     """
 
     kind: Kind
@@ -79,7 +79,7 @@ class Vehicle:
 
 @dataclass(frozen=True)
 class VehicleDetector:
-    """Blobs of a livery's colour that are long enough to be a vehicle, and not too long to be one.
+    """Detector of vehicles: blobs of a livery's colour of a vehicle's proportions.
 
     Two of one colour that touch are seen as one, and left out if that is too long. `smallest`: the least number of
     pixels; `longest`: the most that a vehicle may be longer than wide.
@@ -90,7 +90,7 @@ class VehicleDetector:
     longest: float = 4.0
 
     def find(self, pixels: UInt8s) -> tuple[Vehicle, ...]:
-        """Every vehicle, by kind, and then from the top down and from left to right.
+        """Finds every vehicle, by kind, and then from the top down and from left to right.
 
         ValueError if there are thousands: each is compared with each, and no such picture is one of vehicles.
         """
@@ -123,12 +123,12 @@ class VehicleDetector:
 
 
 def counted(vehicles: Sequence[Vehicle], sort: str) -> int:
-    """Number of vehicles of a kind, or of any kind of a sort."""
+    """Count of the vehicles of a kind, or of any kind of a sort."""
     return sum(vehicle.kind in KINDS[sort] for vehicle in vehicles)
 
 
 def _lit(vehicle: Vehicle, colours: Any) -> Vehicle:
-    """The vehicle, with its lights looked at: within the middle of its rectangle, so that no neighbour is seen."""
+    """Vehicle with `lights` set: looked for within the middle of its rectangle, so that no neighbour is seen."""
     half = max(1, int(vehicle.width / 4))
     rows = slice(max(0, int(vehicle.y) - half), int(vehicle.y) + half + 1)
     columns = slice(max(0, int(vehicle.x) - half), int(vehicle.x) + half + 1)
@@ -186,7 +186,7 @@ def has_accident(vehicles: Sequence[Vehicle]) -> bool:
 
 
 PATTERNS: dict[str, Callable[[Sequence[Vehicle]], bool]] = {"accident": has_accident, "congestion": has_congestion}
-"""What `traffic_pattern` knows."""
+"""Patterns that `traffic_pattern` detects."""
 
 
 def _cars(vehicles: Sequence[Vehicle]) -> list[Vehicle]:
@@ -223,7 +223,7 @@ def _overlap(one: Any, other: Any) -> int:
 
 
 def _wider(vehicle: Vehicle) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Its rectangle and a pixel around it: the paint of two that touch ends where they do."""
+    """Rectangle of a vehicle and a pixel around it: the paint of two that touch ends where they do."""
     middle, (length, width), degrees = vehicle.rectangle
     return middle, (length + 2, width + 2), degrees
 
@@ -242,11 +242,11 @@ _MOST_OVERLAP = 0.35
 
 @dataclass(frozen=True)
 class PeopleDetector:
-    """Histograms of oriented gradients and a linear classifier (Dalal and Triggs 2005), with OpenCV's weights.
+    """Detector of people: histograms of oriented gradients and a linear classifier (Dalal and Triggs 2005), by OpenCV.
 
-    It knows upright people, seen whole and from about their own height, at least 100 pixels tall. `threshold`: how sure
-    it must be (lower finds more, and more that are none); `growth`: the step from one size of people to the next;
-    `stride`: the step in pixels from one place to the next.
+    Finds upright people, seen whole and from about their own height, at least 100 pixels tall. `threshold`: the
+    confidence asked for (lower finds more, and more false positives); `growth`: the step from one size of people to the
+    next; `stride`: the step in pixels from one place to the next.
     """
 
     threshold: float = 0.8
@@ -254,7 +254,7 @@ class PeopleDetector:
     stride: int = 8
 
     def find(self, pixels: UInt8s) -> Int64s:
-        """Everybody, the surest first. In a picture smaller than a window there is nobody."""
+        """Finds people, the most certain first. In a picture smaller than a window there is nobody."""
         height, width = pixels.shape[:2]
         if width < _WINDOW[0] or height < _WINDOW[1]:
             # OpenCV does not look whether the window fits, and crashes the process.
@@ -293,7 +293,7 @@ def groups(boxes: Int64s) -> list[int]:
 
 @lru_cache(maxsize=1)
 def classifier() -> Any:
-    """OpenCV's, with the weights that it ships; one a process, which any number of threads may use."""
+    """OpenCV's classifier with the weights that it ships; one per process, usable by any number of threads."""
     descriptor = cv2.HOGDescriptor()
     descriptor.setSVMDetector(cv2.HOGDescriptor.getDefaultPeopleDetector())
     return descriptor

@@ -1,4 +1,4 @@
-"""Operators on an event's picture."""
+"""Image operators on an event's picture: people, groups, vehicles, chases and traffic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MILLISECONDS_FOR_PEOPLE, _MILLISECONDS_FOR_VEHICLES = 300.0, 30.0
 
 
 class Images(NamedTuple):
-    """The operators on one attribute's pictures; `operators=[*images()]` hands over all."""
+    """Image operators on one attribute; `operators=[*images()]` hands over all."""
 
     mob_pattern: Operator
     pedestrian_count: Operator
@@ -73,7 +73,7 @@ def images(
 
 @dataclass(frozen=True)
 class _Calls:
-    """Functions that filters call. Travels to other processes as the detectors' settings."""
+    """Functions of the operators. Travels to other processes as the detectors' settings."""
 
     people: PeopleDetector
     vehicles: VehicleDetector
@@ -81,7 +81,7 @@ class _Calls:
     most_pixels: int
 
     def mob_pattern(self, image: bytes, people: int = Var) -> bool | list[int]:
-        """Binds how many stand together, for every group of at least five."""
+        """Binds the size of every group of at least five people who stand together."""
         found = [size for size in groups(_people(self.people, self.most_pixels)(image)) if size >= self.smallest_mob]
         return found if people is Var else people in found
 
@@ -94,7 +94,7 @@ class _Calls:
         return chases(_vehicles(self.vehicles, self.most_pixels)(image), pursuer, pursued)
 
     def traffic_pattern(self, image: bytes, pattern: Pattern = Var) -> bool | list[str]:
-        """Whether there is congestion, or an accident; a variable binds which of them."""
+        """True if there is congestion, or an accident; a variable binds which of them."""
         found = _vehicles(self.vehicles, self.most_pixels)(image)
         if pattern is Var:
             return [name for name, holds in PATTERNS.items() if holds(found)]
@@ -123,7 +123,7 @@ def _count(found: int, given: int) -> bool | list[int]:
 
 @lru_cache(maxsize=8)
 def _people(detector: PeopleDetector, most_pixels: int) -> Remembered[Int64s]:
-    """The detector with its memory: one of each in a process."""
+    """Detector of people with its cache: one in a process."""
     return Remembered(lambda image: detector.find(read_picture(image, most_pixels)), _PICTURES)
 
 

@@ -1,4 +1,4 @@
-"""Encoded images from events, read with care: they come from outside."""
+"""Decoding of untrusted pictures (PNG, JPEG) with bounds on their size, and a cache of what was found in them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 # Frames of a JPEG that begin with its size: SOF0 to SOF15, but for the tables DHT, JPG and DAC among them.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-# What may stand before a frame: all of it begins with its length. The picture itself (SOS, 0xDA) comes after.
+# Segments that may stand before a frame: each begins with its length. The picture itself (SOS, 0xDA) comes after.
 _WITH_LENGTH = frozenset(range(0xC0, 0xD0)) | frozenset(range(0xDB, 0xF0)) | {0xFE}
 
 
 def read_picture(image: bytes, most_pixels: int = MOST_PIXELS) -> UInt8s:
-    """The pixels of a PNG or JPEG; ValueError for anything else, or for one that unfolds to more than `most_pixels`."""
+    """Pixels of a PNG or JPEG; ValueError for anything else, or for one that unfolds to more than `most_pixels`."""
     width, height = _size(image)
     if width * height > most_pixels:
         raise ValueError(f"the image has {width} × {height} pixels, and at most {most_pixels:,} are taken")
@@ -44,9 +44,9 @@ def read_picture(image: bytes, most_pixels: int = MOST_PIXELS) -> UInt8s:
 
 
 def _size(image: bytes) -> tuple[int, int]:
-    """Width and height as the header says, before anything is unfolded.
+    """Width and height by the header, before anything is decoded.
 
-    Whatever OpenCV might read otherwise is refused, so that it never unfolds another size than this.
+    All that OpenCV might read otherwise is refused, so that it never decodes another size than this.
     """
     try:
         if image.startswith(_PNG):
@@ -76,17 +76,17 @@ def _jpeg_size(image: bytes) -> tuple[int, int]:
         at += 1 + int(length)
 
 
-# What was found in pictures seen lately.
+# Cache of answers about recent pictures.
 
 T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """A function of an encoded image that answers for the last images without looking again.
+    """Cached function of an encoded image: the last images are answered without decoding.
 
     Several operators ask the same of one image, and a batch asks each of them for all its images in turn: so answers
     are kept by the image's digest, and neither images nor pixels are. Threads share it; two that come with one new
-    image at once both look.
+    image at once both compute.
     """
 
     def __init__(self, look: Callable[[bytes], T], most: int) -> None:

@@ -1,4 +1,4 @@
-"""An ontology as it is given: the text of a file, and rules beside it."""
+"""Ontology reasoning: RDF with OWL 2 RL and rules, materialised once; the operators `is_a` and `related` over it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_THE_LANGUAGE = tuple(str(namespace) for namespace in (OWL, RDF, RDFS, XSD))
 
 @dataclass(frozen=True)
 class Ontology:
-    """RDF in one of its notations, and rules as SPARQL CONSTRUCT queries. Travels to other processes as text."""
+    """An ontology: RDF in one of its notations, and rules as SPARQL CONSTRUCT queries. Travels to processes as text."""
 
     text: str
     notation: str
@@ -44,7 +44,7 @@ class Ontology:
 
 
 def read_ontology(path: str | Path, rules: Sequence[str] = ()) -> Ontology:
-    """The file's text; its suffix says the notation (.ttl, .rdf, .owl, .nt, .jsonld, ...)."""
+    """Reads an ontology's file; its suffix says the notation (.ttl, .rdf, .owl, .nt, .jsonld, ...)."""
     notation = guess_format(str(path))
     if notation is None:
         raise OperatorError(f"{path} is no ontology; RDF is wanted: .ttl, .rdf, .owl, .nt or .jsonld")
@@ -63,7 +63,7 @@ def read_ontology(path: str | Path, rules: Sequence[str] = ()) -> Ontology:
 
 @lru_cache(maxsize=4)
 def graph_of(ontology: Ontology) -> Graph:
-    """Statements of the text. Not to be changed: the graph is shared."""
+    """Graph of the text's statements. Not to be changed: the graph is shared."""
     graph = Graph()
     try:
         graph.parse(data=ontology.text, format=ontology.notation)
@@ -73,13 +73,13 @@ def graph_of(ontology: Ontology) -> Graph:
 
 
 def rules_of(ontology: Ontology) -> list[Any]:
-    """Its rules, ready to be run; they may use the prefixes of the ontology."""
+    """Rules ready to be run; they may use the prefixes of the ontology."""
     prefixes = dict(graph_of(ontology).namespaces())
     return [_rule(text, prefixes) for text in ontology.rules]
 
 
 def vocabulary_of(ontology: Ontology) -> Graph:
-    """Statements of the text and what the rules may add, with a nameless node for whatever a rule finds."""
+    """Statements of the text and those that rules may add, with a nameless node for whatever a rule finds."""
     vocabulary = Graph()
     vocabulary += graph_of(ontology)
     for rule in rules_of(ontology):
@@ -121,25 +121,25 @@ class Names:
         return self._nodes.get(name)
 
     def name(self, node: URIRef) -> str:
-        """The end of its address where that is its own."""
+        """Name of a node: the end of its address where that is its own."""
         ending = _ending(node)
         return ending if self._nodes.get(ending) == node else str(node)
 
     def callable_as(self, nodes: Any) -> tuple[str, ...]:
-        """Every name of these nodes, sorted."""
+        """Names of these nodes, sorted."""
         wanted = set(nodes)
         return tuple(sorted(name for name, node in self._nodes.items() if node in wanted))
 
 
 def stated_classes(graph: Graph) -> set[URIRef]:
-    """Classes, and what is used as one."""
+    """Classes of a graph, and nodes used as one."""
     declared = {node for kind in (OWL.Class, RDFS.Class) for node in graph.subjects(RDF.type, kind)}
     above = {node for use in (RDF.type, RDFS.domain, RDFS.range) for node in graph.objects(None, use)}
     return {node for node in declared | above | _ends(graph, _OF_CLASSES) if isinstance(node, URIRef)}
 
 
 def stated_properties(graph: Graph) -> set[URIRef]:
-    """Properties, and what is used as one."""
+    """Properties of a graph, and nodes used as one."""
     kinds = (OWL.ObjectProperty, OWL.DatatypeProperty, RDF.Property, OWL.TransitiveProperty, OWL.SymmetricProperty)
     declared = {node for kind in kinds for node in graph.subjects(RDF.type, kind)}
     used = set(graph.predicates()) | _ends(graph, _OF_PROPERTIES)
@@ -147,7 +147,7 @@ def stated_properties(graph: Graph) -> set[URIRef]:
 
 
 def value_of(node: Any, names: Names) -> Any:
-    """A node as a filter knows it: a name, or a literal's value; None for a blank node."""
+    """Value of a node in filters: a name, or a literal's value; None for a blank node."""
     if isinstance(node, URIRef):
         return names.name(node)
     if isinstance(node, Literal):
@@ -164,7 +164,7 @@ def _ending(node: URIRef) -> str:
     return str(node).rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
 
 
-# All that follows from an ontology, worked out once.
+# Materialisation: all that follows from an ontology, computed once.
 
 with extra("reasoning"):
     import owlrl
@@ -175,8 +175,8 @@ _MOST_ROUNDS = 100
 _WORKING = threading.Lock()
 
 
-class Knowledge:
-    """Knowledge of each thing, stated or inferred, in tables by name. Frozen: any number of threads look.
+class KnowledgeBase:
+    """Knowledge of each thing, stated or inferred, in tables by name. Frozen: any number of threads read.
 
     `kinds`: of an individual its classes, and of a class itself and those above it. `relations`: by property and thing.
     """
@@ -203,12 +203,12 @@ class Knowledge:
         }
 
     def kinds(self, thing: str) -> tuple[str, ...]:
-        """The classes of what is called so, sorted; none if nothing is."""
+        """Classes of the thing of this name, sorted; none if there is no such thing."""
         node = self._names.node(thing)
         return self._kinds.get(node, ()) if node is not None else ()
 
     def class_called(self, name: str) -> str:
-        """The name under which `kinds` has this class."""
+        """Name under which `kinds` has this class."""
         return self._names.name(self._known(name))
 
     def related(self, thing: str, relation: str) -> tuple[Any, ...]:
@@ -234,14 +234,14 @@ class Knowledge:
         return tuple(sorted(name for name in own if self._names.node(name) is not None))
 
 
-def knowledge_of(ontology: Ontology) -> Knowledge:
-    """All that follows from it, worked out at the first call in a process and kept."""
+def knowledge_of(ontology: Ontology) -> KnowledgeBase:
+    """Knowledge base of an ontology, computed at the first call in a process and cached."""
     with _WORKING:
         return _worked_out(ontology)
 
 
 @lru_cache(maxsize=4)
-def _worked_out(ontology: Ontology) -> Knowledge:
+def _worked_out(ontology: Ontology) -> KnowledgeBase:
     closure = Graph()
     closure += graph_of(ontology)
     rules = rules_of(ontology)
@@ -252,12 +252,12 @@ def _worked_out(ontology: Ontology) -> Knowledge:
             closure += _without_blanks(closure.query(rule).graph)
         if len(closure) == before:
             # What a rule might have added has a name though it found nothing.
-            return Knowledge(closure, Names(closure + vocabulary_of(ontology)))
+            return KnowledgeBase(closure, Names(closure + vocabulary_of(ontology)))
     raise OperatorError(f"the rules find something new even after {_MOST_ROUNDS} rounds; one of them makes up values")
 
 
 def _without_blanks(found: Graph | None) -> Graph:
-    """A rule that makes up a new node each time it is run would never end: such nodes are left out."""
+    """Triples without blank nodes: a rule that makes up a new node at each run would never end."""
     kept = Graph()
     for triple in found or ():
         if not any(isinstance(node, BNode) for node in triple):
@@ -275,7 +275,7 @@ _MILLISECONDS = 0.02
 
 
 class Reasoning(NamedTuple):
-    """The operators over one ontology; `operators=[*reasoning("city.ttl")]` hands over both."""
+    """Reasoning operators over one ontology; `operators=[*reasoning("city.ttl")]` hands over both."""
 
     is_a: Operator
     related: Operator
@@ -285,7 +285,7 @@ def reasoning(ontology: str | Path = SAMPLE, *, thing: str = "sighted", rules: S
     """Operators over an RDF file with OWL 2 RL semantics, and over rules: SPARQL CONSTRUCT queries run to the end.
 
     `thing` is the attribute that names things of the ontology, by the end of their address, their label or the whole
-    address; of several, any may be meant. What the ontology does not know is nothing and related to nothing.
+    address; of several, any may be meant. A thing that the ontology does not know has no kind and no relation.
     """
     calls = _Calls(read_ontology(ontology, rules))
     declare = operator(reads={"thing": thing}, prepare=calls.knowledge, version=version_of(calls), cost=_MILLISECONDS)
@@ -299,21 +299,21 @@ def reasoning(ontology: str | Path = SAMPLE, *, thing: str = "sighted", rules: S
 
 @dataclass(frozen=True)
 class _Calls:
-    """Functions that filters call, over this ontology."""
+    """Functions of the operators over one ontology."""
 
     ontology: Ontology
 
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> KnowledgeBase:
         return knowledge_of(self.ontology)
 
     def is_a(self, thing: Any, kind: str = Var) -> bool | list[str]:
-        """Whether a thing is of a kind, or a kind of it; a variable binds every kind that it is of."""
+        """True if a thing is of a kind, or a kind of it; a variable binds every kind that it is of."""
         knowledge = self.knowledge()
         found = sorted({each for name in _things(thing) for each in knowledge.kinds(name)})
         return found if kind is Var else knowledge.class_called(kind) in found
 
     def related(self, thing: Any, relation: str, to: Any = Var) -> bool | list[Any]:
-        """Whether a thing is so related to another, or has that value; a variable binds all it is so related to."""
+        """True if a thing is so related to another, or has that value; a variable binds all it is so related to."""
         knowledge = self.knowledge()
         found = dict.fromkeys(each for name in _things(thing) for each in knowledge.related(name, relation))
         return list(found) if to is Var else any(knowledge.same(each, to) for each in found)

@@ -1,4 +1,4 @@
-"""Places as geometries, ready to be asked."""
+"""Gazetteer of named places as geometries, distances along the ground, and the spatial operators over them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def distances(longitudes: Degrees, latitudes: Degrees, to_longitudes: Degrees, t
 def _vincenty(
     longitudes: Floats, latitudes: Floats, to_longitudes: Floats, to_latitudes: Floats
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Metres, and whether the iteration settled: names as in Vincenty's paper, of auxiliary sphere and all."""
+    """Metres, and a mask of the pairs on which the iteration settled; names as in Vincenty's paper."""
     f = _FLATTENING
     u1, u2 = (np.arctan((1 - f) * np.tan(np.radians(each))) for each in (latitudes, to_latitudes))
     sin_u1, cos_u1, sin_u2, cos_u2 = np.sin(u1), np.cos(u1), np.sin(u2), np.cos(u2)
@@ -87,7 +87,7 @@ def _vincenty(
     return np.asarray(_POLAR_AXIS * a * (sigma - correction)), settled & (np.abs(lam) <= np.pi)
 
 
-# Named places as they are given: GeoJSON, or WKT by name.
+# Named places as texts: GeoJSON, or WKT by name.
 
 SAMPLE = Path(__file__).with_name("new_york.geojson")
 """New York's five boroughs, outlined by hand for examples (right to a few hundred metres), and some landmarks."""
@@ -97,9 +97,9 @@ _FORMS = "a GeoJSON FeatureCollection (.geojson, .json) or a YAML mapping of nam
 
 @dataclass(frozen=True)
 class Places:
-    """Names, sorted, and for each its geometry as text: WKT, or a GeoJSON geometry.
+    """Named places as texts: names, sorted, and for each its geometry, WKT or a GeoJSON geometry.
 
-    Self-contained: it travels to other processes, where geometries are made of it once (see gazetteer.py).
+    Self-contained: it travels to other processes, where `gazetteer_of` makes geometries of it once.
     """
 
     names: tuple[str, ...]
@@ -165,7 +165,7 @@ _POLES = {pole: shapely.LineString([(-180, pole), (180, pole)]) for pole in (-90
 
 
 class Gazetteer:
-    """Names and geometries in degrees; areas are prepared, and all of them are in one tree of bounding boxes.
+    """Places by name as geometries in degrees; areas are prepared, and all of them are in one tree of bounding boxes.
 
     Frozen once built, GEOS's lazily built indexes included, so any number of threads ask at once.
     """
@@ -203,7 +203,7 @@ class Gazetteer:
     def areas_around(
         self, longitudes: Floats, latitudes: Floats
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """All pairs of a point and an area (by its place in `area_names`) that has it, by point and then by area."""
+        """Pairs of a point and an area (by its place in `area_names`) that has it, by point and then by area."""
         points, areas = self._tree.query(shapely.points(longitudes, latitudes))
         # What has several longitudes may be in boxes elsewhere: each area is asked.
         several = (np.abs(longitudes) == 180) | (np.abs(latitudes) == 90)
@@ -266,7 +266,7 @@ _BUILDING = threading.Lock()
 
 
 def gazetteer_of(places: Places) -> Gazetteer:
-    """The geometries of these places, made at the first call in a process and kept."""
+    """Gazetteer of these places, built at the first call in a process and cached."""
     with _BUILDING:
         return _built(places)
 
@@ -298,13 +298,13 @@ def _scale(middle: Any) -> float:
     return max(float(np.cos(np.radians(middle.y))), 1e-6)
 
 
-# Operators on an event's place: in which region, how far from a landmark.
+# Operators on an event's place: the regions it is in, its distance from a landmark.
 
 _MILLISECONDS = 0.005
 
 
 class Spatial(NamedTuple):
-    """The spatial operators over one set of places; `operators=[*spatial("places.geojson")]` hands over all."""
+    """Spatial operators over one set of places; `operators=[*spatial("places.geojson")]` hands over all."""
 
     loc_in: Operator
     loc_within: Operator
@@ -331,7 +331,7 @@ def spatial(
 
 @dataclass(frozen=True)
 class _Calls:
-    """Functions that filters call, over these places. Travels to other processes as the places' texts."""
+    """Functions of the operators over one set of places. Travels to other processes as the places' texts."""
 
     places: Places
 
@@ -339,7 +339,7 @@ class _Calls:
         return gazetteer_of(self.places)
 
     def loc_in(self, longitude: pa.Array, latitude: pa.Array, place: str = Var) -> pa.Array | pa.Table:
-        """Whether the event is in a region, its edge included; `loc_in(?region)` binds every region it is in."""
+        """True if the event is in a region, its edge included; `loc_in(?region)` binds every region it is in."""
         gazetteer, degrees = self.gazetteer(), _degrees(longitude, latitude)
         if place is not Var:
             return pa.array(gazetteer.within(place, *degrees))
@@ -348,7 +348,7 @@ class _Calls:
         return answer(len(longitude), rows, place=Found(place, names))
 
     def loc_within(self, longitude: pa.Array, latitude: pa.Array, place: str, metres: float) -> pa.Array:
-        """Whether the event is at most so many metres from a place along the ground; in a region it is at 0."""
+        """True if the event is at most so many metres from a place along the ground; in a region it is at 0."""
         return pa.array(self.gazetteer().distances(place, *_degrees(longitude, latitude)) <= metres)
 
     def distance_from(

@@ -1,7 +1,7 @@
 """Operators on texts: `mentions` (keywords, by an Aho–Corasick automaton) and `finds` (regular expressions, by RE2).
 
-Needs no extra. For whether a text matches at all, LIKE and RLIKE are cheaper: they are part of the index. What these
-two add is what was found, bound to a variable, and sets of words that are kept outside of the filters.
+Needs no extra. To decide only that a text matches, LIKE and RLIKE are cheaper: they are part of the index. These two
+add the matched text, bound to a variable, and sets of words that are kept outside of the filters.
 """
 
 from tamis.operators.library.text.operators import SAMPLE, Text, text

@@ -1,4 +1,4 @@
-"""Operators on texts: keywords of a set, and regular expressions."""
+"""Text operators: `mentions` (keywords of a set, by Aho–Corasick automata) and `finds` (regular expressions)."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from tamis.yaml_loading import load
 SAMPLE = Path(__file__).with_name("keywords.yaml")
 """Words that reports of a city's patrols are searched for: for examples."""
 
-# Whatever is neither letter, mark nor digit parts words.
+# Any character that is neither letter, mark nor digit parts words.
 _BETWEEN_WORDS = r"[^\pL\pM\pN]+"
 _BUILDING = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Keywords:
-    """Names of sets, sorted, and the words and phrases of each, as they were written. Travels to other processes."""
+    """Sets of keywords: names, sorted, and the words and phrases of each as written. Travels to other processes."""
 
     names: tuple[str, ...]
     words: tuple[tuple[str, ...], ...]
 
 
 def read_keywords(source: str | Path | Mapping[str, Sequence[str]]) -> Keywords:
-    """Sets from a YAML file, or from a mapping: names to lists of words and phrases."""
+    """Reads sets of keywords from a YAML file, or from a mapping: names to lists of words and phrases."""
     if isinstance(source, Mapping):
         given: object = source
     else:
@@ -66,9 +66,10 @@ def read_keywords(source: str | Path | Mapping[str, Sequence[str]]) -> Keywords:
 
 
 class KeywordSets:
-    """An Aho–Corasick automaton a set, over texts in lower case with one space between words and at both ends.
+    """Automata of keyword sets: one Aho–Corasick automaton per set, over texts in lower case, spaces normalised.
 
-    So a keyword is found as whole words only, and a phrase across whatever stands between its words. Frozen.
+    Texts have one space between words and at both ends. So a keyword is found as whole words only, and a phrase across
+    whatever stands between its words. Frozen.
     """
 
     def __init__(self, keywords: Keywords) -> None:
@@ -85,7 +86,7 @@ class KeywordSets:
 
 
 def keyword_sets_of(keywords: Keywords) -> KeywordSets:
-    """The automata of these keywords, made at the first call in a process and kept."""
+    """Automata of these keywords, built at the first call in a process and cached."""
     with _BUILDING:
         return _built(keywords)
 
@@ -114,7 +115,7 @@ _MILLISECONDS = 0.01
 
 
 class Text(NamedTuple):
-    """The operators on one attribute's texts; `operators=[*text("keywords.yaml")]` hands over both."""
+    """Text operators on one attribute; `operators=[*text("keywords.yaml")]` hands over both."""
 
     mentions: Operator
     finds: Operator
@@ -131,7 +132,7 @@ def text(keywords: str | Path | Mapping[str, Sequence[str]] = SAMPLE, *, attribu
 
 @dataclass(frozen=True)
 class _Calls:
-    """Functions that filters call, over these sets of keywords."""
+    """Functions of the operators over these sets of keywords."""
 
     sets_of_words: Keywords
 
@@ -139,13 +140,13 @@ class _Calls:
         return keyword_sets_of(self.sets_of_words)
 
     def mentions(self, text: pa.Array, keywords: str, word: str = Var) -> pa.Array | pa.Table:
-        """Whether the text has a keyword of the set, as whole words in any case; binds every one that it has."""
+        """True if the text has a keyword of the set, as whole words in any case; binds every one that it has."""
         rows, texts = each_value(text)
         found, words = self.sets().find(keywords, texts)
         return answer(len(text), rows[found], word=Found(word, words))
 
     def finds(self, text: pa.Array, pattern: str, found: str = Var) -> pa.Array | pa.Table:
-        """Binds every text that a regular expression (RE2's) finds: of its first group, or of the whole without one."""
+        """Binds every match of a regular expression (RE2's): its first group, or the whole without one."""
         search = _compiled(pattern)
         rows, texts = each_value(text)
         each = [[] if value is None else _found(search, value) for value in texts.to_pylist()]
@@ -162,6 +163,6 @@ def _compiled(pattern: str) -> Any:
 
 
 def _found(search: Any, text: str) -> list[str]:
-    """Each once, in their order; a group that took no part has found nothing."""
+    """Distinct matches, in their order; a group that took no part has found nothing."""
     group = min(1, search.groups)
     return [found for found in dict.fromkeys(match[group] for match in search.finditer(text)) if found is not None]

@@ -1,4 +1,4 @@
-"""Adaptive: what decides most for its cost comes next, by selectivities and costs learned from the stream."""
+"""Adaptive schedule: the predicate that decides most for its cost comes next, by learned selectivities and costs."""
 
 from tamis.operators.schedules.adaptive.schedule import Adaptive
 

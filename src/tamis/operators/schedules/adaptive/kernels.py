@@ -1,4 +1,4 @@
-"""Steps of the adaptive schedule: what promises most is evaluated next.
+"""Kernels of the adaptive schedule: price subscriptions, and pick the predicate that promises most per unit of cost.
 
 The *rate* of a predicate is (1 - selectivity) / cost; times `live`, the undecided subscriptions that want it, it is how
 many an evaluation decides, a unit of cost. The *price* of a subscription is what it costs to decide it otherwise: one
@@ -6,12 +6,12 @@ over the best rate × live among its other open predicates. A predicate *promise
 may decide: to take those first that nothing else decides well leaves fewer evaluations for later. A predicate that is
 the only open one of a subscription has to be evaluated whatever comes; it promises more than all.
 
-What a predicate promises shrinks as others decide its subscriptions, and nobody is told: it stays in the bucket of what
-it promised when last looked at, and what is in the topmost bucket is looked at anew before it is taken (Minoux 1978).
+A promise shrinks as others decide the predicate's subscriptions, and is not updated: the predicate stays in the bucket
+of its last promise, and the topmost bucket's predicates are computed anew before one is taken (Minoux 1978).
 Prices are *revised* for all that is undecided as often as `ALLOWANCE` pays for, and in between only where a predicate
 held.
 
-Lanes are as in walking/kernels.py.
+Lanes are as in schedules/kernels.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BUCKETS = (80 << 4) + 1  # the last: 2^40 and more, up to infinity
 
 @inlined_kernel
 def bucket_for(promise: Any) -> int:
-    """The bucket of a promise above 0."""
+    """Bucket of a promise above 0."""
     place = (np.int64(np.float32(promise).view(np.int32)) >> SHIFT) - LOWEST
     if place < 0:
         return 0
@@ -47,7 +47,7 @@ def bucket_for(promise: Any) -> int:
 
 @inlined_kernel
 def put(state: Any, known: int, shelf: int, predicate: int, bucket: int) -> None:
-    """A predicate that is in no bucket comes first in this one."""
+    """Puts a predicate that is in no bucket at the head of this one."""
     head = state.first[shelf + bucket]
     state.first[shelf + bucket] = predicate
     state.behind[known + predicate] = head
@@ -59,7 +59,7 @@ def put(state: Any, known: int, shelf: int, predicate: int, bucket: int) -> None
 
 @inlined_kernel
 def take(state: Any, known: int, shelf: int, predicate: int) -> None:
-    """A predicate leaves its bucket."""
+    """Removes a predicate from its bucket."""
     ahead, behind = state.ahead[known + predicate], state.behind[known + predicate]
     if ahead >= 0:
         state.behind[known + ahead] = behind
@@ -74,11 +74,11 @@ ALLOWANCE = 16  # places in subscriptions, and predicates, that a step may pay f
 SAMPLED, ENOUGH = 128, 16  # so many of a long list are looked at, and all if fewer than so many of them are undecided
 RATES_AGAIN = 4  # a revision after 4, 16, 64, … steps where what is known of the event changes the rates
 
-# What is known of a subscription beside `left` is in one cell of so many numbers, so that it takes one look at memory:
+# State of a subscription beside `left` is in one cell of so many numbers, so that it takes one memory access:
 # its price, its price for the best predicate, and that predicate. A subscription that is decided has prices of 0.
 CELL, BEST = 4, 2
 
-# What a lane remembers: lengths of the lists of wanted predicates, of what is told and of undecided subscriptions; how
+# State of a lane: lengths of the lists of wanted predicates, of what is told and of undecided subscriptions; how
 # many of those are undecided still; the topmost bucket; steps since the last revision, in all, and at which rates are
 # looked at again.
 WANTED, TOLD, LISTED, OPEN, TOP, SINCE, STEPS, RATES_AT = 0, 1, 2, 3, 4, 5, 6, 7
@@ -93,7 +93,7 @@ def price_for(state: Any, here: int, predicate: int) -> Any:
 
 @inlined_kernel
 def promised(subscribers: Any, state: Any, base: int, predicate: int) -> Any:
-    """The prices of the undecided subscriptions that want this predicate; where many want it, from a sample of them."""
+    """Sum of prices of the undecided subscriptions that want this predicate; sampled where there are many."""
     begin, length = subscribers.start[predicate], subscribers.length[predicate]
     step = 1 if length <= SAMPLED else length // SAMPLED
     while True:
@@ -130,14 +130,14 @@ def price(members: Any, state: Any, base: int, known: int, subscription: int) ->
 
 @inlined_kernel
 def unprice(state: Any, here: int) -> None:
-    """A subscription that is decided is worth nothing."""
+    """Sets the prices of a decided subscription to 0."""
     state.price[CELL * here] = np.float32(0.0)
     state.price[CELL * here + 1] = np.float32(0.0)
 
 
 @inlined_kernel
 def compact(state: Any, base: int, numbers: int) -> None:
-    """Leaves only the undecided in the list of them."""
+    """Drops decided subscriptions from the list of undecided ones."""
     kept = 0
     for i in range(state.numbers[numbers + LISTED]):
         subscription = state.undecided[base + i]
@@ -150,8 +150,9 @@ def compact(state: Any, base: int, numbers: int) -> None:
 
 @bare_kernel
 def revise(members: Any, state: Any, kinds: Any, base: int, known: int, lane: int) -> None:
-    """Prices all that is undecided, and puts the predicates into the buckets of what they promise now."""
+    """Prices all undecided subscriptions, and puts the predicates into the buckets of their new promises."""
     numbers, shelf = lane * NUMBERS, lane * BUCKETS
+    # Count anew, for each predicate wanted so far, the undecided subscriptions that want it; empty all buckets.
     for i in range(state.numbers[numbers + WANTED]):
         t = state.wanted[known + i]
         state.live[known + t] = 0
@@ -163,6 +164,7 @@ def revise(members: Any, state: Any, kinds: Any, base: int, known: int, lane: in
             state.live[known + members.pool[j]] += 1
     for i in range(BUCKETS):
         state.first[shelf + i] = -1
+    # Predicates that were evaluated, or that nobody undecided wants any more, leave the list for good.
     kept = 0
     for i in range(state.numbers[numbers + WANTED]):
         t = state.wanted[known + i]
@@ -170,8 +172,11 @@ def revise(members: Any, state: Any, kinds: Any, base: int, known: int, lane: in
             state.wanted[known + kept] = t
             kept += 1
     state.numbers[numbers + WANTED] = kept
+    # Rates first, for prices are made of them: with kinds of events they depend on the truths told so far.
     if kinds.weights.shape[0] > 1:
         expect(state, kinds, known, lane)
+    # Each undecided subscription adds its price to the promises of its predicates; evaluated ones get it in vain, which
+    # is cheaper than to look.
     for i in range(state.numbers[numbers + LISTED]):
         subscription = state.undecided[base + i]
         price(members, state, base, known, subscription)
@@ -179,6 +184,7 @@ def revise(members: Any, state: Any, kinds: Any, base: int, known: int, lane: in
         for j in range(first, first + members.length[subscription]):
             t = members.pool[j]
             state.promise[known + t] += price_for(state, base + subscription, t)
+    # Promises are complete only now: multiply by the rate and file them by bucket.
     top = 0
     for i in range(kept):
         t = state.wanted[known + i]
@@ -192,7 +198,7 @@ def revise(members: Any, state: Any, kinds: Any, base: int, known: int, lane: in
 
 @bare_kernel
 def expect(state: Any, kinds: Any, known: int, lane: int) -> None:
-    """Rates of the predicates that are wanted, given what was told of the event (see kinds.py)."""
+    """Updates the rates of the wanted predicates, given the truths known of the event (see kinds.py)."""
     count = kinds.weights.shape[0]
     top = state.likelihood[lane * count]
     for k in range(1, count):
@@ -226,7 +232,7 @@ def due(state: Any, kinds: Any, members: Any, lane: int) -> bool:
 
 @inlined_kernel
 def next_of(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int) -> int:
-    """The predicate that promises most, or -1 if everything is decided."""
+    """Next predicate to evaluate, the one that promises most, or -1 if everything is decided."""
     base, known, numbers = lane * len(members.start), lane * len(subscribers.start), lane * NUMBERS
     if state.numbers[numbers + OPEN] == 0:
         return -1
@@ -258,7 +264,7 @@ def next_of(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int) -
 
 @inlined_kernel
 def dearer(members: Any, state: Any, base: int, known: int, lane: int, subscription: int) -> None:
-    """A predicate of this subscription held: those that are open promise as much more as it is harder to decide."""
+    """Raises the promises of a subscription's open predicates after one held: it has become harder to decide."""
     here = base + subscription
     before, second, best = state.price[CELL * here], state.price[CELL * here + 1], state.best[CELL * here + BEST]
     price(members, state, base, known, subscription)
@@ -278,7 +284,7 @@ def dearer(members: Any, state: Any, base: int, known: int, lane: int, subscript
 
 @inlined_kernel
 def settle(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int, predicate: int, value: int) -> None:
-    """A predicate's truth, and what follows for the subscriptions that want it. Told twice, it counts once."""
+    """Records a predicate's truth and decides the subscriptions that it decides; idempotent."""
     base, known, numbers = lane * len(members.start), lane * len(subscribers.start), lane * NUMBERS
     if state.truth[known + predicate] != NOT_ASKED:
         return
@@ -287,9 +293,12 @@ def settle(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int, pr
     state.numbers[numbers + TOLD] += 1
     state.numbers[numbers + SINCE] += 1
     state.numbers[numbers + STEPS] += 1
+    # The event's likelihood of each kind, given one more truth; an unknown says nothing of kinds.
     if value != UNKNOWN:
         for k in range(kinds.weights.shape[0]):
             state.likelihood[lane * kinds.weights.shape[0] + k] += kinds.logs[predicate, k, value]
+    # A false or unknown predicate decides against every subscription that wants it. A true one leaves a predicate less
+    # to each; a match where it was the last.
     decided = 0
     begin = subscribers.start[predicate]
     for i in range(begin, begin + subscribers.length[predicate]):
@@ -307,6 +316,8 @@ def settle(members: Any, subscribers: Any, state: Any, kinds: Any, lane: int, pr
             decided += 1
         else:
             state.left[base + subscription] = left - 1
+            # One predicate left has to be evaluated whatever comes, and the best one's going changes the price: the
+            # rest promise more now. Other changes wait for the next revision.
             if left == 2 or state.best[CELL * (base + subscription) + BEST] == predicate:
                 dearer(members, state, base, known, lane, subscription)
     state.numbers[numbers + OPEN] -= decided

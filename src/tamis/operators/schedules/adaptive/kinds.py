@@ -1,4 +1,4 @@
-"""Events come in kinds: what one predicate says of the others."""
+"""Latent classes of events (kinds), fitted by EM: the truth of one predicate foretells others'."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.compiled import kernel
 from tamis.operators.schedules.problem import TRUE, UNKNOWN
 from tamis.operators.schedules.running import Trail
 
-# Kernels that fit kinds of events to trails, and put them to the proof. Arrays of a trail are as in running.py.
+# Kernels that fit kinds of events to trails, and test their predictions. Arrays of a trail are those of `Trail`.
 
 
 @kernel
@@ -40,7 +40,7 @@ def assign(
 
 @kernel
 def tally(offsets: Any, predicates: Any, truths: Any, shares: Any, seen: Any, held: Any) -> None:
-    """Evaluations of each predicate, and how many held, by kind: an event counts for each as far as it is of it."""
+    """Counts evaluations of each predicate, and those that held, by kind, an event weighed by its shares of kinds."""
     for e in range(len(offsets) - 1):
         for i in range(offsets[e], offsets[e + 1]):
             if truths[i] == UNKNOWN:
@@ -55,9 +55,9 @@ def tally(offsets: Any, predicates: Any, truths: Any, shares: Any, seen: Any, he
 def foretell(
     offsets: Any, predicates: Any, truths: Any, weights: Any, chances: Any, logs: Any, selectivity: Any, gains: Any
 ) -> None:
-    """By how much better each event's evaluations are foretold, one after the other, with kinds than without.
+    """Log-likelihood gain of kinds: how much better each event's evaluations are foretold with kinds than without.
 
-    In logarithms of probabilities. With kinds, each is foretold from those before it.
+    With kinds, each evaluation is foretold from those before it.
     """
     kinds = len(weights)
     likelihood, share = np.empty(kinds), np.empty(kinds)
@@ -125,7 +125,7 @@ class Kinds:
 
     @property
     def useful(self) -> bool:
-        """True if what was foretold with kinds was better than without, beyond chance."""
+        """True if kinds foretold better than no kinds, beyond chance."""
         if self._weights is None or self._events < 8:
             return False
         mean = self._gain / self._events
@@ -133,7 +133,7 @@ class Kinds:
         return mean > 2 * np.sqrt(spread / self._events)
 
     def learn(self, sample: Trail, selectivity: Floats) -> None:
-        """From the trails of some new events, given what is believed of the predicates over all kinds."""
+        """Learns from the trails of some new events, given the beliefs in the predicates over all kinds."""
         if not sample.events:
             return
         if self._weights is not None and len(self._chances) == len(selectivity):
@@ -149,7 +149,7 @@ class Kinds:
             self._between = BETWEEN if self.useful else min(2 * self._between, BETWEEN_MOST)
 
     def expectation(self, selectivity: Floats, cost: Floats, usual_length: float) -> Expectation:
-        """With kinds if they are of use, else as if all events were of one kind."""
+        """Expectation with kinds if they are of use, else as if all events were of one kind."""
         rate = ((1 - selectivity) / cost).astype(np.float32)
         if not self.useful or self._weights is None or len(self._chances) != len(selectivity):
             size = len(selectivity)
@@ -193,7 +193,7 @@ def _logs(chances: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _seeds(window: Trail, selectivity: Floats) -> npt.NDArray[np.float32]:
-    """A kind around each of some events that are unlike: the next is always the one that the others foretell worst."""
+    """Initial kinds, each around an event that is unlike the others: next is the one that they foretell worst."""
     size = len(selectivity)
     chances = np.repeat(selectivity[:, None], COUNT, axis=1).astype(np.float32)
     alone = np.zeros((window.events, 1))

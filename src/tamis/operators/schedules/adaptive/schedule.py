@@ -1,4 +1,4 @@
-"""Our own schedule."""
+"""The adaptive schedule, the product's default: at each step the predicate that decides most for its cost."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ class Mind(NamedTuple):
 
 
 class AdaptiveLanes(Lanes):
-    """`beginning` is the state in which every event begins; without it, each has its own subscriptions in question."""
+    """Lanes of the adaptive schedule.
+
+    `beginning` is the state in which every event begins; without it, each has its own subscriptions in question.
+    """
 
     def __init__(self, graph: Graph, expectation: Expectation, beginning: Mind | None, count: int) -> None:
         self.count = count
@@ -180,7 +183,7 @@ class Adaptive(Schedule):
         return self._expectation
 
     def beginning(self) -> Mind:
-        """The state in which an event begins that has everything in question."""
+        """Initial state of an event that has everything in question."""
         if self._start is None:
             self._start = Mind.of(self.graph, len(self.expectation().weights), 1)
             whole = self.queue()

@@ -1,4 +1,4 @@
-"""Kernels that bring events into lanes and out of them, and run whole events."""
+"""Kernels that bring events into the lanes of the adaptive schedule and out of them, and run whole events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tamis.operators.schedules.problem import DECIDED, NOT_ASKED, matched, undec
 def start_some(
     members: Any, subscribers: Any, state: Any, kinds: Any, lane: int, some: Any, begin: int, end: int
 ) -> None:
-    """Only these subscriptions are in question; the lane is clean: all decided, nothing told, nothing live."""
+    """Begins an event with these subscriptions in question; the lane is clean: all decided, nothing told or live."""
     base, known, numbers = lane * len(members.start), lane * len(subscribers.start), lane * NUMBERS
     for i in range(NUMBERS):
         state.numbers[numbers + i] = 0
@@ -55,7 +55,7 @@ def start_some(
 
 @bare_kernel
 def start_like(subscriptions: int, predicates: int, state: Any, other: Any, kinds: int, lane: int) -> None:
-    """The lane is as lane 0 of another state, whatever was in it."""
+    """Begins an event as lane 0 of another state, whatever was in the lane."""
     for i in range(subscriptions):
         state.left[lane * subscriptions + i] = other.left[i]
         state.undecided[lane * subscriptions + i] = other.undecided[i]
@@ -80,7 +80,7 @@ def start_like(subscriptions: int, predicates: int, state: Any, other: Any, kind
 
 @bare_kernel
 def clean(members: Any, subscribers: Any, state: Any, lane: int, some: Any, begin: int, end: int) -> None:
-    """The lane is clean after an event in which these subscriptions were in question."""
+    """Cleans the lane after an event in which these subscriptions were in question."""
     base, known = lane * len(members.start), lane * len(subscribers.start)
     for i in range(begin, end):
         subscription = some[i]
@@ -146,7 +146,7 @@ def finish_each(
     counts: Any,
     overwritten: bool,
 ) -> None:
-    """Gathers the matches of each lane, and leaves it clean, unless its next event overwrites the whole of it."""
+    """Collects the matches of each lane, and cleans it, unless its next event overwrites the whole of it."""
     written = 0
     for i in range(len(lanes)):
         before = written
@@ -170,7 +170,7 @@ def run(
     out: Any,
     last: Any,
 ) -> None:
-    """Whole events whose truths are known, in lane 0: what was asked in what order, and what matches.
+    """Runs events whose truths are known, in lane 0: writes the evaluations in their order, and the matches.
 
     `ends[e]` and `last[e]` are where event e's part of `asked` and of `out` ends.
     """
