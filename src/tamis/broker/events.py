@@ -135,14 +135,14 @@ _BULKY: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binar
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class SlimEvents:
     """Events without their bulky values, and these by their names. Where they were is in a column beside the events."""
 
     events: pa.RecordBatch
     contents: dict[bytes, bytes]
 
 
-def take_out(events: pa.RecordBatch, least: int, most: int) -> Taken:
+def take_out(events: pa.RecordBatch, least: int, most: int) -> SlimEvents:
     """Takes out texts and bytes of so many bytes at least, and at most; equal ones are one."""
     contents: dict[bytes, bytes] = {}
     places: list[list[dict[str, object]]] = [[] for _ in range(events.num_rows)]
@@ -163,9 +163,9 @@ def take_out(events: pa.RecordBatch, least: int, most: int) -> Taken:
         # Not if_else: it leaves the bytes where they were, under a null.
         columns[number] = pc.replace_with_mask(column, pa.array(bulky), pa.scalar(None, column.type))
     if not contents:
-        return Taken(events, {})
+        return SlimEvents(events, {})
     made = [*columns, pa.array(places, pa.list_(_PLACE))]
-    return Taken(pa.RecordBatch.from_arrays(made, [*events.schema.names, PLACES]), contents)
+    return SlimEvents(pa.RecordBatch.from_arrays(made, [*events.schema.names, PLACES]), contents)
 
 
 def put_back(events: pa.RecordBatch, contents: Mapping[bytes, bytes]) -> pa.RecordBatch:

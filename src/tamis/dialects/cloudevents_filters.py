@@ -13,8 +13,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias
 
 from tamis.dialects import cesql
-from tamis.dialects.cesql.conditions import UNKNOWN, Formula, Names, implied, translate
-from tamis.dialects.cesql.conditions import Literal as Condition
+from tamis.dialects.cesql.conditions import UNKNOWN, Formula, LeafCondition, Names, implied, translate
 from tamis.dialects.cesql.evaluation import REQUIRED
 from tamis.dialects.cesql.functions import FUNCTIONS, find_function, from_attribute, to_string
 from tamis.dialects.cesql.syntax import Call, walk
@@ -259,9 +258,9 @@ def _formula(filter: One, names: Names) -> Formula:
         case Compared(how, name, value):
             required, attribute = name in REQUIRED, names.string(name)
             if attribute is not None:
-                return Condition(_leaf(how, attribute, value), required)
+                return LeafCondition(_leaf(how, attribute, value), required)
             there = names.present(name)
-            return UNKNOWN if there is None else all_of([Condition(Present(there), required), UNKNOWN])
+            return UNKNOWN if there is None else all_of([LeafCondition(Present(there), required), UNKNOWN])
 
 
 def _leaf(how: Comparing, attribute: str, value: str) -> Leaf:

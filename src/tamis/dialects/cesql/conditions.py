@@ -43,7 +43,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class LeafCondition:
     """The attribute has a value and the leaf holds of it, or does not if `negated`.
 
     `required`: every event in question has the attribute.
@@ -54,7 +54,7 @@ class Literal:
     negated: bool = False
 
 
-Formula: TypeAlias = "And[Formula] | Or[Formula] | Negation[Formula] | Constant | Literal | Unknown"
+Formula: TypeAlias = "And[Formula] | Or[Formula] | Negation[Formula] | Constant | LeafCondition | Unknown"
 """Here `Negation` holds wherever its item does not."""
 
 UNKNOWN: Final = Unknown()
@@ -78,7 +78,7 @@ def implied(formula: Formula, opposite: bool = False) -> tuple[Tree, bool]:
             return (TRUE if value != opposite else FALSE), True
         case Unknown():
             return TRUE, False
-        case Literal():
+        case LeafCondition():
             return (_opposite_literal(formula) if opposite else _literal(formula)), True
         case Negation(item):
             return implied(item, not opposite)
@@ -88,11 +88,11 @@ def implied(formula: Formula, opposite: bool = False) -> tuple[Tree, bool]:
             return join(tree for tree, _ in found), all(exact for _, exact in found)
 
 
-def _literal(literal: Literal) -> Tree:
+def _literal(literal: LeafCondition) -> Tree:
     return Negation(literal.leaf) if literal.negated else literal.leaf
 
 
-def _opposite_literal(literal: Literal) -> Tree:
+def _opposite_literal(literal: LeafCondition) -> Tree:
     turned = literal.leaf if literal.negated else Negation(literal.leaf)
     if literal.required or isinstance(literal.leaf, Present):
         return turned
@@ -176,8 +176,8 @@ class _Conditions:
         if attribute is None:
             return Outcome(UNKNOWN, UNKNOWN, TRUE, frozenset())
         present = Present(attribute)
-        absent = Literal(present, False, negated=True)
-        return Outcome(Literal(present, False), absent, TRUE, frozenset())
+        absent = LeafCondition(present, False, negated=True)
+        return Outcome(LeafCondition(present, False), absent, TRUE, frozenset())
 
     def comparison(self, node: Comparison) -> Outcome:
         match node.operator, node.left, node.right:
@@ -204,7 +204,7 @@ class _Conditions:
     def leaf(self, name: str, leaf: Leaf, negated: bool) -> Outcome:
         """A comparison of one attribute, which goes wrong only where the attribute is not there."""
         required = name in REQUIRED
-        true, false = Literal(leaf, required, negated), Literal(leaf, required, not negated)
+        true, false = LeafCondition(leaf, required, negated), LeafCondition(leaf, required, not negated)
         needs = frozenset[str]() if required else frozenset({name})
         return Outcome(true, false, self.present(needs), needs)
 
@@ -215,7 +215,7 @@ class _Conditions:
 
     def present(self, names: frozenset[str]) -> Formula:
         found = [self.names.present(name) for name in sorted(names)]
-        return all_of(UNKNOWN if name is None else Literal(Present(name), False) for name in found)
+        return all_of(UNKNOWN if name is None else LeafCondition(Present(name), False) for name in found)
 
     def join(self, left: Outcome, connective: LogicOperator, right: Outcome) -> Outcome:
         joined = self._join(left, connective, right)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tamis.dialects.conversion import ConversionError
-from tamis.dialects.jms.grammar import Arithmetic, Literal, Name, Negative, Operand
+from tamis.dialects.jms.grammar import Name, Negative, Operand, SelectorArithmetic, SelectorLiteral
 
 Number = int | float
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
@@ -34,14 +34,14 @@ class Line:
 def reduced(operand: Operand) -> Number | str | bool | Line:
     """A constant, or a function of the one attribute in the operand; `ConversionError` for anything else."""
     match operand:
-        case Literal(value):
+        case SelectorLiteral(value):
             return value
         case Name(name):
             return Line(name, lambda value: value, True)
         case Negative(inner):
             found = _numeric(reduced(inner))
             return found.then(lambda x: -x, False) if isinstance(found, Line) else -found
-        case Arithmetic(left, operator, right):
+        case SelectorArithmetic(left, operator, right):
             return _arithmetic(_numeric(reduced(left)), operator, _numeric(reduced(right)))
 
 

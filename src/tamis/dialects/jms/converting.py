@@ -21,16 +21,16 @@ from tamis.dialects.conversion import (
 )
 from tamis.dialects.jms.arithmetic import Line, Number, compares, is_plain, range_of, reduced
 from tamis.dialects.jms.grammar import (
-    Arithmetic,
-    Comparison,
     Condition,
-    In,
     IsNull,
-    Like,
-    Literal,
     Name,
     Negative,
     Operand,
+    SelectorArithmetic,
+    SelectorComparison,
+    SelectorIn,
+    SelectorLike,
+    SelectorLiteral,
     Truth,
     parse,
 )
@@ -72,17 +72,17 @@ class _Converter:
                 return join(self.condition(item, wanted) for item in items)
             case IsNull(prop):
                 return _signed(Present(self.attribute(prop).name), not wanted)
-            case Truth(Literal(value)):
+            case Truth(SelectorLiteral(value)):
                 return TRUE if value is wanted else FALSE
             case Truth(Name(prop)):
                 return self.truth(prop, wanted)
-            case Comparison():
+            case SelectorComparison():
                 return self.comparison(condition, wanted)
-            case In(prop, values):
+            case SelectorIn(prop, values):
                 attribute = self.attribute(prop)
                 self.require_text(attribute, "IN")
                 return self.listed(attribute, [value for value in values if _admits(attribute, value)], wanted)
-            case Like():
+            case SelectorLike():
                 return self.like(condition, wanted)
         raise AssertionError(condition)
 
@@ -93,7 +93,7 @@ class _Converter:
             raise ConversionError(reason, prop, "compare it with a value")
         return equals(attribute.name, wanted)
 
-    def comparison(self, comparison: Comparison, wanted: bool) -> Tree:
+    def comparison(self, comparison: SelectorComparison, wanted: bool) -> Tree:
         left, operator, right = reduced(comparison.left), comparison.operator, reduced(comparison.right)
         if isinstance(left, Line) and isinstance(right, Line):
             return self.properties(left, operator, right, wanted)
@@ -155,7 +155,7 @@ class _Converter:
             operator, wanted = "=", not wanted
         return _signed(Versus(first.name, operator, second.name), wanted)
 
-    def like(self, condition: Like, wanted: bool) -> Tree:
+    def like(self, condition: SelectorLike, wanted: bool) -> Tree:
         attribute = self.attribute(condition.name)
         self.require_text(attribute, "LIKE")
         parts = read_like(condition.pattern, condition.escape or "")
@@ -261,11 +261,11 @@ def _uses(condition: Condition) -> Iterator[Use]:
             yield from _uses(item)
         case Truth(Name(name)):
             yield _use(name, "boolean")
-        case Like(name) | In(name):
+        case SelectorLike(name) | SelectorIn(name):
             yield _use(name, "string")
         case IsNull(name):
             yield _use(name, None)
-        case Comparison(left, operator, right):
+        case SelectorComparison(left, operator, right):
             ordered = "float" if operator not in ("=", "<>") else None
             found = [*_compared(left, ordered or _domain(right)), *_compared(right, ordered or _domain(left))]
             yield from found
@@ -283,27 +283,27 @@ def _compared(operand: Operand, domain: str | None) -> Iterator[Use]:
             yield _use(name, domain)
         case Negative(inner):
             yield from _compared(inner, "float")
-        case Arithmetic(left, _, right):
+        case SelectorArithmetic(left, _, right):
             yield from _compared(left, "float")
             yield from _compared(right, "float")
 
 
 def _constants(operand: Operand) -> Iterator[Number]:
     match operand:
-        case Literal(int() | float() as value) if not isinstance(value, bool):
+        case SelectorLiteral(int() | float() as value) if not isinstance(value, bool):
             yield value
         case Negative(inner):
             yield from (-value for value in _constants(inner))
-        case Arithmetic(left, _, right):
+        case SelectorArithmetic(left, _, right):
             yield from _constants(left)
             yield from _constants(right)
 
 
 def _domain(operand: Operand) -> str | None:
     match operand:
-        case Literal(bool()):
+        case SelectorLiteral(bool()):
             return "boolean"
-        case Literal(str()):
+        case SelectorLiteral(str()):
             return "string"
         case Name():
             return None

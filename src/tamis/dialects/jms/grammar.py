@@ -122,7 +122,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class SelectorLiteral:
     value: str | int | float | bool
 
 
@@ -132,31 +132,31 @@ class Negative:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class SelectorArithmetic:
     left: Operand
     operator: str
     right: Operand
 
 
-Operand: TypeAlias = Name | Literal | Negative | Arithmetic
+Operand: TypeAlias = Name | SelectorLiteral | Negative | SelectorArithmetic
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SelectorComparison:
     left: Operand
     operator: str
     right: Operand
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class SelectorLike:
     name: str
     pattern: str
     escape: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class SelectorIn:
     name: str
     values: tuple[str, ...]
 
@@ -170,16 +170,19 @@ class IsNull:
 class Truth:
     """A boolean property or literal that is a condition by itself."""
 
-    operand: Name | Literal
+    operand: Name | SelectorLiteral
 
 
-Condition: TypeAlias = "Comparison | Like | In | IsNull | Truth | And[Condition] | Or[Condition] | Negation[Condition]"
+Condition: TypeAlias = (
+    "SelectorComparison | SelectorLike | SelectorIn | IsNull | Truth"
+    " | And[Condition] | Or[Condition] | Negation[Condition]"
+)
 
 
 def parse(text: str) -> Condition:
     """The selector's tree; an empty one selects everything."""
     if not text.strip():
-        return Truth(Literal(True))
+        return Truth(SelectorLiteral(True))
     parser = _Parser(text)
     found = parser.disjunction(0)
     if parser.token.kind != "end":
@@ -240,13 +243,13 @@ class _Parser:
         if self.token.kind == "operator" and self.token.value in _COMPARISONS:
             operator = str(self.token.value)
             self.at += 1
-            return Comparison(found, operator, self.operand(self.value(depth)))
+            return SelectorComparison(found, operator, self.operand(self.value(depth)))
         negated = self.take("NOT")
         if self.take("BETWEEN"):
             low = self.operand(self.value(depth))
             self.expect("AND")
             high = self.operand(self.value(depth))
-            between = And((Comparison(found, ">=", low), Comparison(found, "<=", high)))
+            between = And((SelectorComparison(found, ">=", low), SelectorComparison(found, "<=", high)))
             return self.negatable(negated, between)
         if self.take("LIKE"):
             return self.negatable(negated, self.like(found))
@@ -258,29 +261,29 @@ class _Parser:
             negated = self.take("NOT")
             self.expect("NULL")
             return self.negatable(negated, IsNull(self.identifier(found, "IS NULL")))
-        if isinstance(found, Name) or (isinstance(found, Literal) and isinstance(found.value, bool)):
+        if isinstance(found, Name) or (isinstance(found, SelectorLiteral) and isinstance(found.value, bool)):
             return Truth(found)
         raise self.error("expected a comparison")
 
     def negatable(self, negated: bool, condition: Condition) -> Condition:
         return Negation(condition) if negated else condition
 
-    def like(self, subject: Operand) -> Like:
+    def like(self, subject: Operand) -> SelectorLike:
         name, pattern, escape = self.identifier(subject, "LIKE"), self.string("LIKE"), None
         if self.take("ESCAPE"):
             escape = self.string("ESCAPE")
             if len(escape) != 1:
                 raise ConversionError("ESCAPE takes one character", escape, "write ESCAPE '\\'")
-        return Like(name, pattern, escape)
+        return SelectorLike(name, pattern, escape)
 
-    def membership(self, subject: Operand) -> In:
+    def membership(self, subject: Operand) -> SelectorIn:
         name = self.identifier(subject, "IN")
         self.expect("(")
         values = [self.string("IN")]
         while self.take(","):
             values.append(self.string("IN"))
         self.expect(")")
-        return In(name, tuple(values))
+        return SelectorIn(name, tuple(values))
 
     def identifier(self, subject: Operand, where: str) -> str:
         if not isinstance(subject, Name):
@@ -304,7 +307,7 @@ class _Parser:
         while self.token.value in ("+", "-") and self.token.kind == "operator":
             operator = str(self.token.value)
             self.at += 1
-            left = Arithmetic(self.operand(left), operator, self.operand(self.product(depth)))
+            left = SelectorArithmetic(self.operand(left), operator, self.operand(self.product(depth)))
         return left
 
     def product(self, depth: int) -> Operand | Condition:
@@ -312,7 +315,7 @@ class _Parser:
         while self.token.value in ("*", "/") and self.token.kind == "operator":
             operator = str(self.token.value)
             self.at += 1
-            left = Arithmetic(self.operand(left), operator, self.operand(self.factor(depth)))
+            left = SelectorArithmetic(self.operand(left), operator, self.operand(self.factor(depth)))
         return left
 
     def factor(self, depth: int) -> Operand | Condition:
@@ -328,12 +331,12 @@ class _Parser:
             self.expect(")")
             return found
         if self.take("TRUE"):
-            return Literal(True)
+            return SelectorLiteral(True)
         if self.take("FALSE"):
-            return Literal(False)
+            return SelectorLiteral(False)
         if token.kind in ("name", "string", "number"):
             self.at += 1
-            return Name(str(token.value)) if token.kind == "name" else Literal(token.value)
+            return Name(str(token.value)) if token.kind == "name" else SelectorLiteral(token.value)
         raise self.error("expected a property or a value")
 
     def parenthesised(self, depth: int) -> Operand | Condition:

@@ -26,7 +26,7 @@ from tamis.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DiagramOptions:
     """`order`: attributes from the top of the diagrams down; those that are not named come before them, in the order
     that past subscriptions suggest (ordering.py). An index that is opened from files keeps the order that its
     diagrams have; what is added to it later is ordered by what was asked for."""
@@ -34,7 +34,7 @@ class Options:
     order: tuple[str, ...] = ()
 
     @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> Options:
+    def from_dict(cls, form: Mapping[str, Any]) -> DiagramOptions:
         """Options by name; `order` may be one attribute."""
         for name, value in form.items():
             if name != "order":
@@ -113,7 +113,7 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
 
     name: ClassVar[str] = "mbd"
     level = MbdLevel
-    options: ClassVar[type[Options]] = Options
+    options: ClassVar[type[DiagramOptions]] = DiagramOptions
 
     @classmethod
     def build(
@@ -121,7 +121,7 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
         subscriptions: Subscriptions,
         schema: Schema,
         statistics: Statistics | None,
-        options: Options = Options(),  # noqa: B008  # frozen
+        options: DiagramOptions = DiagramOptions(),  # noqa: B008  # frozen
     ) -> Self:
         for name in options.order:
             if name not in schema.attributes:
@@ -136,7 +136,7 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
         return {"order": list(self.level.order)} if self.level.order else {}
 
     def _take_options(self, options: Mapping[str, Any]) -> None:
-        self.level = MbdLevel.in_order(Options.from_dict(options).order)
+        self.level = MbdLevel.in_order(DiagramOptions.from_dict(options).order)
 
 
 def _columns(predicates: Predicates) -> Int64s:

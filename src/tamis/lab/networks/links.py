@@ -157,7 +157,7 @@ def way_for(nodes: int) -> Way:
 
 
 @dataclass(frozen=True)
-class Tree:
+class SpreadTree:
     """The way of one message, as `Way` has it, with nothing behind its end. Every node stands in it once."""
 
     node: Int64s
@@ -188,7 +188,7 @@ class Network(Protocol):
     def arrays(self) -> Any:
         """Arrays for the network's own kernel."""
 
-    def spread(self, regions: Regions, region: int) -> Tree:
+    def spread(self, regions: Regions, region: int) -> SpreadTree:
         """The way of a message for a region."""
 
 
@@ -200,8 +200,8 @@ def by_node(points: Floats, node_of: Int64s, nodes: int) -> tuple[Floats, Int64s
     return np.ascontiguousarray(points[order]), order.astype(np.int64), first
 
 
-def tree_of(way: Way, count: int) -> Tree:
-    return Tree(*(part[:count].copy() for part in (way.node, way.parent, way.link)))
+def tree_of(way: Way, count: int) -> SpreadTree:
+    return SpreadTree(*(part[:count].copy() for part in (way.node, way.parent, way.link)))
 
 
 # The way of a message through a tree of nodes, over those links whose filters it passes.
@@ -357,7 +357,7 @@ class LinkNetwork:
         """Number of boxes of all filters together: what the network's tables hold instead of subscriptions."""
         return int(self._links.leaves.sum())
 
-    def spread(self, regions: Regions, region: int) -> Tree:
+    def spread(self, regions: Regions, region: int) -> SpreadTree:
         return tree_of(self._way, spread(self._links, *regions.arrays, region, self._way))
 
     def _behind(self, parents: Int64s) -> list[Int64s]:

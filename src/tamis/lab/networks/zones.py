@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tamis.arrays import Bools, Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.lab.networks.links import ROOT, UNBOUNDED, Regions, Tree, Way, by_node, tree_of, way_for
+from tamis.lab.networks.links import ROOT, UNBOUNDED, Regions, SpreadTree, Way, by_node, tree_of, way_for
 
 # The way of a message through zones: greedily to the region, then from zone to zone within it.
 
@@ -344,7 +344,7 @@ class ZoneNetwork:
         zones_at(self._zones, np.ascontiguousarray(points, np.float64), found)
         return found
 
-    def spread(self, regions: Regions, region: int) -> Tree:
+    def spread(self, regions: Regions, region: int) -> SpreadTree:
         box = np.empty((2, 1, regions.dimensions))
         return tree_of(self._way, spread(self._zones, *regions.arrays, region, box[0], box[1], self._way))
 

@@ -18,7 +18,7 @@ from tamis.errors import EventError
 from tamis.lab.tree.checks import Checks
 from tamis.lab.tree.conjunctions import conjunctions_of, encode
 from tamis.lab.tree.roster import Roster, holders_of
-from tamis.lab.tree.tree import Options, Tree
+from tamis.lab.tree.tree import Tree, TreeOptions
 from tamis.lab.tree.visiting import match_events
 from tamis.lab.tree.vocabulary import Source, Vocabulary
 from tamis.matching.base.matcher import Answer, Matches, Part, Subscriptions, Work
@@ -116,9 +116,9 @@ class TreeMatcher:
 
     name: ClassVar[str] = "tree"
     tells_holders: ClassVar[bool] = True
-    options: ClassVar[type[Options]] = Options
+    options: ClassVar[type[TreeOptions]] = TreeOptions
 
-    def __init__(self, schema: Schema, options: Options = Options()) -> None:  # noqa: B008  # frozen
+    def __init__(self, schema: Schema, options: TreeOptions = TreeOptions()) -> None:  # noqa: B008  # frozen
         self.vocabulary, self.checks, self._roster = Vocabulary(schema), Checks(), Roster()
         self.tree = Tree(options, self.vocabulary)
         self._access, self._scratch = SharedAccess(), _Scratch()
@@ -129,7 +129,7 @@ class TreeMatcher:
         subscriptions: Subscriptions,
         schema: Schema,
         statistics: Statistics | None = None,
-        options: Options = Options(),  # noqa: B008
+        options: TreeOptions = TreeOptions(),  # noqa: B008
     ) -> Self:
         """`statistics` are not used: levels follow from how often subscriptions name their attributes."""
         matcher = cls(schema, options)

@@ -50,7 +50,7 @@ _RELATED = ("none", "ranges", "all")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TreeOptions:
     """Options of growing and searching a tree (Aguilera et al., PODC 1999, §5).
 
     `collapse`: a node that has nothing but a *-edge is left out, so that chains of *-edges are one edge.
@@ -82,7 +82,7 @@ class Options:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> Options:
+    def from_dict(cls, form: Mapping[str, Any]) -> TreeOptions:
         """Options by name; those that are not given stay as they are. `factor` may be one name."""
         known = [field.name for field in fields(cls)]
         for name, value in form.items():
@@ -111,7 +111,7 @@ class Tree:
     are none of these): `roots` by the ordinals, the last attribute's fastest.
     """
 
-    def __init__(self, options: Options, vocabulary: Vocabulary) -> None:
+    def __init__(self, options: TreeOptions, vocabulary: Vocabulary) -> None:
         self.options, self._vocabulary = options, vocabulary
         self.nodes, self.bounds = np.zeros((64, WIDTH), np.int32), np.zeros((64, 2), np.int64)
         self.keys, self.table = np.zeros(128, np.int64), np.full((128, 2), NONE, np.int32)
@@ -310,7 +310,7 @@ class Tree:
 
     @classmethod
     def restore(cls, vocabulary: Vocabulary, about: dict[str, Any], arrays: Arrays) -> Tree:
-        tree = cls(Options.from_dict(about["options"]), vocabulary)
+        tree = cls(TreeOptions.from_dict(about["options"]), vocabulary)
         for name in _ARRAYS:
             setattr(tree, name, arrays[name])
         tree.values = [{value: i + 1 for i, value in enumerate(values)} for values in about["values"]]

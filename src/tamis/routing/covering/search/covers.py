@@ -41,7 +41,7 @@ class Covers:
 
 
 @dataclass(frozen=True)
-class Compared:
+class CoverPairs:
     """Of some classes what was found: pairs (class, cover), pairs (class, class that may cover it), classes that were
     not looked at any more, and how many candidates there were."""
 
@@ -54,7 +54,7 @@ class Compared:
 class Compare(Protocol):
     """Looks up what covers each of some classes in an index of others."""
 
-    def __call__(self, ground: Ground, index: Corners, theirs: Int64s, most: int) -> Compared: ...
+    def __call__(self, ground: Ground, index: Corners, theirs: Int64s, most: int) -> CoverPairs: ...
 
 
 def find_covers(
@@ -74,7 +74,7 @@ def find_covers(
     return _Search(Ground.of(facts, classes), schema, asked, most, compare or compare_here, left_out).run()
 
 
-def compare_here(ground: Ground, index: Corners, theirs: Int64s, most: int) -> Compared:
+def compare_here(ground: Ground, index: Corners, theirs: Int64s, most: int) -> CoverPairs:
     """In this process, batch by batch, until there were so many candidates."""
     cover = np.full(len(ground.demands), -1, np.int32)
     asked, work = np.empty((_MOST_ASKED, 2), np.int64), np.zeros(2, np.int64)
@@ -94,7 +94,7 @@ def compare_here(ground: Ground, index: Corners, theirs: Int64s, most: int) -> C
         begin += size
     covered = theirs[:begin][cover[theirs[:begin]] >= 0]
     found_pairs = np.stack([covered, cover[covered].astype(np.int64)], axis=1)
-    return Compared(found_pairs, np.concatenate(pairs), theirs[begin:], int(work[0]))
+    return CoverPairs(found_pairs, np.concatenate(pairs), theirs[begin:], int(work[0]))
 
 
 class _Search:
