@@ -1,4 +1,4 @@
-"""Ten workloads that pull an index in different directions: many attributes, hot values, ranges only, thresholds.
+"""Workloads w1 to w6: ten that stress an index differently (many attributes, hot values, ranges only, thresholds).
 
 Coded attributes (`c0`, `c1`, …) hold strings and are compared for equality; the others (`n3`, …) hold integers and are
 compared with ranges. Attributes are numbered through.

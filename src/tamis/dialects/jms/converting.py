@@ -1,4 +1,4 @@
-"""A selector to a filter.
+"""Conversion of JMS message selectors to filters, and the attributes that they need.
 
 Selectors have three truth values: a comparison with a property that the message lacks is *unknown*, and only *true*
 selects. Each condition is written for the truth value that is wanted of it, so NOT stands before comparisons only.
@@ -47,7 +47,7 @@ _TEXT = ("string", "enumerated", "hierarchical")
 
 
 def convert(selector: str, schema: Schema) -> str:
-    """A filter that holds for exactly the messages that the selector selects, its properties being the attributes.
+    """Filter that holds for exactly the messages that the selector selects, its properties being the attributes.
 
     >>> schema = Schema.from_dict({"attributes": {"price": "float"}, "event_types": {"quote": {"price": "optional"}}})
     >>> convert("NOT price * 2 BETWEEN 1 AND 0x10", schema)
@@ -63,7 +63,7 @@ class _Converter:
         self.schema = schema
 
     def condition(self, condition: Condition, wanted: bool) -> Tree:
-        """When the condition is true, or (`wanted` False) when it is false."""
+        """Filter of the messages for which the condition is true, or (`wanted` False) false."""
         match condition:
             case Negation(operand):
                 return self.condition(operand, not wanted)
@@ -193,7 +193,7 @@ def _signed(condition: Tree, wanted: bool) -> Tree:
 
 
 def _known(left: Number | str | bool, operator: str, right: Number | str | bool) -> bool:
-    """A comparison of two constants; false for constants that are not alike."""
+    """True if a comparison of two constants holds; constants of different kinds compare as false."""
     _require_order(operator, left)
     _require_order(operator, right)
     if type(left) in (int, float) and type(right) in (int, float):
@@ -224,7 +224,7 @@ def _admits(attribute: Attribute, value: str) -> bool:
 
 
 def _within(attribute: Attribute, first: Number, last: Number) -> Tree:
-    """The range in the attribute's own numbers; an end of the type is no end."""
+    """Condition of a range in the attribute's own numbers; an end of the type is left out."""
     if isinstance(first, int) and first == -(1 << 63):
         first = float("-inf")
     if isinstance(last, int) and last == (1 << 63) - 1:
@@ -232,7 +232,7 @@ def _within(attribute: Attribute, first: Number, last: Number) -> Tree:
     return between(attribute.name, first, last)
 
 
-# Which attributes selectors ask for.
+# Needed attributes of selectors.
 
 _HEADERS = {
     "JMSPriority": "float",
@@ -248,7 +248,7 @@ _HEADERS = {
 
 
 def needed(rules: Iterable[str]) -> Needs:
-    """The properties of all selectors that can be read, in the type that they are compared in."""
+    """Properties of all selectors that can be read, in the type that they are compared in."""
     return collected(rules, lambda rule: _uses(parse(rule)))
 
 

@@ -1,4 +1,4 @@
-"""A selector as a syntax tree (JMS 2.0 §3.8.1.1)."""
+"""Lexer, parser and syntax tree of JMS message selectors (JMS 2.0 §3.8.1.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from tamis.dialects.conversion import ConversionError
 from tamis.language.tree import And, Negation, Or
 
-# A selector cut into tokens, each with its place.
+# Lexer.
 
 Kind = OneOf["word", "name", "string", "number", "operator", "end"]
 
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`value` is what a literal stands for, the upper-cased word, or the text itself."""
+    """Token with its place. `value` is that of a literal, the upper-cased word, or the text itself."""
 
     kind: Kind
     value: str | int | float
@@ -41,7 +41,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens and an `end`; `ConversionError` at the first character that begins none."""
+    """Tokens of a selector and an `end`; `ConversionError` at the first character that begins none."""
     found: list[Token] = []
     at, end = 0, len(text.rstrip())
     while at < end:
@@ -71,7 +71,7 @@ def _token(kind: str, text: str, start: int) -> Token:
 
 
 def _integer(text: str) -> int:
-    """Java's integer literals: decimal, hexadecimal, binary, and octal after a leading zero."""
+    """Value of Java's integer literals: decimal, hexadecimal, binary, and octal after a leading zero."""
     digits = text.rstrip("lL").replace("_", "")
     try:
         if digits[:2].lower() in ("0x", "0b"):
@@ -88,7 +88,7 @@ def _integer(text: str) -> int:
 
 
 def _float(text: str) -> float:
-    """Java's floating-point literals; one that ends in F is rounded to 32 bits first."""
+    """Value of Java's floating-point literals; one that ends in F is rounded to 32 bits first."""
     single = text[-1] in "fF"
     value = float(text.rstrip("fFdD").replace("_", ""))
     try:
@@ -116,23 +116,29 @@ _DEEPEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An identifier: a header field or a property of the message."""
+    """Identifier: a header field or a property of the message."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SelectorLiteral:
+    """Literal of a selector."""
+
     value: str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class Negative:
+    """Operand with its sign changed."""
+
     operand: Operand
 
 
 @dataclass(frozen=True, slots=True)
 class SelectorArithmetic:
+    """Arithmetic of two operands."""
+
     left: Operand
     operator: str
     right: Operand
@@ -143,6 +149,8 @@ Operand: TypeAlias = Name | SelectorLiteral | Negative | SelectorArithmetic
 
 @dataclass(frozen=True, slots=True)
 class SelectorComparison:
+    """Comparison of two operands."""
+
     left: Operand
     operator: str
     right: Operand
@@ -150,6 +158,8 @@ class SelectorComparison:
 
 @dataclass(frozen=True, slots=True)
 class SelectorLike:
+    """LIKE with its escape character."""
+
     name: str
     pattern: str
     escape: str | None
@@ -157,18 +167,22 @@ class SelectorLike:
 
 @dataclass(frozen=True, slots=True)
 class SelectorIn:
+    """Membership of a property in a list of texts."""
+
     name: str
     values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
+    """Test that the message lacks a property."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A boolean property or literal that is a condition by itself."""
+    """Condition of a boolean property or literal by itself."""
 
     operand: Name | SelectorLiteral
 
@@ -180,7 +194,7 @@ Condition: TypeAlias = (
 
 
 def parse(text: str) -> Condition:
-    """The selector's tree; an empty one selects everything."""
+    """Syntax tree of the selector; an empty one selects everything."""
     if not text.strip():
         return Truth(SelectorLiteral(True))
     parser = _Parser(text)
@@ -191,7 +205,7 @@ def parse(text: str) -> Condition:
 
 
 class _Parser:
-    """Recursive descent. A parenthesis may open a condition or an operand; which, its content shows."""
+    """Recursive descent parser. A parenthesis may open a condition or an operand, which its content shows."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -203,7 +217,7 @@ class _Parser:
         return self.tokens[self.at]
 
     def take(self, *values: str) -> bool:
-        """Goes past a word or an operator if it is one of these."""
+        """Advances past a word or an operator if it is one of these; returns True if it did."""
         if self.token.kind in ("word", "operator") and self.token.value in values:
             self.at += 1
             return True
@@ -302,7 +316,7 @@ class _Parser:
         raise self.error("a condition cannot be compared", "join conditions by AND, OR and NOT")
 
     def value(self, depth: int) -> Operand | Condition:
-        """A sum, or a condition in parentheses."""
+        """Sum, or condition in parentheses."""
         left = self.product(depth)
         while self.token.value in ("+", "-") and self.token.kind == "operator":
             operator = str(self.token.value)
