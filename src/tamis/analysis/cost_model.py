@@ -171,11 +171,13 @@ def bucket(value: int, odds: float, pool: Any, knowledge: Any, cells: Any, out: 
     """
     candidates, reached, entries, words = out
     segments = value & ((1 << SEGMENT_BITS) - 1)
+    # First pass: the number of entries in all segments, which share the cost of reaching the bucket.
     at, total = value >> SEGMENT_BITS, np.int64(0)
     for _ in range(segments):
         n, word = np.int64(pool[at]), np.int64(pool[at + 1])
         total += n
         at = end_of_segment(pool, at, n, word)
+    # Second pass: each entry's chance to be looked at, by the form of its segment, and its share of the bytes.
     at = value >> SEGMENT_BITS
     for _ in range(segments):
         n, word = np.int64(pool[at]), np.int64(pool[at + 1])

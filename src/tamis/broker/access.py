@@ -23,7 +23,7 @@ _LOCAL_NAMES: Final = ("localhost", "ip6-localhost")
 
 
 class AccessError(TamisError):
-    """A token, a certificate or an address that cannot be used."""
+    """Token, certificate or address that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def ask_status(address: str, access: Access | None = None, timeout: float = 10.0
 
 
 def open_channel(address: str, access: Access) -> Any:
-    """A gRPC channel, encrypted if certificates are given."""
+    """Opens a gRPC channel, encrypted if certificates are given."""
     credentials = access.channel_credentials()
     if credentials is None:
         return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)

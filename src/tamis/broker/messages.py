@@ -34,7 +34,7 @@ class FilterChange:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The first message of a link, from both ends. `epoch` is new whenever a broker begins without its state."""
+    """First message of a link, from both ends. `epoch` is new whenever a broker begins without its state."""
 
     name: str
     epoch: str

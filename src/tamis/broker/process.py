@@ -43,7 +43,7 @@ _GRACE: Final = 2.0
 
 @dataclass(slots=True)
 class _Stream:
-    """One connection: the queue of bytes to send over it; None ends it."""
+    """Connection: the queue of bytes to send over it; None ends it."""
 
     number: int
     outgoing: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)

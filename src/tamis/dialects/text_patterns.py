@@ -20,7 +20,7 @@ _MOST_STATES = 200
 
 
 class TooLargeError(ValueError):
-    """The regular expression would be longer than a filter takes."""
+    """Regular expression longer than a filter takes."""
 
 
 def others(patterns: Sequence[Pattern], longest: int) -> str:

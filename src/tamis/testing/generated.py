@@ -131,7 +131,7 @@ def _words() -> st.SearchStrategy[list[str]]:
 
 @st.composite
 def _ordered(draw: st.DrawFn) -> dict[str, Any]:
-    """A partial order: pairs that agree with the order of the list, so there is no cycle."""
+    """Partial order: pairs that agree with the order of the list, so there is no cycle."""
     words = draw(st.lists(st.sampled_from(_WORDS), min_size=2, max_size=5, unique=True))
     pairs = [[a, b] for k, a in enumerate(words) for b in words[k + 1 :]]
     order = draw(st.lists(st.sampled_from(pairs), min_size=1, unique_by=tuple))
@@ -140,7 +140,7 @@ def _ordered(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def _trees(draw: st.DrawFn) -> dict[str, Any]:
-    """A forest: each node hangs under an earlier one, or is a root."""
+    """Forest: each node hangs under an earlier one, or is a root."""
     words = draw(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=7, unique=True))
     forest: dict[str, Any] = {}
     nodes: list[dict[str, Any]] = [forest]

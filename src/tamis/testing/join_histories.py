@@ -33,7 +33,7 @@ _SECONDS = 13
 
 @dataclass(frozen=True)
 class JoinHistory:
-    """A schema with tables, joins over them in plain SQL, and changes in order."""
+    """Schema with tables, joins over them in plain SQL, and changes in order."""
 
     seed: int
     schema: Schema

@@ -159,12 +159,12 @@ _PLAIN_NAMES = {"price", "bids", "title", "tags", "a", "b", "c", "x1", "old.pric
 
 
 def quoted(text: str) -> str:
-    """A string as a literal."""
+    """Literal of a string."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def quoted_name(name: str) -> str:
-    """A name as a quoted identifier."""
+    """Quoted identifier of a name."""
     return '"' + name.replace('"', '""') + '"'
 
 

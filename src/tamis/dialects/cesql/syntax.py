@@ -167,7 +167,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def read_pattern(pattern: str) -> list[str | Wildcard]:
-    r"""The pattern's characters and wildcards.
+    r"""Characters and wildcards of a pattern.
 
     >>> read_pattern(r"a%\%\b")
     ['a', <Wildcard.ANY: '%'>, '%', '\\', 'b']

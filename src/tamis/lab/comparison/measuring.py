@@ -123,7 +123,7 @@ def warm_up(matcher: str, workload: Workload, options: Mapping[str, Any] | None)
 
 
 class _Round:
-    """One pass over all batches: the seconds, each event's matches, and the work (predicates, nodes, candidates)."""
+    """Pass over all batches: the seconds, each event's matches, and the work (predicates, nodes, candidates)."""
 
     def __init__(self, index: Index, batches: list[pa.RecordBatch]) -> None:
         self.seconds = 0.0

@@ -119,7 +119,7 @@ def unlink(source: int, target: int, edges: Any) -> bool:
 
 @bare_kernel
 def nearest(some: Any, count: int, edges: Any, stack: Any, mark: int, marks: Any, near: Any) -> None:
-    """Those of some predicates that no other one of them leads to: the first on the way, in minimal dependencies."""
+    """Nearest of some predicates: those that no other one of them leads to, in minimal dependencies."""
     for k in range(count):
         near[k] = 1
     for k in range(count):

@@ -22,7 +22,7 @@ POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"
 
 @dataclass(frozen=True)
 class PointStore:
-    """A folder `paper/figure/` with one file a point, named by the figure's version and a hash of the point.
+    """Folder `paper/figure/` with one file a point, named by the figure's version and a hash of the point.
 
     Figures that share their points have one folder for them.
 

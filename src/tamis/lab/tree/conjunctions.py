@@ -62,7 +62,7 @@ def conjunctions_of(bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: 
 
 
 class _Reading:
-    """One addition of subscriptions: lowered as for the columnar engine, but to keys that never change."""
+    """Addition of subscriptions: lowered as for the columnar engine, but to keys that never change."""
 
     def __init__(self, bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: Checks, general: bool) -> None:
         self._vocabulary, self._checks, self._general = vocabulary, checks, general

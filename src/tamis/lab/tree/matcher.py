@@ -100,7 +100,7 @@ class _Scratch(threading.local):
 
 
 class TreeMatcher:
-    """The matching tree (Aguilera, Strom, Sturman, Astley, Chandra: PODC 1999), with tests, edges and *-edges.
+    """Matcher by Gryphon's tree (Aguilera, Strom, Sturman, Astley, Chandra: PODC 1999), with tests, edges and *-edges.
 
     A filter's conjunctions are its subscriptions in the paper's sense. The tree itself holds equalities and ranges of
     numbers, times, listed values and truth values, equalities of strings, members of multiple values, patterns and
@@ -108,7 +108,7 @@ class TreeMatcher:
     same attribute) is verified at the leaves, or stands in nodes of its own below the attributes if the tree is to be
     `general`; each distinct one of these tests is decided at most once an event. Departs: subscriptions at one leaf
     are those with equal predicates, not equal filters; a node has its ranges as a list of its own; successor sets are
-    kept as one successor an edge (see successors.py), so that they can follow changes.
+    kept as one successor an edge (see layout.py), so that they can follow changes.
 
     Nothing is rebuilt when subscriptions come and go, but for the sorted constants of string ranges and the sets of
     patterns. Matches share the tree; a change waits for those under way, and those that come later wait for it.

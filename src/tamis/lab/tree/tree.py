@@ -55,7 +55,7 @@ class TreeOptions:
     """Options of growing and searching a tree (Aguilera et al., PODC 1999, §5).
 
     `collapse`: a node that has nothing but a *-edge is left out, so that chains of *-edges are one edge.
-    `successors`: nodes are annotated with their successors (see successors.py).
+    `successors`: nodes are annotated with their successors (see layout.py).
     `factor`: the index attributes, single-valued ones that subscriptions rarely leave open: a tree for every
     combination of their values. A subscription that leaves one open stands in the tree of each of its values.
     `related`: which tests are known to imply others. "ranges": a range goes behind the edge of a range around it.

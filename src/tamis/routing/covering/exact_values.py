@@ -100,7 +100,7 @@ def _head(leaf: Like) -> tuple[str, list[str | Wildcard]]:
 
 
 def _after_prefix(head: str) -> Cut:
-    """The cut after all strings that begin with the head: before the head with its last character moved on."""
+    """Cut after all strings that begin with the head: before the head with its last character moved on."""
     while head:
         following = ord(head[-1]) + 1
         if following == _SURROGATES:

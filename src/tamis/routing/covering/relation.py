@@ -38,7 +38,7 @@ MOST_LOOKED_AT = 500_000
 
 
 def counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event | None:
-    """An event that matches `stronger` and not `weaker`; None if every event that matches the one matches the other.
+    """Event that matches `stronger` and not `weaker`; None if every event that matches the one matches the other.
 
     `UndecidedError` if that was not found out: where patterns stand in the way, or after many steps. Which attributes
     an event's types allow is not looked at, only which values its attributes can have.
@@ -75,7 +75,7 @@ class _Search:
         self._looked = 0
 
     def run(self, conjunct: Conjunct, alternatives: Sequence[Conjunct]) -> Event | None:
-        """An event that satisfies the conjunct and none of the alternatives; None if there is none."""
+        """Event that satisfies the conjunct and none of the alternatives; None if there is none."""
         undecided = False
         steps = 0
         # A list, not recursion: with many alternatives, Python's stack would not do.

@@ -214,7 +214,7 @@ class Summary:
         return orders is not None and orders.implies(literal)
 
     def on(self, name: str) -> list[Literal]:
-        """The literals on one attribute; a comparison of two attributes is on the first of them."""
+        """Literals on one attribute; a comparison of two attributes is on the first of them."""
         return [literal for literal in self.literals if attributes_of(literal)[0] == name]
 
     @property

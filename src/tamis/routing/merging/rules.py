@@ -128,7 +128,7 @@ def _joined(clusters: list[_Cluster], attribute: Attribute, any_two: bool, most:
 
 
 def _listed(clusters: list[_Cluster], most: float) -> list[_Cluster]:
-    """One cluster of all, if together they do not forward too much in vain."""
+    """All clusters as one, if together they do not forward too much in vain."""
     lost = sum(cluster.vain for cluster in clusters)
     if not _allowed(lost, most):
         return clusters

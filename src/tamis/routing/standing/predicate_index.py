@@ -311,7 +311,7 @@ class PredicateIndex:
 
 
 def _by_attribute(conjunct: Sequence[Literal]) -> list[_Key]:
-    """A conjunct's literals by attribute; attributes that are compared must be present as well."""
+    """Literals of a conjunct by attribute; attributes that are compared must be present as well."""
     keys: list[_Key] = []
     previous = None
     for literal in conjunct:  # sorted, so those on one attribute are together

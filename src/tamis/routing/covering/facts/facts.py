@@ -36,7 +36,8 @@ _MOST_PAIRS = 2_000_000  # of patterns that are compared with each other
 
 @dataclass(frozen=True)
 class Runs:
-    """Of attribute a, item i has the numbers `numbers[offsets[bases[a] + i]:offsets[bases[a] + i + 1]]`, ascending.
+    """Lists of numbers by attribute and item: a's item i has `numbers[offsets[bases[a] + i]:offsets[bases[a] + i +
+    1]]`, ascending.
 
     `bases[a]` is -1 where nothing is known.
     """

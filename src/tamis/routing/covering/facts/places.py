@@ -26,7 +26,8 @@ _AFTER_PREFIX = b"\xff"  # what lowering puts after a prefix: above all strings 
 
 @dataclass(frozen=True)
 class Places:
-    """Of attribute a, code c is place `below[starts[a] + c]` if it is one; and place p is code `codes[firsts[a] + p]`.
+    """Mapping of codes to places by attribute: code c of a is place `below[starts[a] + c]`, place p code
+    `codes[firsts[a] + p]`.
 
     `below` counts the places under each code, and has one more entry an attribute, which counts all of them.
     """

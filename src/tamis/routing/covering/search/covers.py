@@ -98,7 +98,7 @@ def compare_here(ground: Ground, index: Corners, theirs: Int64s, most: int) -> C
 
 
 class _Search:
-    """One search. `order`: classes by demand, so that a class's cover is before it, or beside it."""
+    """State of one search. `order`: classes by demand, so that a class's cover is before it, or beside it."""
 
     def __init__(
         self,
