@@ -11,7 +11,7 @@ import pytest
 
 from tamis import Index
 from tamis.lab.tree.matcher import TreeMatcher
-from tamis.lab.tree.tree import Options
+from tamis.lab.tree.tree import TreeOptions
 from tests.cli.house import MATCHES, Tamis
 
 COMPILE = ("compile", "subscriptions.jsonl", "--schema", "schema.yaml", "-o", "auctions.index")
@@ -81,7 +81,7 @@ def test_an_index_may_be_of_another_matcher_with_options(tamis: Tamis) -> None:
     assert result.exit_code == 0
     index = Index.open("auctions.index")
     assert isinstance(index.matcher, TreeMatcher)
-    assert index.matcher.tree.options == Options(collapse=False, factor=("period",))
+    assert index.matcher.tree.options == TreeOptions(collapse=False, factor=("period",))
     matched = tamis("match", "auctions.index", "events.jsonl", "--numbers")
     rows = [json.loads(line) for line in matched.stdout.splitlines()]
     assert sorted((row["event"], row["subscription"]) for row in rows) == MATCHES

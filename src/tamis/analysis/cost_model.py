@@ -1,4 +1,4 @@
-"""The cost model: what each subscription adds to the time for an event, in nanoseconds.
+"""Cost model of the columnar index: the nanoseconds that each subscription adds to the time of an event.
 
 For each place (entry) that a conjunction has in the index's buckets:
 
@@ -46,7 +46,7 @@ from tamis.matching.columnar.planning_kernels import FINEST, share
 from tamis.matching.patterns.regex_search import like_program_of, required_literals
 from tamis.schema import Schema
 
-# A level's buckets, entry by entry: how likely an event reaches each, and what it looks at there.
+# Kernels over a level's buckets: how likely an event reaches each, and looks at each entry.
 
 LEAST = 1.0 / (1 << (FINEST + 2))  # of a range that quantiles do not see
 WIDEST = 63  # bits of a key
@@ -54,7 +54,7 @@ WIDEST = 63  # bits of a key
 
 @bare_kernel
 def edges_below(edges: Any, row: int, code: int) -> int:
-    """Number of a column's quantile edges that are below a code."""
+    """Number of a column's quantile edges below a code."""
     low, high = 0, (1 << FINEST) - 1
     while low < high:
         middle = (low + high) >> 1
@@ -67,7 +67,7 @@ def edges_below(edges: Any, row: int, code: int) -> int:
 
 @bare_kernel
 def chance(column: int, low: int, high: int, knowledge: Any) -> float:
-    """The chance that an event with the column has a code from low to high."""
+    """Probability that an event with the column has a code from low to high."""
     edge_rows, edges, share_starts, shares, _, _ = knowledge
     if low == high:
         return share(column, low, share_starts, shares)
@@ -83,7 +83,7 @@ def chance(column: int, low: int, high: int, knowledge: Any) -> float:
 
 @bare_kernel
 def reach(group: int, key: int, plan: Any, ranges: Any, knowledge: Any, cells: Any) -> float:
-    """The chance that an event has a group's key.
+    """Probability that an event has a group's key.
 
     `cells`, written here: the columns that the key is about (-1 for none), and from which code to which it puts each.
     """
@@ -95,6 +95,8 @@ def reach(group: int, key: int, plan: Any, ranges: Any, knowledge: Any, cells: A
         size += sources[group, i] != singles
     bits = WIDEST if size == 1 else (31 if size == 2 else 21)
     mask = (np.int64(1) << bits) - 1
+    # Each source puts its column into a cell: one code, or a range of codes at the source's level. Columns are
+    # taken as independent, so the odds multiply.
     odds = 1.0
     for i in range(3):
         cells[i, 0] = -1
@@ -123,7 +125,7 @@ def reach(group: int, key: int, plan: Any, ranges: Any, knowledge: Any, cells: A
 
 @bare_kernel
 def cell_of(column: int, cells: Any) -> int:
-    """Index of the key's part that is about a column, or -1."""
+    """Index of the part of the key that is about a column, or -1."""
     for i in range(3):
         if cells[i, 0] == column:
             return i
@@ -132,7 +134,7 @@ def cell_of(column: int, cells: Any) -> int:
 
 @bare_kernel
 def left_over(column: int, low: int, high: int, knowledge: Any, cells: Any) -> float:
-    """The chance that a code is from low to high, once the key has put it into its cell."""
+    """Probability that a code is from low to high, given that the key has put it into its cell."""
     i = cell_of(column, cells)
     if i < 0:
         return knowledge[4][column] * chance(column, low, high, knowledge)
@@ -145,7 +147,8 @@ def left_over(column: int, low: int, high: int, knowledge: Any, cells: Any) -> f
 
 @bare_kernel
 def looked_at(pool: Any, at: int, i: int, n: int, count: int, knowledge: Any, cells: Any) -> float:
-    """The chance that the search of a shape segment's first bound leaves entry i, once its bucket is reached."""
+    """Probability that the search of a shape segment's first bound looks at entry i, given that its bucket is
+    reached."""
     odds = 1.0
     for r in range(1, count):
         column = pool[at + r] & COLUMN_BITS
@@ -162,17 +165,19 @@ def looked_at(pool: Any, at: int, i: int, n: int, count: int, knowledge: Any, ce
 
 @bare_kernel
 def bucket(value: int, odds: float, pool: Any, knowledge: Any, cells: Any, out: Any) -> None:
-    """Adds what a bucket, reached with these odds, costs each conjunction in it.
+    """Adds the cost of a bucket, reached with these odds, to each conjunction in it.
 
     `out`: expected candidates, share of the buckets reached, entries, words.
     """
     candidates, reached, entries, words = out
     segments = value & ((1 << SEGMENT_BITS) - 1)
+    # First pass: the number of entries in all segments, which share the cost of reaching the bucket.
     at, total = value >> SEGMENT_BITS, np.int64(0)
     for _ in range(segments):
         n, word = np.int64(pool[at]), np.int64(pool[at + 1])
         total += n
         at = end_of_segment(pool, at, n, word)
+    # Second pass: each entry's chance to be looked at, by the form of its segment, and its share of the bytes.
     at = value >> SEGMENT_BITS
     for _ in range(segments):
         n, word = np.int64(pool[at]), np.int64(pool[at + 1])
@@ -198,7 +203,7 @@ def bucket(value: int, odds: float, pool: Any, knowledge: Any, cells: Any, out: 
 
 @bare_kernel
 def end_of_segment(pool: Any, at: int, n: int, word: int) -> int:
-    """Position of the next segment's beginning (bucket_kernels.py says what is in one)."""
+    """Position of the next segment's beginning (matching/columnar/bucket_kernels.py describes segments)."""
     form, count = (word >> FORM_SHIFT) & 3, word & RESIDUALS
     if form == MIXED:
         return at + 2 + n * (3 * count + 1)
@@ -214,7 +219,7 @@ def end_of_segment(pool: Any, at: int, n: int, word: int) -> int:
 def all_buckets(
     slots: Any, slot_starts: Any, root: int, pool: Any, plan: Any, ranges: Any, knowledge: Any, cells: Any, out: Any
 ) -> float:
-    """Every bucket of a level; returns how many an event reaches, the root aside. `cells` is scratch."""
+    """Adds the costs of every bucket of a level; returns the expected number an event reaches, the root aside."""
     total = 0.0
     for i in range(3):
         cells[i, 0] = -1
@@ -231,7 +236,7 @@ def all_buckets(
 
 @bare_kernel
 def odds_of_conditions(conjuncts: Any, knowledge: Any, odds: Any, matches: Any) -> None:
-    """For each conjunction the chance that its intervals hold, and that all its conditions do, one by one."""
+    """Probability of each conjunction that its intervals hold, and that all its conditions do."""
     offsets, columns, lows, highs, test_offsets, tests, test_columns, test_flags, test_lows, test_highs, listed = (
         conjuncts
     )
@@ -267,8 +272,8 @@ BYTES = 4  # of a word of the pool
 
 @dataclass(frozen=True)
 class Cost:
-    """By subscription number: conjunctions, entries in buckets, bytes there; and expected for an event: candidates (how
-    often it is looked at), matches, nanoseconds. `buckets`: how many an event reaches in all."""
+    """Costs by subscription number: conjunctions, entries in buckets and their bytes; and expected for an event:
+    candidates (entries looked at), matches, nanoseconds. `buckets`: the expected number an event reaches in all."""
 
     conjuncts: Int64s
     entries: Int64s
@@ -280,7 +285,7 @@ class Cost:
 
 
 def cost_of(level: ColumnarLevel, schema: Schema, statistics: Statistics | None = None) -> Cost:
-    """The cost of a level's subscriptions under a stream with these statistics."""
+    """Cost of a level's subscriptions under a stream with these statistics."""
     conjuncts, encoder = level.conjuncts, level.encoder
     knowledge = learn(conjuncts, encoder, schema, statistics).flat(encoder.singles)
     arrays = level.own_arrays()
@@ -316,7 +321,7 @@ def cost_of(level: ColumnarLevel, schema: Schema, statistics: Statistics | None 
 
 
 def _expressions(level: ColumnarLevel, presence: Floats) -> Floats:
-    """For each conjunction what its regular expressions cost: those that no literal gates run on every value.
+    """Cost of each conjunction's regular expressions: those that no literal gates run on every value.
 
     Several subscriptions with one expression share it.
     """
@@ -339,5 +344,5 @@ def _expressions(level: ColumnarLevel, presence: Floats) -> Floats:
 
 
 def is_ungated(expression: str) -> bool:
-    """True if a regular expression is run on every value, because no literal must be in those it is found in."""
+    """True if a regular expression is run on every value, because no literal must occur in its matches."""
     return like_program_of(expression) is None and not required_literals(expression).literals

@@ -1,4 +1,4 @@
-"""Findings by subscription, as one table."""
+"""Findings of an analysis: the result's tables and summary, always and never matching filters, and advice on costs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Found:
-    """Everything that was found, by number of the subscription, or of its class.
+    """Findings by number of the subscription, or of its class.
 
     `always` and `never` are flags of classes; `matches` counts matches over `events` events of a history, if there was
     one.
@@ -83,7 +83,7 @@ class Found:
 
 
 def table_of(found: Found) -> pa.Table:
-    """One row a subscription, in the order of their numbers."""
+    """Table of findings: one row a subscription, in the order of their numbers."""
     of, count = found.classes.of, len(found.ids)
     known = of >= 0
     inside = np.maximum(of, 0)
@@ -119,7 +119,7 @@ def _of(flags: Bools, classes: npt.NDArray[np.int32]) -> Bools:
 
 
 def _remedies(finding: pa.Array, duplicate_of: pa.Array, covered_by: pa.Array, events: int) -> pa.Array:
-    """One line each."""
+    """Advice, one line each."""
     said = {
         CONTRADICTORY: "no event can match it: correct it, or remove it",
         ALWAYS_TRUE: "every event matches it: ask for something, or take the stream itself",
@@ -134,13 +134,13 @@ def _remedies(finding: pa.Array, duplicate_of: pa.Array, covered_by: pa.Array, e
     return pc.if_else(pc.fill_null(pc.equal(finding, COVERED), False), more.cast(pa.string()), remedy)
 
 
-# Filters that match everything, and filters that match nothing.
+# Tautologies and contradictions: filters that match everything, and filters that match nothing.
 
 TRUE = Filter(((),))
 
 
 def always_true(facts: Facts, classes: Classes, schema: Schema, filters: Callable[[int], Filter]) -> Bools:
-    """Classes that every event matches that fits the schema.
+    """Mask of the classes that every valid event matches.
 
     That is so where an alternative asks for nothing but attributes that every event type has. Of alternatives that only
     together leave nothing out, one asks for absence alone; of such classes the normal forms are looked at.
@@ -156,8 +156,8 @@ def always_true(facts: Facts, classes: Classes, schema: Schema, filters: Callabl
 
 
 def never_true(facts: Facts, classes: Classes, schema: Schema) -> Bools:
-    """Which classes no event matches that fits the schema: each alternative wants absent what every event type has, or
-    present what none has."""
+    """Mask of the classes that no valid event matches: each alternative requires an attribute absent that every
+    event type has, or present that none has."""
     unknown = _unknown(facts, schema)[facts.attributes] & (facts.kinds != ABSENT)
     missing = _mandatory(facts, schema)[facts.attributes] & (facts.kinds == ABSENT)
     hopeless = ~_all_of(facts, ~(unknown | missing))
@@ -165,7 +165,7 @@ def never_true(facts: Facts, classes: Classes, schema: Schema) -> Bools:
 
 
 def _mandatory(facts: Facts, schema: Schema) -> Bools:
-    """Attributes that every event type has for certain."""
+    """Mask of the attributes that every event type requires."""
     types = schema.event_types.values()
     return np.array(
         [
@@ -177,7 +177,7 @@ def _mandatory(facts: Facts, schema: Schema) -> Bools:
 
 
 def _unknown(facts: Facts, schema: Schema) -> Bools:
-    """Attributes that no event type has."""
+    """Mask of the attributes that no event type has."""
     types = schema.event_types.values()
     return np.array(
         [name != EVENT_TYPE and not any(name in t.annotations for t in types) for name in facts.names], np.bool_
@@ -185,18 +185,18 @@ def _unknown(facts: Facts, schema: Schema) -> Bools:
 
 
 def _all_of(facts: Facts, flags: Bools) -> Bools:
-    """Of which conjunctions all facts are so."""
+    """Mask of the conjunctions all of whose facts are marked."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags)])
     return np.diff(ends[facts.offsets]) == np.diff(facts.offsets)
 
 
 def _any_of(classes: Classes, flags: Bools) -> Bools:
-    """Classes that have a conjunction that is so."""
+    """Mask of the classes that have a marked conjunction."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags[classes.members])])
     return np.diff(ends[classes.offsets]) > 0
 
 
-# Why a subscription is dear to match, and what would make it cheaper, in a line.
+# Advice: why a subscription is expensive to match, and what would make it cheaper, in a line.
 
 _OFTEN = 0.1
 _MANY = 8
@@ -206,7 +206,7 @@ _SUGGESTED = 2
 
 
 def reason(text: str, conjuncts: int, candidates: float, matches: float, popular: Sequence[str], schema: Schema) -> str:
-    """Advice for a subscription that is looked at and matches so often an event.
+    """Advice for a subscription with this expected number of candidates and matches an event.
 
     `popular` are the attributes that most subscriptions name: what is on them, the index looks up.
     """
@@ -237,7 +237,7 @@ def _normal(text: str, schema: Schema) -> Filter | None:
 
 
 def _expression(filter: Filter) -> Literal | None:
-    """A regular expression of the filter that nothing gates."""
+    """Regular expression of the filter that no literal gates."""
     for conjunct in filter.conjuncts:
         for literal in conjunct:
             leaf = literal.leaf if isinstance(literal, Not) else literal
@@ -251,12 +251,12 @@ def _expression(filter: Filter) -> Literal | None:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Tables about subscriptions under one schema.
+    """Result of an analysis: tables about subscriptions under one schema.
 
-    `subscriptions` has one row each (`findings.SCHEMA`); `attributes` and `predicates` are by how many subscriptions use
-    them, the predicates only the most used. `events` is how many events of a history were matched.
-    `refused` are the subscriptions that could not be taken, by id. `compared` counts the pairs of filters that were
-    looked at for covers, of about the square of all.
+    `subscriptions` has one row each (`findings.SCHEMA`); `attributes` and `predicates` (`subscription_set.Usage`) are
+    by how many subscriptions use them, the predicates only the most used. `events` is how many events of a history were
+    matched. `refused` are the subscriptions that could not be taken, by id. `compared` counts the pairs of filters that
+    were looked at for covers, of about the square of all.
     """
 
     schema: Schema
@@ -272,29 +272,30 @@ class Analysis:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Number of subscriptions with each finding, and of those that could go without anything being lost."""
+        """Number of subscriptions with each finding, and of those that are superfluous."""
         found = pc.value_counts(self.subscriptions["finding"].drop_null()).to_pylist()
         by_name = {row["values"]: row["counts"] for row in found}
         return {name: by_name.get(name, 0) for name in FINDINGS}
 
     @property
     def superfluous(self) -> int:
-        """Subscriptions that could go: contradictory, duplicate or covered."""
+        """Number of superfluous subscriptions: contradictory, duplicate or covered."""
         return sum(self.counts[name] for name in ("contradictory", "duplicate", "covered"))
 
     def examples(self, finding: str, count: int) -> list[dict[str, Any]]:
-        """Some rows that have a finding."""
+        """Rows that have a finding, the first of them."""
         rows = self.subscriptions.filter(pc.fill_null(pc.equal(self.subscriptions["finding"], finding), False))
         taken: list[dict[str, Any]] = rows.slice(0, count).to_pylist()
         return taken
 
     def filters(self, ids: Iterable[str]) -> dict[str, str]:
-        """The filters of some subscriptions, by id."""
+        """Filters of some subscriptions, by id."""
         rows = self.subscriptions.filter(pc.is_in(self.subscriptions["id"], pa.array(list(ids), pa.string())))
         return dict(zip(rows["id"].to_pylist(), rows["filter"].to_pylist(), strict=True))
 
     def dearest(self, count: int) -> list[dict[str, Any]]:
-        """The subscriptions that cost most to match, dearest first, each with its share of all and with a `reason`."""
+        """Most expensive subscriptions to match, in descending order, each with its share of all and with a
+        `reason`."""
         cost = np.asarray(self.subscriptions["nanoseconds_per_event"])
         order = np.argsort(-cost, kind="stable")[:count]
         total = max(cost.sum(), 1e-12)
@@ -309,7 +310,7 @@ class Analysis:
         return rows
 
     def summary(self, top: int = 10) -> dict[str, Any]:
-        """Everything at a glance, ready for JSON."""
+        """Summary of all findings, ready for JSON."""
         table = self.subscriptions
         return {
             "subscriptions": len(self),
@@ -336,7 +337,7 @@ class Analysis:
         }
 
     def plot(self, path: str | Path | None = None, top: int = 12) -> Figure:
-        """Writes the picture to a .png, .svg or .pdf file: findings, the most expensive, and what is asked for most."""
+        """Writes the picture to a .png, .svg or .pdf file: findings, the most expensive, the most used attributes."""
         from tamis.analysis.picture import plot
 
         return plot(self, path, top)

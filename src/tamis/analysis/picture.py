@@ -1,4 +1,4 @@
-"""The picture of an analysis: what was found, how cost is spread, and what is asked for most."""
+"""Picture of an analysis: findings, distribution of cost, and the most used attributes and conditions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN_NAME = 34
 
 
 def plot(analysis: Analysis, path: str | Path | None, top: int) -> Figure:
-    """Four panels: findings, cost by subscription, attributes, conditions."""
+    """Draws four panels: findings, cost by subscription, attributes, conditions."""
     if path is not None and Path(path).suffix.lower() not in FORMS:
         raise TamisError(f"a plot is written to a file that ends in {' or '.join(FORMS)}, and {path} does not")
     try:
@@ -68,7 +68,8 @@ def _draw_findings(axes: Axes, analysis: Analysis) -> None:
 
 
 def _draw_cost(axes: Axes, analysis: Analysis) -> None:
-    """The share of the cost that the dearest so and so many cause: a line into the corner is a few that cost all."""
+    """Draws the cumulative share of cost over the most expensive subscriptions: a line into the corner is a few that
+    cost all."""
     cost = np.sort(np.asarray(analysis.subscriptions["nanoseconds_per_event"]))[::-1]
     total = cost.sum()
     _plain(axes, "who costs most to match", "subscriptions, dearest first")

@@ -1,4 +1,7 @@
-"""Attributes and conditions that subscriptions ask for most."""
+"""Analysis of a subscription set: `analyze`, with usage of attributes and conditions, and matches of past events.
+
+Everything is computed from one level of the columnar index with all subscriptions in it.
+"""
 
 from __future__ import annotations
 
@@ -43,19 +46,19 @@ from tamis.routing.covering.search.covers import Compare, find_covers
 from tamis.routing.covering.search.ground import Classes, classes_of
 from tamis.schema import Attribute, Schema
 
-# Facts back to words: the condition that a fact stands for, as it would be written in a filter.
+# Wording: the condition of a fact, as it would be written in a filter.
 
 _AFTER_PREFIX = b"\xff"
 
 
 class Wording:
-    """Writes the facts of one level."""
+    """Writer of conditions for the facts of one level."""
 
     def __init__(self, facts: Facts, encoder: Encoder, schema: Schema) -> None:
         self._facts, self._encoder, self._schema = facts, encoder, schema
 
     def of(self, attribute: int, kind: int, number: int) -> str:
-        """The condition that a fact is, as text."""
+        """Text of the condition of a fact."""
         about = self._schema.attributes[self._facts.names[attribute]]
         literals = self._literals(about, attribute, kind, number)
         joint = " OR " if kind == SOME else " AND "
@@ -83,7 +86,7 @@ class Wording:
         return literals_of(extent, about)
 
     def _codes(self, attribute: int, number: int) -> list[tuple[int, int]]:
-        """The ranges of a set, in codes."""
+        """Ranges of a set, in codes."""
         facts = self._facts
         first = facts.places.firsts[attribute]
         return [
@@ -92,7 +95,7 @@ class Wording:
         ]
 
     def _prefix(self, attribute: int, number: int) -> str | None:
-        """The prefix whose strings a set is, if a filter asks for that prefix."""
+        """Prefix whose strings a set is, if a filter asks for that prefix."""
         ranges = self._codes(attribute, number)
         dictionary = self._encoder.dictionaries.get(self._facts.names[attribute])
         if len(ranges) != 1 or dictionary is None or not isinstance(dictionary.constants, pa.Array):
@@ -117,7 +120,7 @@ class Wording:
 
 
 def _cut(constants: Any, rank: int, after: bool, about: Attribute) -> Cut:
-    """The cut before or after a constant."""
+    """Cut before or after a constant."""
     kind = about.domain.kind
     if kind in ("enumerated", "hierarchical", "boolean"):
         return (1, rank + after, 0)
@@ -142,7 +145,7 @@ PREDICATES = pa.schema([("attribute", pa.string()), ("condition", pa.string()), 
 
 
 class Usage:
-    """Counts of the subscriptions with each condition and attribute; one that repeats itself counts once.
+    """Counts of the subscriptions with each condition and attribute; repetitions within one count once.
 
     A condition is a fact, but for presence where more is asked of the attribute. As many as there are in `keys`:
     attribute, kind and number in one.
@@ -163,7 +166,7 @@ class Usage:
         self.attributes, self.named = _counted(facts.attributes[chosen].astype(np.int64), of_class, sizes)
 
     def attribute_table(self, statistics: Statistics | None) -> pa.Table:
-        """The attributes, the one that most subscriptions name first."""
+        """Attributes, in descending order of use."""
         order = np.argsort(-self.named, kind="stable")
         different = np.bincount(self.keys >> (_KIND_BITS + _NUMBER_BITS), minlength=len(self._facts.names))
         names = [self._facts.names[a] for a in self.attributes[order].tolist()]
@@ -173,7 +176,7 @@ class Usage:
         return pa.table([pa.array(c, f.type) for c, f in zip(columns, ATTRIBUTES, strict=True)], schema=ATTRIBUTES)
 
     def predicate_table(self, encoder: Encoder, schema: Schema, most: int = CONDITIONS) -> pa.Table:
-        """The conditions that most subscriptions have."""
+        """Most used conditions."""
         wording = Wording(self._facts, encoder, schema)
         order = np.argsort(-self.counts, kind="stable")[:most]
         rows = []
@@ -191,7 +194,7 @@ def _keys(facts: Facts) -> Int64s:
 
 
 def _is_mere_presence(facts: Facts) -> npt.NDArray[np.bool_]:
-    """Facts that say no more than that an attribute is present, where other facts of the conjunction say so too."""
+    """Mask of the facts that require an attribute's presence only, where other facts of the conjunction imply it."""
     whole = facts.allows_all
     conjunction = np.repeat(np.arange(len(facts)), np.diff(facts.offsets))
     following = np.zeros(len(whole), np.bool_)
@@ -203,7 +206,7 @@ def _is_mere_presence(facts: Facts) -> npt.NDArray[np.bool_]:
 
 
 def _counted(keys: Int64s, of_class: Int64s, sizes: Int64s) -> tuple[Int64s, Int64s]:
-    """Each key there is, and how many subscriptions are in the classes that have it."""
+    """Distinct keys, and the number of subscriptions in the classes that have each."""
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.lexsort((of_class, keys))
@@ -215,7 +218,7 @@ def _counted(keys: Int64s, of_class: Int64s, sizes: Int64s) -> tuple[Int64s, Int
     return found, np.add.reduceat(sizes[of_class], starts)
 
 
-# A history of events: how often each subscription matched, and what the events look like.
+# History: matches of each subscription over past events, and their statistics.
 
 Events: TypeAlias = Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]
 
@@ -225,7 +228,7 @@ _ROWS = 8192
 
 @dataclass(frozen=True)
 class History:
-    """`matches[n]`: how many of so many events subscription n matched; None where there was no history."""
+    """Matches over a history: `matches[n]` of `events` events by subscription n; None where there was no history."""
 
     events: int = 0
     matches: npt.NDArray[np.int64] | None = None
@@ -248,7 +251,7 @@ def look_back(level: ColumnarLevel, schema: Schema, events: Events) -> History:
 
 
 def _batches(schema: Schema, events: Any) -> Iterable[pa.RecordBatch]:
-    """The events in canonical batches."""
+    """Canonical batches of the events."""
     if isinstance(events, pa.Table | pa.RecordBatch):
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
         for batch in table.to_batches(max_chunksize=_ROWS):
@@ -261,11 +264,11 @@ def _batches(schema: Schema, events: Any) -> Iterable[pa.RecordBatch]:
             yield schema.to_arrow(batch)
 
 
-# Subscriptions as one level of the columnar index: what everything here is computed from.
+# One level of the columnar index with all subscriptions: the basis of every computation here.
 
 
 def one_level(indexes: Sequence[Index]) -> ColumnarLevel:
-    """All subscriptions of some indexes under one schema, in one level. The indexes themselves stay as they are."""
+    """Level with all subscriptions of some indexes under one schema. The indexes themselves stay as they are."""
     levels = [_columnar(index).folded() for index in indexes]
     return levels[0] if len(levels) == 1 else ColumnarMatcher(indexes[0].schema, levels, None).folded()
 
@@ -280,7 +283,7 @@ def _columnar(index: Index) -> ColumnarMatcher:
     return matcher
 
 
-# `analyze`: everything that can be said of a set of subscriptions.
+# Entry points.
 
 
 def analyze(
@@ -290,7 +293,7 @@ def analyze(
     events: Events | None = None,
     statistics: Statistics | None = None,
 ) -> Analysis:
-    """Looks at subscriptions as a whole: an index, or `{id: filter}` or an Arrow table of them with a `schema`.
+    """Analyses a set of subscriptions: an index, or `{id: filter}` or an Arrow table of them with a `schema`.
 
     Finds those that are duplicate, contradictory, always true or covered by another one; what each costs to match; what
     is asked for most; and, given past `events`, which have matched none of them. Costs are expected under the
@@ -308,7 +311,7 @@ def analyze(
 
 
 def _left_out(index: Index) -> list[tuple[str, TamisError]]:
-    """Subscriptions that nothing can be said of, each with the reason."""
+    """Subscriptions that cannot be analysed, each with the reason."""
     reason = "it calls operators, and what these say is not known before an event comes: it is not analysed"
     return [(id, FilterError(reason, index.text(id))) for id in index.calling_ids()]
 
@@ -321,7 +324,7 @@ def analyze_level(
     refused: Sequence[tuple[str, TamisError]],
     compare: Compare | None = None,
 ) -> Analysis:
-    """Analyses subscriptions in one level, of which the history is known; `compare` says where covers are found."""
+    """Analyses subscriptions in one level, given their history; `compare` says where covers are computed."""
     known = statistics if statistics is not None else history.statistics
     cost = cost_of(level, schema, known)
     facts, distinct = facts_of(level.conjuncts, level.encoder, schema)

@@ -1,4 +1,4 @@
-"""Authentication of brokers and clients: tokens and certificates."""
+"""Access to brokers: tokens and TLS certificates, the gRPC channel and its settings, and errors of calls."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _LOCAL_NAMES: Final = ("localhost", "ip6-localhost")
 
 
 class AccessError(TamisError):
-    """A token, a certificate or an address that cannot be used."""
+    """Token, certificate or address that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Credentials that this end shows, and those that it asks for. Nothing of it is ever logged.
+    """Credentials that this end shows, and those that it requires. Nothing of it is ever logged.
 
     With `certificate` and `key` connections are encrypted; with `authority` the other end must show a certificate that
     this authority has signed, and whoever dials must too.
@@ -47,7 +47,7 @@ class Access:
         key: Path | None = None,
         authority: Path | None = None,
     ) -> Access:
-        """From files; AccessError says which is missing or cannot be."""
+        """Reads credentials from files; AccessError says which is missing or unusable."""
         if (certificate is None) != (key is None):
             raise AccessError("a certificate and its key go together: give both, or neither")
         secret = None if token is None else _read(token).decode("utf-8", "replace").strip()
@@ -60,7 +60,7 @@ class Access:
         return self.certificate is not None or self.authority is not None
 
     def admits(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> bool:
-        """True if whoever calls has shown the token; takes as long whatever they have shown."""
+        """True if the caller has shown the token; takes equally long whatever they have shown."""
         if self.token is None:
             return True
         shown = dict(metadata or ()).get(_HEADER, "")
@@ -68,18 +68,18 @@ class Access:
         return hmac.compare_digest(given, (_SCHEME + self.token).encode())
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Metadata of a call."""
+        """gRPC metadata of a call."""
         return () if self.token is None else ((_HEADER, _SCHEME + self.token),)
 
     def server_credentials(self) -> Any | None:
-        """None: not encrypted."""
+        """gRPC credentials of a server; None: not encrypted."""
         if self.certificate is None or self.key is None:
             return None
         pairs = [(self.key, self.certificate)]
         return grpc.ssl_server_credentials(pairs, self.authority, require_client_auth=self.authority is not None)
 
     def channel_credentials(self) -> Any | None:
-        """None: not encrypted."""
+        """gRPC credentials of a channel; None: not encrypted."""
         if not self.is_encrypted:
             return None
         return grpc.ssl_channel_credentials(self.authority, self.key, self.certificate)
@@ -95,7 +95,7 @@ def is_loopback(address: str) -> bool:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """HOST:PORT, with brackets around an IPv6 host."""
+    """Host and port of HOST:PORT, with brackets around an IPv6 host."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65_535:
         raise AccessError(f"{address!r} is no address: say HOST:PORT")
@@ -103,7 +103,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def require_free(address: str) -> None:
-    """Complains where nobody can listen at an address HOST:PORT now; gRPC's own complaint does not say why."""
+    """Raises AccessError if the address HOST:PORT cannot be listened at; gRPC's own error does not say why."""
     host, port = split_address(address)
     try:
         family, kind, protocol, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -124,9 +124,7 @@ def _read(path: Path) -> bytes:
         raise AccessError(f"cannot read {path}: {error.strerror}") from error
 
 
-# Calls to a broker from outside: the gRPC channel, and what is said when nobody answers at its other end.
-
-# The names and settings that both ends of a gRPC connection share.
+# gRPC channels to a broker: the names and settings that both ends share, and the errors of calls.
 
 SERVICE: Final = "tamis.Broker"
 LINK: Final = f"/{SERVICE}/Link"
@@ -153,12 +151,12 @@ SERVER_OPTIONS: Final = [
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
     ("grpc.http2.max_ping_strikes", 0),
 ]
-# Connections are made anew by us, as soon as we like.
+# Reconnecting is left to BrokerProcess and BrokerClient, so gRPC's own backoff is short.
 CHANNEL_OPTIONS: Final = [*_COMMON, ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.use_local_subchannel_pool", 1)]
 
 
 class BrokerRefusal(TamisError):  # noqa: N818 - reads as what happened
-    """The broker does not do what it was asked; `refused` says of which ids, or rows, it did not, and why."""
+    """Refusal of a request by the broker; `refused` gives the reason for each id, or row."""
 
     def __init__(self, message: str, refused: Mapping[str, str] | None = None) -> None:
         super().__init__(message, dict(refused or {}))
@@ -170,17 +168,17 @@ class BrokerRefusal(TamisError):  # noqa: N818 - reads as what happened
 
 
 class BrokerAway(TamisError):  # noqa: N818 - reads as what happened
-    """No answer came in time. What was asked for is asked for again when the broker is back, until the client ends."""
+    """No answer in time. The request is repeated when the broker is back, until the client ends."""
 
 
 def attached_stream(address: str, access: Access, outgoing: Iterator[bytes]) -> Iterator[bytes]:
-    """A client's messages in, the broker's out, as long as there is a connection."""
+    """Bidirectional stream of a client: its messages in, the broker's out, as long as the connection lasts."""
     with open_channel(address, access) as channel:
         yield from channel.stream_stream(ATTACH)(outgoing, metadata=access.metadata())
 
 
 def ask_status(address: str, access: Access | None = None, timeout: float = 10.0) -> dict[str, Any]:
-    """Asks the broker at an address for its status."""
+    """Status of the broker at an address."""
     shown = access or Access()
     split_address(address)
     try:
@@ -195,7 +193,7 @@ def ask_status(address: str, access: Access | None = None, timeout: float = 10.0
 
 
 def open_channel(address: str, access: Access) -> Any:
-    """A gRPC channel, encrypted if certificates are given."""
+    """Opens a gRPC channel, encrypted if certificates are given."""
     credentials = access.channel_credentials()
     if credentials is None:
         return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)

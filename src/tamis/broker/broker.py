@@ -1,4 +1,4 @@
-"""The broker as a state machine: what connections bring goes in, what is to be sent over them comes out.
+"""Broker as a state machine: messages from connections in, messages to connections out; and its status report.
 
 Nothing here waits, reads a clock or opens a socket. `commit` makes what was taken in durable and hands out what follows
 from it, so that nothing is said that a crash would take back.
@@ -30,13 +30,13 @@ _logger: Final = logging.getLogger("tamis.broker")
 
 
 def merging_of(imt: float = 0.0, every: int = 100) -> MergePolicy:
-    """Merging by all rules that leave the predicate in, as far as the threshold allows."""
+    """Merging policy of a threshold: all rules that leave the predicate in."""
     return MergePolicy(imt=imt, every=every, rules=Rules.LISTS | Rules.TABLE_1 | Rules.HULLS)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """Settings of a broker: its routing, how much may wait, and how long an answer may take."""
+    """Settings of a broker: routing policy, queue bounds, and time limits of answers."""
 
     policy: str = "covering"
     merging: MergePolicy = field(default_factory=merging_of)
@@ -59,7 +59,7 @@ class BrokerSettings:
 
 @dataclass(slots=True)
 class Output:
-    """Messages for a connection, in this order; then it is closed, if there is a reason to."""
+    """Messages for a connection, in order; a reason closes it after them."""
 
     messages: list[bytes] = field(default_factory=list)
     close: str | None = None
@@ -67,7 +67,7 @@ class Output:
 
 @dataclass(slots=True)
 class Connection:
-    """A stream to somebody, who may only be what its `role` says.
+    """Stream to a neighbour or client, which may only be of the kind its `role` says.
 
     `dialled` is the address that was called, None if they called; `hop` is who they are, once they have said so.
     """
@@ -80,7 +80,7 @@ class Connection:
 
 
 class Broker:
-    """One broker over its state. Not for several threads at once."""
+    """State machine of one broker over its store. Not for several threads at once."""
 
     def __init__(self, schema: Schema, store: BrokerStore, settings: BrokerSettings | None = None) -> None:
         settings = settings or BrokerSettings()
@@ -100,17 +100,17 @@ class Broker:
         self.links = LinkDesk(self)
         self.clients = ClientDesk(self)
 
-    # What happens to the broker.
+    # Events of the state machine.
 
     def connect(self, number: int, role: Role, dialled: str | None = None) -> None:
-        """There is a new connection; one that was dialled is to a neighbour, and is greeted."""
+        """Handles a new connection; one that was dialled is to a neighbour, and is greeted."""
         self.connections[number] = connection = Connection(number, dialled, role)
         if dialled is not None:
             self.send(number, self.links.hello())
         _logger.debug("%s: connection %s, %s", self.name, number, connection.dialled)
 
     def receive(self, number: int, data: bytes) -> None:
-        """Bytes came over a connection: one message. What is none, or out of place, ends the connection."""
+        """Handles the bytes of one message. Bytes that are no message, or one out of place, end the connection."""
         connection = self.connections.get(number)
         if connection is None or connection.output.close is not None:
             return
@@ -120,7 +120,7 @@ class Broker:
             self.close(number, str(error))
 
     def disconnect(self, number: int) -> None:
-        """A connection is gone."""
+        """Handles a connection that is gone."""
         connection = self.connections.pop(number, None)
         if connection is None or connection.hop is None:
             return
@@ -128,13 +128,13 @@ class Broker:
         desk.disconnected(connection)
 
     def tick(self, now: float) -> None:
-        """So late it is: whoever owes an answer for too long is connected to anew."""
+        """Advances the clock: neighbours that owe an answer for too long are reconnected."""
         self.traffic.eased = True  # somebody may have stopped wanting what does not fit
         self.links.check_answers(now if self._ticked is None else self._ticked, now)
         self._ticked = now
 
     def commit(self) -> dict[int, Output]:
-        """Makes everything up to now durable; returns what connections are sent after that."""
+        """Makes everything up to now durable; returns the messages that connections are sent after that."""
         self.traffic.go_on()
         if self.settings.policy == "merging" and (statistics := self.traffic.observed.due()) is not None:
             self.filters.subscriptions.learn(statistics)
@@ -153,7 +153,7 @@ class Broker:
         self._spoken_to.clear()
         return told
 
-    # For the desks.
+    # Services to the desks.
 
     def send(self, number: int, *messages: Message) -> None:
         self.send_encoded(number, map(encode, messages))
@@ -170,7 +170,7 @@ class Broker:
             self.connections[number].output.close = reason
 
     def settle(self, asked: Asked, sent: Iterable[Sent]) -> None:
-        """Whoever asked is told when everything that was sent on because of it is settled: perhaps now."""
+        """Notifies requesters whose changes have reached every broker concerned by now."""
         if self.settling.begin(asked, sent):
             self.tell_settled([asked])
 
@@ -197,11 +197,11 @@ class Broker:
         return self.links.links.get(name)
 
 
-# Status of a broker, in numbers: for its console and its metrics.
+# Status report, for console and metrics.
 
 
 def status_of(broker: Broker) -> dict[str, Any]:
-    """The broker, its links and its clients. Names of clients are in it, and no filters and no events."""
+    """Status of the broker, its links and its clients. Contains names of clients, but no filters and no events."""
     filters, traffic, topology = broker.filters, broker.traffic, broker.links.topology
     links = []
     for name, link in sorted(broker.links.links.items()):

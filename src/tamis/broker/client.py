@@ -1,4 +1,4 @@
-"""Client of a broker, for programs: publish, subscribe, advertise, receive."""
+"""Client library of a broker (publish, subscribe, advertise, receive), and a broker embedded in a program."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LONGEST_DELAY: Final = 5.0
 
 
 class BrokerClient:
-    """A client of one broker, under a name: what it subscribed to and what waits for it is kept there under that name.
+    """Client of one broker, under a name under which the broker keeps its subscriptions and undelivered events.
 
     It connects again by itself when the connection or the broker is gone, and says again what it got no answer to;
     the broker knows what it has heard before. Each event comes once: what was handed out by `deliveries` is
@@ -90,17 +90,18 @@ class BrokerClient:
         self._thread = threading.Thread(target=self._keep_connected, name=f"tamis-client-{name}", daemon=True)
         self._thread.start()
 
-    # What a client can ask for.
+    # Requests.
 
     def advertise(self, filters: Mapping[str, str], *, settle: bool = False) -> None:
-        """Says what will be published, by ids of one's own."""
+        """Adds advertisements, under ids of the client's own."""
         self._ask(settle, advertise=dict(filters))
 
     def unadvertise(self, ids: Iterable[str], *, settle: bool = False) -> None:
         self._ask(settle, unadvertise=tuple(ids))
 
     def subscribe(self, filters: Mapping[str, str], *, settle: bool = False) -> None:
-        """Asks for events, by ids of one's own. With `settle` it returns when every broker knows that has to."""
+        """Adds subscriptions, under ids of the client's own. With `settle` it returns when every broker concerned
+        knows."""
         self._ask(settle, subscribe=dict(filters))
 
     def unsubscribe(self, ids: Iterable[str], *, settle: bool = False) -> None:
@@ -131,7 +132,7 @@ class BrokerClient:
         return batch.num_rows if answer.repeated else answer.accepted
 
     def deliveries(self, timeout: float | None = None) -> Iterator[Delivered]:
-        """Events as they come; ends when nothing came for so long, or the client is closed."""
+        """Delivered events as they come; ends after `idle` seconds without any, or when the client is closed."""
         while True:
             self._acknowledge()
             try:
@@ -150,28 +151,28 @@ class BrokerClient:
             )
 
     def _acknowledge(self) -> None:
-        """Acknowledges what was handed out."""
+        """Acknowledges the deliveries handed out."""
         with self._changed:
             if self._handed > self._taken:
                 self._taken = self._handed
                 self._outgoing.put(encode(Received(self._taken)))
 
     def attached(self) -> Attached:
-        """Greeting of the broker when the client was attached: its name, and what it has of the client."""
+        """Greeting of the broker when the client was attached: the broker's name, and the client's state there."""
         with self._changed:
             self._wait(lambda: self._attached is not None)
             assert self._attached is not None
             return self._attached
 
     def leave(self) -> None:
-        """Withdraws all that was asked for, lets go of all that waits, and ends."""
+        """Withdraws all advertisements and subscriptions, discards undelivered events, and closes."""
         self.attached()
         self._outgoing.put(encode(Leave()))
         self._ended.wait(self._timeout)
         self.close()
 
     def close(self, *, done: bool = True) -> None:
-        """Ends; what waits is kept for the next client of this name.
+        """Closes the client; undelivered events are kept for the next client of this name.
 
         What was handed out last is taken for done; if it is not `done`, it comes again.
         """
@@ -201,7 +202,7 @@ class BrokerClient:
         else:
             self._end()  # what was handed out last comes again
 
-    # Asking and answering.
+    # Protocol: requests out, answers and deliveries in.
 
     def _ask(self, settle: bool, **wishes: Any) -> None:
         with self._changed:
@@ -301,7 +302,7 @@ class BrokerClient:
             self._changed.notify_all()
 
     def _speak(self) -> None:
-        """One connection, from the first message to the last."""
+        """Runs one connection, from the first message to the last."""
         outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         outgoing.put(encode(Attach(self.name, self._echo)))
         with self._changed:
@@ -316,7 +317,7 @@ class BrokerClient:
 
 
 def _batch(events: pa.Table | pa.RecordBatch | Sequence[Mapping[str, object]]) -> pa.RecordBatch:
-    """As one Arrow batch; the broker says what in it is not of its schema."""
+    """Events as one Arrow batch; the broker checks them against its schema."""
     if isinstance(events, pa.RecordBatch):
         return events
     if isinstance(events, pa.Table):
@@ -328,7 +329,7 @@ def _batch(events: pa.Table | pa.RecordBatch | Sequence[Mapping[str, object]]) -
     return table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
 
 
-# A broker inside another program.
+# Embedded broker: a broker on threads of the program that starts it.
 
 _logger: Final = logging.getLogger("tamis.broker")
 _PATIENCE: Final = 60.0
@@ -336,12 +337,12 @@ _PATIENCE: Final = 60.0
 
 @cache
 def _loop() -> LoopThread:
-    """gRPC has one event loop a process, so that all brokers of a process share it."""
+    """Event loop that all brokers of a process share, since gRPC has one a process."""
     return LoopThread("tamis-brokers")
 
 
 class BrokerThread:
-    """A broker at work beside the rest of a program, from `start` to `stop`."""
+    """Broker that runs beside the rest of a program, from `start` to `stop`."""
 
     def __init__(
         self,
@@ -358,7 +359,7 @@ class BrokerThread:
         self.failure: BaseException | None = None
 
     def start(self) -> str | None:
-        """Returns when the broker works, with the address that it listens at."""
+        """Starts the broker; returns the address that it listens at when it works."""
         self._running = _loop().submit(self._run())
         self._ready.wait()
         if self.failure is not None:
@@ -366,7 +367,7 @@ class BrokerThread:
         return self.process.address
 
     def stop(self) -> None:
-        """Ends it; what it knows is on disk."""
+        """Stops the broker; its state is on disk."""
         if self._running is not None and not self._running.done():
             self.process.stop_soon()
             self._running.result(_PATIENCE)
@@ -386,7 +387,7 @@ class BrokerThread:
         return self.process.status()
 
     def speak(self, outgoing: Iterator[bytes]) -> Iterator[bytes]:
-        """Channel that a BrokerClient of the same program takes in place of an address."""
+        """Channel that a BrokerClient of this program takes in place of an address."""
         return self.process.speak(outgoing)
 
     def __enter__(self) -> Self:

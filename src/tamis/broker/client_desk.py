@@ -1,4 +1,4 @@
-"""Dealings with clients: what they advertise and subscribe to, what they publish, and what is delivered to them."""
+"""Client sessions of a broker: advertisements, subscriptions, publications and deliveries of its clients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_WAITING: Final = 64
 
 @dataclass(slots=True)
 class Client:
-    """A client, as long as it has not left: `connection` while it is there; `published`, the number of its last one."""
+    """Client until it leaves: `connection` while it is attached; `published`, the number of its last publication."""
 
     hop: str
     connection: int | None = None
@@ -49,7 +49,7 @@ class Client:
 
 
 class ClientDesk:
-    """All clients of a broker, by name. What they hold is in its filters, what waits for them in its queues."""
+    """All clients of a broker, by name. Their filters are in the broker's filters, undelivered events in its queues."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -62,7 +62,7 @@ class ClientDesk:
             self._promised.add(client.hop, {id: filter.text for id, filter in held.items()})
 
     def attach(self, connection: Connection, attach: Attach) -> None:
-        """A client says who it is; another connection under its name ends."""
+        """Opens a client's session; another connection under its name ends."""
         if not NAME.fullmatch(attach.client):
             raise MessageError("a client's name is 1 to 200 letters, digits and signs, without spaces")
         broker = self._broker
@@ -88,7 +88,7 @@ class ClientDesk:
         )
 
     def receive(self, connection: Connection, message: Message, size: int) -> None:
-        """A message of a client that has said who it is."""
+        """Handles a message of an attached client."""
         assert connection.hop is not None
         client = self.clients[connection.hop.removeprefix(CLIENT)]
         match message:
@@ -152,7 +152,7 @@ class ClientDesk:
         if client is not None and client.connection is not None:
             self._broker.send(client.connection, Settled(asked.number))
 
-    # Events.
+    # Publications.
 
     def _take_offer(self, client: Client, offer: Offer, size: int) -> None:
         broker = self._broker
@@ -195,7 +195,7 @@ class ClientDesk:
             done()
 
     def _kept_promises(self, client: Client, events: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Events that some advertisement of the client announced."""
+        """Mask of the events that match some advertisement of the client."""
         if any(each.text == _EVERYTHING for each in self._broker.filters.of_client(client.hop, ADVERTISEMENT).values()):
             return np.ones(events.num_rows, np.bool_)
         kept = np.zeros(events.num_rows, np.bool_)
@@ -209,12 +209,12 @@ class ClientDesk:
             self._broker.send(client.connection, taken)
 
     def pump(self, hop: str) -> None:
-        """Sends what waits for a client, if it is there."""
+        """Sends a client its undelivered events, if it is attached."""
         client = self.clients.get(hop.removeprefix(CLIENT))
         if client is not None and client.connection is not None:
             self._broker.traffic.send_from(hop, client.connection, self._broker.send_encoded)
 
-    # Coming and going.
+    # Sessions.
 
     def disconnected(self, connection: Connection) -> None:
         assert connection.hop is not None

@@ -1,4 +1,5 @@
-"""Matching of events to hops, and statistics of what passes."""
+"""Events in a broker: matching to hops, statistics for merging, the Arrow wire form, and bulky values taken out and
+put back."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _BETWEEN: Final = "\x1f"  # hop and id; in neither of them
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """Part of a batch for one hop: `places` of events, sorted, and the pairs (event, filter) that say so."""
+    """Matches of a batch for one hop: `places` of events, sorted, and the matching pairs (event, filter)."""
 
     hop: str
     places: Int64s
@@ -32,7 +33,7 @@ class Catch:
     names: list[str]
 
     def matched(self) -> pa.Array:
-        """For each place the ids of the filters that the event satisfies."""
+        """For each place the ids of the filters that the event matches."""
         counts = np.diff(np.append(np.searchsorted(self.pair_events, self.places), len(self.pair_events)))
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
         ids = pa.array([name.partition(_BETWEEN)[2] for name in self.names], pa.string())
@@ -40,13 +41,13 @@ class Catch:
 
 
 class Sieve:
-    """The publication routing table at work: the filters of every hop, neighbours and clients alike, in one index."""
+    """Index over the filters of every hop, neighbours and clients alike: the publication routing table, compiled."""
 
     def __init__(self, schema: Schema) -> None:
         self._index = compile({}, schema)
 
     def add(self, hop: str, filters: Mapping[str, str]) -> None:
-        """Filters of a hop, by ids that it does not have yet."""
+        """Adds filters of a hop, under ids that it does not have yet."""
         if filters:
             self._index.add({f"{hop}{_BETWEEN}{id}": text for id, text in filters.items()})
 
@@ -58,7 +59,7 @@ class Sieve:
         return len(self._index)
 
     def sift(self, events: pa.RecordBatch, source: str | None = None) -> list[Catch]:
-        """Assigns events to hops; nothing goes back to the source."""
+        """Matches events and assigns them to hops; nothing goes back to the source."""
         matches = self._index.match(events)
         if not len(matches):
             return []
@@ -85,7 +86,7 @@ class Sieve:
         ]
 
 
-# What passing events look like, for whoever decides which filters are worth merging.
+# Statistics of passing events, by which merging decides.
 
 _FIRST: Final = 500
 _SAMPLE: Final = 5_000
@@ -93,7 +94,7 @@ _WIDE: Final = 256  # bytes a value: a column of such is not compared by much, a
 
 
 class Observed:
-    """The newest events that passed. Statistics of them are due after the first 500, and then ever more rarely."""
+    """Sample of the newest events that passed; statistics are due after the first 500, and then ever more rarely."""
 
     def __init__(self) -> None:
         self._batches: deque[pa.RecordBatch] = deque()
@@ -108,14 +109,14 @@ class Observed:
             self._held -= self._batches.popleft().num_rows
 
     def due(self) -> Statistics | None:
-        """Of the newest events, if it is time."""
+        """Statistics of the newest events, if they are due; else None."""
         if self._since < self._wanted:
             return None
         self._since, self._wanted = 0, min(10 * self._wanted, 10 * _SAMPLE)
         return self.statistics()
 
     def statistics(self) -> Statistics:
-        """Of the newest events."""
+        """Statistics of the newest events."""
         return Statistics.from_events(pa.concat_tables(map(_narrow, self._batches), promote_options="default"))
 
 
@@ -125,9 +126,9 @@ def _narrow(batch: pa.RecordBatch) -> pa.Table:
     return pa.table(kept) if kept else pa.table({"tamis:none": pa.nulls(batch.num_rows)})
 
 
-# Events as they travel: an Arrow IPC stream, with what must stay beside each event in columns of its own.
+# Wire form: an Arrow IPC stream, with each event's row, matches and payload places in columns of their own.
 
-# Bulky values of events, taken out so that they can travel by name, and put back.
+# Bulky values are taken out so that they can travel by name, and put back at the other end.
 
 PLACES: Final = "tamis:payloads"
 _PLACE: Final = pa.struct([("attribute", pa.string()), ("id", pa.binary())])
@@ -135,15 +136,15 @@ _BULKY: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binar
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """Events without their bulky values, and these by their names. Where they were is in a column beside the events."""
+class SlimEvents:
+    """Events without their bulky values, and these values by name; a column of the events says where they belong."""
 
     events: pa.RecordBatch
     contents: dict[bytes, bytes]
 
 
-def take_out(events: pa.RecordBatch, least: int, most: int) -> Taken:
-    """Takes out texts and bytes of so many bytes at least, and at most; equal ones are one."""
+def take_out(events: pa.RecordBatch, least: int, most: int) -> SlimEvents:
+    """Takes out texts and bytes of `least` to `most` bytes; equal values are taken once."""
     contents: dict[bytes, bytes] = {}
     places: list[list[dict[str, object]]] = [[] for _ in range(events.num_rows)]
     columns = list(events.columns)
@@ -163,13 +164,13 @@ def take_out(events: pa.RecordBatch, least: int, most: int) -> Taken:
         # Not if_else: it leaves the bytes where they were, under a null.
         columns[number] = pc.replace_with_mask(column, pa.array(bulky), pa.scalar(None, column.type))
     if not contents:
-        return Taken(events, {})
+        return SlimEvents(events, {})
     made = [*columns, pa.array(places, pa.list_(_PLACE))]
-    return Taken(pa.RecordBatch.from_arrays(made, [*events.schema.names, PLACES]), contents)
+    return SlimEvents(pa.RecordBatch.from_arrays(made, [*events.schema.names, PLACES]), contents)
 
 
 def put_back(events: pa.RecordBatch, contents: Mapping[bytes, bytes]) -> pa.RecordBatch:
-    """The events as they were; MessageError if what says where values were makes no sense."""
+    """Events with their bulky values again; MessageError if the column of places is invalid."""
     names = events.schema.names
     if PLACES not in names:
         return events
@@ -195,21 +196,21 @@ def put_back(events: pa.RecordBatch, contents: Mapping[bytes, bytes]) -> pa.Reco
     return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
-# No attribute has a colon in its name.
+# Names of these columns have a colon, which no attribute's name has.
 _ROW: Final = "tamis:row"
 _MATCHED: Final = "tamis:subscriptions"
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Events, the row that each has in the batch it was published with, and for clients what each satisfies."""
+    """Events on the wire: each with its row in the published batch, and for clients the subscriptions it matches."""
 
     events: pa.RecordBatch
     rows: pa.Array
     matched: pa.Array | None = None
 
     def taken(self, places: Int64s, matched: pa.Array | None = None) -> Carried:
-        """Some of the events."""
+        """Selection of the events."""
         if len(places) == self.events.num_rows:  # places are sorted and differ, so these are all
             return Carried(self.events, self.rows, matched)
         chosen = pa.array(places)
@@ -217,12 +218,12 @@ class Carried:
 
 
 def published(events: pa.RecordBatch) -> Carried:
-    """Events that begin to travel."""
+    """Wire form of newly published events."""
     return Carried(events, pa.array(np.arange(events.num_rows, dtype=np.int32)))
 
 
 def pack(carried: Carried) -> bytes:
-    """As bytes."""
+    """Bytes of events on the wire."""
     arrays, names = [*carried.events.columns, carried.rows], [*carried.events.schema.names, _ROW]
     if carried.matched is not None:
         arrays, names = [*arrays, carried.matched], [*names, _MATCHED]
@@ -230,7 +231,7 @@ def pack(carried: Carried) -> bytes:
 
 
 def unpack(data: bytes, contents: Mapping[bytes, bytes] | None = None) -> Carried:
-    """From bytes, with the values that were taken out; MessageError if they are no events."""
+    """Events from bytes, with the values that were taken out; MessageError if the bytes are no events."""
     batch = put_back(read_events(data), contents or {})
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     rows, matched = columns.pop(_ROW, None), columns.pop(_MATCHED, None)
@@ -242,7 +243,7 @@ def unpack(data: bytes, contents: Mapping[bytes, bytes] | None = None) -> Carrie
 
 
 def write_events(batch: pa.RecordBatch) -> bytes:
-    """A batch as an IPC stream."""
+    """Batch as bytes of an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -251,7 +252,7 @@ def write_events(batch: pa.RecordBatch) -> bytes:
 
 
 def read_events(data: bytes) -> pa.RecordBatch:
-    """The one batch of an IPC stream, every buffer of it checked; MessageError if that is not what it is."""
+    """Single batch of an Arrow IPC stream, every buffer validated; MessageError if the bytes are not that."""
     try:
         with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
             batches: list[Any] = list(stream)
@@ -263,12 +264,12 @@ def read_events(data: bytes) -> pa.RecordBatch:
         raise MessageError(f"these are no events in Arrow's form: {error}") from error
 
 
-# Events as a client gets them.
+# Deliveries: events as a client gets them.
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Events that came together: an Arrow batch, and for each event the ids of the subscriptions it satisfies.
+    """Delivery of events: an Arrow batch, and for each event the ids of the subscriptions it matches.
 
     `origin`, `epoch`, `number` and `rows` name each event in the whole network, the same at every client.
     """
@@ -281,7 +282,7 @@ class Delivered:
     rows: pa.Array
 
     def to_pylist(self) -> list[tuple[dict[str, Any], list[str]]]:
-        """For each event what it has, and what it satisfies."""
+        """For each event its attributes, and the ids of the subscriptions it matches."""
         told = [
             {name: value for name, value in event.items() if value is not None} for event in self.events.to_pylist()
         ]

@@ -1,4 +1,5 @@
-"""All that a broker knows of filters: both routing tables, the sieve, and their rows on disk."""
+"""Filters of a broker: subscription and advertisement routing tables, matching index, stored rows, and messages of
+changes."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class Changes:
 
 
 class Filters:
-    """The subscription routing table (`advertisements`), the publication routing table (`subscriptions`), the sieve.
+    """Subscription routing table (`advertisements`), publication routing table (`subscriptions`), and the matching
+    index.
 
     What came from a neighbour is a set of texts; a client has filters under ids of its own. The tables, the sieve and
     the store always hold the same.
@@ -67,12 +69,12 @@ class Filters:
             self.sieve.add(hop, {id: filter.text for id, filter in kinds[SUBSCRIPTION].items()})
 
     def add_link(self, hop: str) -> None:
-        """From now on the neighbour is told of what the others want."""
+        """Adds a neighbour, to which the filters of the others are forwarded from now on."""
         self.advertisements.add_target(hop)
         self.subscriptions.add_target(hop, self._link(hop)[ADVERTISEMENT].values())
 
     def remove_link(self, hop: str) -> dict[str, Changes]:
-        """The neighbour is no more: neither told of anything, nor does anything lead to it."""
+        """Removes a neighbour with its filters; nothing is forwarded to it any more."""
         self.advertisements.remove_target(hop)
         self.subscriptions.remove_target(hop)
         kinds = self._link(hop)
@@ -81,7 +83,7 @@ class Filters:
         return told
 
     def replace_link(self, hop: str, advertisements: Iterable[str], subscriptions: Iterable[str]) -> dict[str, Changes]:
-        """The neighbour tells all that it has."""
+        """Replaces all filters of a neighbour."""
         kinds = self._link(hop)
         ads, subs = dict.fromkeys(advertisements), dict.fromkeys(subscriptions)
         return self.change_link(
@@ -100,7 +102,7 @@ class Filters:
         subscribed: Iterable[str],
         unsubscribed: Iterable[str],
     ) -> dict[str, Changes]:
-        """The neighbour tells what is new; `FilterError`, and no change, if something it tells is no filter."""
+        """Applies a neighbour's changes; `FilterError`, and no change, if one of the texts is no filter."""
         ads = self._news(hop, ADVERTISEMENT, advertised, unadvertised)
         subs = self._news(hop, SUBSCRIPTION, subscribed, unsubscribed)
         for kind, news in ((ADVERTISEMENT, ads), (SUBSCRIPTION, subs)):
@@ -116,7 +118,7 @@ class Filters:
     def change_client(
         self, hop: str, kind: Kind, added: Mapping[str, RoutedFilter], removed: Iterable[str]
     ) -> dict[str, Changes]:
-        """A client has new filters under ids that it did not have, or withdraws some that it had."""
+        """Adds filters of a client under new ids, and withdraws some under ids that it had."""
         mine = self._client(hop)[kind]
         gone = {id: mine.pop(id) for id in removed}
         mine.update(added)
@@ -132,7 +134,7 @@ class Filters:
         return self._change(hop, RowChange(), change)
 
     def of_client(self, hop: str, kind: Kind) -> Mapping[str, RoutedFilter]:
-        """Entries of a client, by its ids."""
+        """Filters of a client, by its ids."""
         return self._client(hop)[kind]
 
     def _change(self, hop: str, ads: RowChange, subs: RowChange) -> dict[str, Changes]:
@@ -149,7 +151,7 @@ class Filters:
         return table.change(hop, change.added, change.removed) if change else {}
 
     def _news(self, hop: str, kind: Kind, added: Iterable[str], removed: Iterable[str]) -> RowChange:
-        """Without what is there already, and what is not there to be withdrawn."""
+        """Effective change: without filters that are there already, and removals of filters that are not."""
         rows = self._link(hop)[kind]
         unknown = [text for text in dict.fromkeys(added) if text not in rows]
         new = {filter.text: filter for filter in read_canonical(unknown, self.schema)}
@@ -169,11 +171,11 @@ def _kind(text: str) -> Kind:
     return ADVERTISEMENT if text == ADVERTISEMENT else SUBSCRIPTION
 
 
-# What a neighbour is told of filters, as messages.
+# Messages that forward filters to a neighbour.
 
 
 def table_messages(number: int, filters: Filters, hop: str, most: int) -> Iterator[Table]:
-    """All that the other end of a link is to know: parts of at most so many characters, and the end of them."""
+    """Messages of the whole table for the other end of a link: parts of at most so many characters, and an end mark."""
     for kind, table in (("advertisements", filters.advertisements), ("subscriptions", filters.subscriptions)):
         part: list[str] = []
         size = 0
@@ -189,7 +191,7 @@ def table_messages(number: int, filters: Filters, hop: str, most: int) -> Iterat
 
 
 def alter_message(number: int, changes: Changes) -> Alter:
-    """Message of the changes since the other end was told last."""
+    """Message of the changes since the last one."""
     return Alter(number, _texts(changes.advertisements), _texts(changes.subscriptions))
 
 

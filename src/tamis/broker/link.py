@@ -1,8 +1,9 @@
-"""Bulky values on links: each goes over a link once, and by name from then on (CN*, Chandramouli and Yang 2008, §5).
+"""Links between brokers, and payload caching on them: a bulky value goes over a link once, then by name (CN*).
 
-The queue to a neighbour has every value; what goes by name is decided when a message is sent. Who lacks a value asks
-the neighbour that sent its name: the message it belongs to is in that neighbour's queue until it is acknowledged, so
-that the answer is always there. Directory and repository are those of the simulator's nodes.
+The queue to a neighbour has every value; which values go by name is decided when a message is sent. A broker that lacks
+a value asks the neighbour that sent its name: the message it belongs to is in that neighbour's queue until it is
+acknowledged, so that the answer is always there. Directory and repository are those of the simulator's nodes
+(routing/payloads; Chandramouli and Yang 2008, §5).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _NUMBER_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A message all of whose values are there."""
+    """Message all of whose values are there."""
 
     link: str
     batch: Batch
@@ -48,7 +49,7 @@ class Answers:
 
 
 class LinkPayloads:
-    """The payload node of a broker, and what is under way over its links.
+    """Payload node of a broker, and the messages under way over its links.
 
     A link's batches wait for values that the same link is asked for, and for nothing else: they go on in order when
     these have come, or end with the session.
@@ -63,24 +64,24 @@ class LinkPayloads:
         self.named = 0
 
     def begin(self, link: str) -> None:
-        """A session begins: what the neighbour had, it may not have any more."""
+        """Begins a session: values that the neighbour had may be gone."""
         self._node.forget(self._number(link))
         self._under_way[link] = {}
 
     def end(self, link: str) -> None:
-        """A session ends: what it sent and was not whole is sent again in the next one."""
+        """Ends a session: incomplete messages are dropped, as the next session sends them again."""
         self._under_way.pop(link, None)
         self._node.gone(self._number(link))
         self._arrived = {ticket: came for ticket, came in self._arrived.items() if came[0] != link}
 
     def unanswered(self, link: str) -> tuple[int, ...]:
-        """The numbers of questions to a neighbour whose answers its batches wait for."""
+        """Numbers of the questions to a neighbour whose answers its batches wait for."""
         return self._node.unanswered(self._number(link))
 
-    # What is sent.
+    # Sending.
 
     def outgoing(self, link: str, body: bytes) -> bytes:
-        """A message of the queue as it goes over a link: without values that the neighbour has."""
+        """Message of the queue as it goes over a link: without values that the neighbour has."""
         batch = decode(body)
         assert isinstance(batch, Batch)
         if not batch.payloads:
@@ -97,17 +98,17 @@ class LinkPayloads:
         return encode(with_contents(batch, batch.events[: batch.slim], contents, going))
 
     def acknowledged(self, link: str, position: int) -> None:
-        """The neighbour has everything up to this position."""
+        """Records that the neighbour has everything up to this position."""
         waiting = self._under_way.get(link, {})
         for each in [each for each in waiting if each <= position]:
             del waiting[each]
 
     def held(self, link: str, ids: Iterable[str]) -> None:
-        """The neighbour has these values now."""
+        """Records that the neighbour has these values now."""
         self._node.acknowledged(self._number(link), [_id(text) for text in ids])
 
     def wanted(self, link: str, want: Want) -> Supply:
-        """The neighbour has forgotten a value that it was sent the name of."""
+        """Answer to a neighbour that has forgotten a value it was sent the name of."""
         id = _id(want.id)
         for contents in self._under_way.get(link, {}).values():
             if id in contents:
@@ -117,10 +118,10 @@ class LinkPayloads:
             raise MessageError("a value was asked for that was not sent")
         return Supply(want.id, content)
 
-    # What comes.
+    # Receiving.
 
     def arrived(self, link: str, batch: Batch, size: int) -> Answers:
-        """A message came; it is whole now, or when values that it lacks have come."""
+        """Takes in a message, which is whole now, or when the values that it lacks have come."""
         answers = Answers()
         self._count += 1
         ticket = self._count.to_bytes(_NUMBER_BYTES, "big")
@@ -135,7 +136,7 @@ class LinkPayloads:
         return answers
 
     def supplied(self, link: str, supply: Supply) -> Answers:
-        """A value came that was asked for."""
+        """Takes in a value that was asked for."""
         answers, id = Answers(), _id(supply.id)
         if payload_id(supply.events) != id:
             raise MessageError("a value is not what it is called")
@@ -166,14 +167,14 @@ class LinkPayloads:
 
 
 def with_contents(batch: Batch, slim: bytes, contents: dict[bytes, bytes], going: dict[bytes, bytes]) -> Batch:
-    """The message with these of its values."""
+    """Message with these of its values."""
     sizes = tuple(len(going[id]) if id in going else -1 for id in contents)
     names = tuple(id.hex() for id in contents)
     return replace(batch, slim=len(slim), payloads=names, sizes=sizes, events=b"".join((slim, *going.values())))
 
 
 def _contents(batch: Batch) -> dict[bytes, bytes]:
-    """The values that came with a message, by name."""
+    """Values that came with a message, by name."""
     if len(batch.sizes) != len(batch.payloads) or not 0 <= batch.slim <= len(batch.events):
         raise MessageError("the values of this message are not said rightly")
     place, found = batch.slim, {}
@@ -185,14 +186,14 @@ def _contents(batch: Batch) -> dict[bytes, bytes]:
 
 
 def _id(text: str) -> bytes:
-    """The name of a value as messages spell it."""
+    """Name of a value as messages spell it."""
     try:
         return bytes.fromhex(text)
     except ValueError as error:
         raise MessageError(f"{text!r:.80} names no value") from error
 
 
-# One link to a neighbour, as long as the broker runs: sessions come and go, the link stays.
+# Link: the state of one link to a neighbour, which outlives its sessions.
 
 Owed: TypeAlias = tuple[Literal["change", "value"], int]
 """What a neighbour has to answer: the change after so many, or the question of this number."""
@@ -200,7 +201,7 @@ Owed: TypeAlias = tuple[Literal["change", "value"], int]
 
 @dataclass(slots=True)
 class Link:
-    """A neighbour. `connection` is the one that speaks for it now, None while there is none.
+    """Link to a neighbour. `connection` is the one in use now, None while there is none.
 
     The link is open while both ends have last told the same view of the overlay (`told` and `active.view`); only then
     filters and events go over it. `number` counts the changes of what is forwarded, whether sent or not.
@@ -234,5 +235,5 @@ class Link:
 
 
 def neighbour(hop: str) -> str:
-    """Neighbour at the other end of a hop."""
+    """Name of the neighbour at the other end of a hop."""
     return hop.partition(":")[2]

@@ -1,4 +1,5 @@
-"""Dealings with neighbours: greeting, agreeing on the overlay, telling tables; events are in traffic.py."""
+"""Link sessions of a broker: handshake with neighbours, agreement on the overlay, forwarding of filters (events:
+traffic.py)."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class LinkDesk:
         return Hello(broker.name, broker.store.epoch, broker.schema.fingerprint, records)
 
     def greet(self, connection: Connection, hello: Hello) -> None:
-        """The other end of a connection says who it is."""
+        """Handles the Hello of a neighbour."""
         broker = self._broker
         if (wrong := self._refusal(connection, hello)) is not None:
             _logger.warning("%s: no link to %s: %s", broker.name, hello.name, wrong)
@@ -101,7 +102,7 @@ class LinkDesk:
         return None
 
     def receive(self, connection: Connection, message: Message, size: int) -> None:
-        """A message of a neighbour that has said who it is."""
+        """Handles a message of a neighbour that has said Hello."""
         assert connection.hop is not None
         link = self.links[neighbour(connection.hop)]
         match message:
@@ -154,7 +155,7 @@ class LinkDesk:
     # The overlay.
 
     def _learn(self, records: Iterable[LinkRecord], source: Link | None = None) -> None:
-        """Links are told of; what is new goes on to the other neighbours."""
+        """Takes in link records; new ones go on to the other neighbours."""
         self.topology, new = self.topology.merged(records)
         if not new:
             return
@@ -167,7 +168,7 @@ class LinkDesk:
                 self._announce(link)
 
     def forget(self, name: str) -> None:
-        """Takes a link away for good, and what waits for it with it."""
+        """Removes a link for good, with the events queued for it."""
         record = self.topology.link(self._broker.name, name)
         if record is not None and record.standing:
             self._learn([record.ended()])
@@ -204,7 +205,7 @@ class LinkDesk:
         return self.topology.is_in_use(self._broker.name, link.name)
 
     def _announce(self, link: Link) -> None:
-        """Says what is known here, if that was not said before; the link opens when the other end says the same."""
+        """Sends the current view if it was not sent before; the link opens when the other end sends the same."""
         view = self.topology.digest
         if link.connection is None or link.told == view:
             return
@@ -219,7 +220,7 @@ class LinkDesk:
         self._open(link)
 
     def _open(self, link: Link) -> None:
-        """Opens a link whose ends agree, and tells the other end what it lacks."""
+        """Opens a link whose ends agree, and sends the other end what it lacks."""
         active, broker = link.active, self._broker
         if active is None or link.connection is None or not active.view == link.told == self.topology.digest:
             link.open = False
@@ -239,7 +240,7 @@ class LinkDesk:
             self._tell_table(link)
 
     def _tell_table(self, link: Link) -> None:
-        """Sends all that the other end is to know, in messages of bounded size."""
+        """Sends the whole table for the other end, in messages of bounded size."""
         broker = self._broker
         assert link.connection is not None
         for part in table_messages(link.number, broker.filters, link.hop, broker.settings.table_part):
@@ -286,7 +287,7 @@ class LinkDesk:
         self._broker.send(link.connection, Applied(link.heard))
 
     def tell(self, changes: Mapping[str, Changes]) -> list[Sent]:
-        """Sends on what changed for neighbours; those that cannot be told now are when their link opens."""
+        """Sends changes to neighbours; those whose link is not open get them when it opens."""
         sent = []
         for hop, change in changes.items():
             link = self.links[neighbour(hop)]
@@ -306,7 +307,7 @@ class LinkDesk:
             self._broker.send(link.connection, Settled(asked.number, asked.upto))
 
     def check_answers(self, before: float, now: float) -> None:
-        """Connects anew to neighbours that have owed an answer for too long; `before` was the time at the last check.
+        """Reconnects to neighbours that have owed an answer for too long; `before` was the time at the last check.
 
         What a neighbour owes since then is counted from then on: an answer that came in between begins a new count.
         """

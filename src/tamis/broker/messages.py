@@ -1,6 +1,6 @@
-"""Messages as bytes: a header in JSON, and after it the events, which are Arrow already.
+"""Wire protocol of the broker network: messages between brokers and clients, and their encoding as bytes.
 
-    4 bytes, the header's length · the header · the body
+    4 bytes, the header's length · the header, in JSON · the body, events in Arrow
 
 Nothing in a message is run or looked up by name: a field of another type is refused, and so is one too many.
 """
@@ -16,14 +16,14 @@ from typing import Any, Final, TypeVar
 from tamis.broker.settling import LinkRecord
 from tamis.errors import TamisError
 
-# Messages between brokers and clients. `encoding` has them as bytes.
+# Message types; `encode` and `decode` below turn them into bytes and back.
 
 PROTOCOL: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
 class FilterChange:
-    """Filters that come and filters that go, at once, as texts."""
+    """Filters, as texts, that are added and removed at once."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class FilterChange:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The first message of a link, from both ends. `epoch` is new whenever a broker begins without its state."""
+    """First message of a link, from both ends. `epoch` is new whenever a broker begins without its state."""
 
     name: str
     epoch: str
@@ -52,7 +52,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """Knowledge of this end: the overlay, and what it has from the other end.
+    """Sender's view of the overlay, and the version of the other end's table that it has.
 
     The link is open when both ends have last said the same `view`. Then each sends what the other lacks.
     """
@@ -65,7 +65,7 @@ class Active:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Filters forwarded over a link when it opens, all of them, in place of what was before.
+    """All filters forwarded over a link when it opens; replaces the earlier ones.
 
     Large ones come in several parts; the `last` makes it count. `same`: the other end has it already, by its digests.
     Everything changed up to `number` is in it.
@@ -89,14 +89,14 @@ class Alter:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Changes up to this one are in the table of the broker that says so."""
+    """Acknowledgement of changes: those up to this one are in the sender's table."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A change is in the tables of all brokers that it concerns; `upto`: all before it too."""
+    """Acknowledgement of a change by all brokers that it concerns; `upto`: of all before it too."""
 
     number: int
     upto: bool = False
@@ -106,7 +106,7 @@ class Settled:
 class Batch:
     """Events on their way over a link, the `position`th message of its queue.
 
-    They are some of the batch that the broker `origin` numbered `number`; `events` has them as `carrying.pack` made
+    They are some of the batch that the broker `origin` numbered `number`; `events` has them as `events.pack` made
     them. Bulky values may be taken out: then the first `slim` bytes are the events without them, and after these come
     the values that `payloads` names, each of so many bytes as `sizes` says; of -1: it goes by its name alone.
     """
@@ -124,21 +124,21 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Values have come: the other end may send their names from now on."""
+    """Acknowledgement of values: from now on the other end may send their names."""
 
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """A value is not here any more: its name was sent, and its content is wanted."""
+    """Request for a value whose name was sent and whose content is not here any more."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """The content of a value that was wanted."""
+    """Content of a value that was requested."""
 
     id: str
     events: bytes
@@ -146,7 +146,7 @@ class Supply:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Events for a client, like a Batch; beside each are those of its subscriptions that it satisfies."""
+    """Events for a client, like a Batch, each with the ids of its subscriptions that it matches."""
 
     position: int
     origin: str
@@ -158,21 +158,21 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Everything up to this position is safe with the one that says so, and need not be sent again."""
+    """Acknowledgement of a queue: everything up to this position is safe, and need not be sent again."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why the other end is not spoken to; the link or session ends with it."""
+    """Refusal of a connection, with the reason; the link or session ends with it."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """The first message of a client. What it asked for and what waits for it is kept under its name.
+    """First message of a client. Its subscriptions and undelivered events are kept under its name.
 
     `echo`: whether it gets what it publishes itself, where that satisfies its subscriptions.
     """
@@ -183,7 +183,7 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """The broker's answer: its name, the last publish taken from this client, and what the client has here."""
+    """Broker's answer to Attach: its name, the last publication taken from this client, and the client's state here."""
 
     broker: str
     published: int
@@ -195,7 +195,7 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A client's wishes, all at once: filters by the ids that it gives them, and ids to be withdrawn."""
+    """Requests of a client, applied at once: filters to add, by id, and ids to withdraw."""
 
     number: int
     advertise: dict[str, str] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Result of an Ask at this broker; `refused` says why not, by id. Settled follows."""
+    """Result of an Ask at this broker; `refused` has the reasons by id. Settled follows."""
 
     number: int
     refused: dict[str, str]
@@ -214,7 +214,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Events to be published. The same number again is the same publish, and is not published again."""
+    """Publication of events. A repeated number is the publication sent again, and is not published twice."""
 
     number: int
     events: bytes
@@ -222,7 +222,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of an Offer: what was accepted is safe. `refused` says why not, by row."""
+    """Result of an Offer: accepted events are safe; `refused` has the reasons by row."""
 
     number: int
     accepted: int
@@ -232,7 +232,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The client goes for good: all that it asked for is withdrawn, and what waits for it is let go."""
+    """Farewell of a client: its subscriptions are withdrawn, its undelivered events discarded."""
 
 
 LinkMessage = (
@@ -279,7 +279,7 @@ class MessageError(TamisError):
 
 
 def encode(message: Message) -> bytes:
-    """A message as bytes."""
+    """Bytes of a message."""
     form = {each.name: getattr(message, each.name) for each in fields(message)}
     body = form.pop(_BODY, b"")
     form = {name: _plain(value) for name, value in form.items()}
@@ -288,7 +288,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes) -> Message:
-    """The message that the bytes are; MessageError if they are none."""
+    """Message of the bytes; MessageError if they are none."""
     try:
         (length,) = _LENGTH.unpack_from(data)
         if length > len(data) - _LENGTH.size:
@@ -302,7 +302,7 @@ def decode(data: bytes) -> Message:
 
 
 def _build(kind: type[Any], form: dict[str, Any], body: bytes | None = None) -> Any:
-    """An instance, with every field of the type that it is declared with."""
+    """Instance of a dataclass, every field of its declared type."""
     given = {}
     for each in fields(kind):
         if each.name == _BODY and body is not None:
@@ -336,14 +336,14 @@ def _several(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
 
 
 def _number(value: Any) -> int:
-    """Number as a database holds it."""
+    """Integer in the range of a database column."""
     if type(value) is not int or not -(1 << 63) <= value < 1 << 63:
         raise MessageError(f"{value!r:.80} is no number")
     return value
 
 
 def _text(value: Any) -> str:
-    """Text that goes into a database and out again as UTF-8: JSON may have halves of characters, which do not."""
+    """Text that a database can store as UTF-8: JSON may have lone surrogates, which it cannot."""
     text = _exactly(str)(value)
     try:
         text.encode()
@@ -352,7 +352,7 @@ def _text(value: Any) -> str:
     return text
 
 
-# By the annotations of the messages' fields.
+# Readers of fields, by the annotation in the message class.
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "str": _text,
     "int": _number,

@@ -1,4 +1,4 @@
-"""Queue of batches that wait for one hop, and the batches that were seen already."""
+"""Outbox: the durable queue of batches to one hop; and the deduplication of batches that arrive twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT_LETTERS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class QueueBound:
-    """Bound of a hop's queue, and what happens beyond it: publishers wait, or the oldest becomes a dead letter."""
+    """Bound of a hop's queue, and the policy at the bound: publishers wait, or the oldest becomes a dead letter."""
 
     events: int = 1_000_000
     bytes: int = 256 << 20
@@ -25,7 +25,7 @@ class QueueBound:
 
 
 class Outbox:
-    """The durable queue to one hop: positions grow by one, and go in order.
+    """Durable queue to one hop: positions grow by one, and are sent in order.
 
     Up to `acknowledged` the other side has it all; up to `sent` it was sent in this session. What is put counts from
     the store's next commit on.
@@ -48,11 +48,11 @@ class Outbox:
 
     @property
     def blocks(self) -> bool:
-        """True if whoever has something for this hop must wait."""
+        """True if publishers for this hop must wait."""
         return self.bound.overflow == "block" and self.is_full
 
     def put(self, events: int, message: Callable[[int], bytes]) -> None:
-        """Adds the message of so many events, made for its position."""
+        """Appends a message of `events` events, made for its position."""
         self.last += 1
         body = message(self.last)
         self._store.enqueue(self.hop, self.last, events, body)
@@ -73,14 +73,14 @@ class Outbox:
             self.dropped += events
 
     def drop_all(self, reason: str, keep: int) -> None:
-        """All that waits becomes dead letters, of which the newest `keep` keep their content."""
+        """Turns all waiting messages into dead letters, of which the newest `keep` keep their content."""
         self.dropped += self._store.drop_queue(self.hop, reason, keep)
         self.sent = self.acknowledged = self.last
         self.messages = self.events = self.bytes = 0
         self._fresh = {}
 
     def acknowledge(self, position: int) -> bool:
-        """The other side has everything up to this position; whether that was news."""
+        """Removes everything up to a position that the other side has; returns True if that was new."""
         position = min(position, self.last)
         if position <= self.acknowledged:
             return False
@@ -92,11 +92,11 @@ class Outbox:
         return True
 
     def rewind(self) -> None:
-        """A new session: what was sent and not acknowledged goes again."""
+        """Begins a new session: messages sent and not acknowledged are sent again."""
         self.sent = self.acknowledged
 
     def next(self) -> tuple[int, list[bytes]]:
-        """Batches that may be sent now, and their number of events: no more than a window is unacknowledged."""
+        """Next batches to send, and their number of events: no more than a window is unacknowledged."""
         events, found, size = 0, list[bytes](), 0
         while self.sent < self.last and self.sent - self.acknowledged < _WINDOW and size < _WINDOW_BYTES:
             fresh = self._fresh.pop(self.sent + 1, None)
@@ -112,13 +112,13 @@ class Outbox:
         return events, found
 
 
-# Which batches were seen already, in bounded memory.
+# Deduplication: batches seen already, in bounded memory.
 
 WINDOW: Final = 1_024
 
 
 class Seen:
-    """For each origin the highest number seen, and which of the `WINDOW` below it were seen.
+    """For each origin the highest batch number seen, and which of the `WINDOW` numbers below it were seen.
 
     Along one path numbers only grow, so that the highest would do; the window is for batches that come late because
     the path was changed meanwhile. What is below the window is taken for seen. An origin that began anew, by its
@@ -130,7 +130,7 @@ class Seen:
         self._origins = {origin: (epoch, highest, int(below, 16)) for origin, epoch, highest, below in store.seen()}
 
     def take(self, origin: str, epoch: str, number: int) -> bool:
-        """Notes a batch; False if it was seen before."""
+        """Records a batch; False if it was seen before."""
         known, highest, below = self._origins.get(origin, (epoch, 0, 0))
         if known != epoch:
             highest, below = 0, 0

@@ -1,4 +1,4 @@
-"""A broker at work: its state machine on one thread, and gRPC streams that bring and take its messages."""
+"""Broker process: the state machine on one thread, and gRPC streams that carry its messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _GRACE: Final = 2.0
 
 @dataclass(slots=True)
 class _Stream:
-    """One connection: what is to be sent over it; None ends it."""
+    """Connection: the queue of bytes to send over it; None ends it."""
 
     number: int
     outgoing: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
@@ -55,7 +55,7 @@ class _Stream:
 
 
 class BrokerProcess:
-    """Runs a broker: listens for neighbours and clients, dials neighbours and keeps dialling those that are away.
+    """Runs a broker: listens for neighbours and clients, dials neighbours and redials those that are away.
 
     The state machine works on a thread of its own, a handful of messages at a time and one commit for all of them;
     what follows from them is sent when they are on disk. A process that cannot write its state ends with that error:
@@ -95,7 +95,7 @@ class BrokerProcess:
             split_address(link)
 
     async def run(self, ready: Callable[[str | None], None] = lambda address: None) -> None:
-        """Works until `stop`; `ready` is told the address that is listened at."""
+        """Runs until `stop`; `ready` is called with the address that is listened at."""
         server = await self._serve() if self._listen is not None else None
         tasks = [asyncio.create_task(self._work()), asyncio.create_task(self._keep_time())]
         tasks += [asyncio.create_task(self._keep_linked(address)) for address in self._links]
@@ -120,11 +120,11 @@ class BrokerProcess:
             raise self._failure
 
     def stop(self) -> None:
-        """Ends `run`; from its loop."""
+        """Ends `run`; to be called from its event loop."""
         self._stopped.set()
 
     def stop_soon(self) -> None:
-        """Ends `run`; from another thread."""
+        """Ends `run`; to be called from another thread."""
         self._loop.call_soon_threadsafe(self.stop)
 
     def status(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class BrokerProcess:
             await asyncio.sleep(_TICK)
             self._submit(lambda: self.broker.tick(monotonic()))
 
-    # Streams.
+    # Streams: messages in and out of the state machine.
 
     def _open(self, role: Role, dialled: str | None = None) -> _Stream:
         self._numbers += 1
@@ -190,7 +190,7 @@ class BrokerProcess:
         return stream
 
     async def _read(self, stream: _Stream, incoming: AsyncIterator[bytes]) -> None:
-        """Hands messages to the state machine, as fast as it takes them, and ends the stream after the last."""
+        """Passes messages to the state machine, as fast as it takes them, and ends the stream after the last."""
         try:
             async for data in incoming:
                 await self._hear(stream, data)
@@ -202,7 +202,7 @@ class BrokerProcess:
             self._submit(lambda: self.broker.disconnect(stream.number))
 
     def speak(self, outgoing: Iterator[bytes]) -> Iterator[bytes]:
-        """A client in this process, on a thread of its own: what it says goes in, what it is told comes out."""
+        """Stream of a client in this process, on a thread of its own: its messages in, the broker's out."""
         told: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         stream = asyncio.run_coroutine_threadsafe(self._open_here(told), self._loop).result()
 
@@ -235,7 +235,7 @@ class BrokerProcess:
         await stream.room.acquire()
         self._submit(_received(self.broker, stream.number, data), stream.room.release)
 
-    # Those who call.
+    # Incoming connections.
 
     async def _serve(self) -> Any:
         server = grpc.aio.server(options=SERVER_OPTIONS)
@@ -289,10 +289,10 @@ class BrokerProcess:
         told = await asyncio.get_running_loop().run_in_executor(None, self.status)
         return json.dumps(told).encode()
 
-    # Those who are called.
+    # Outgoing connections.
 
     async def _keep_linked(self, address: str) -> None:
-        """Dials a neighbour, and again whenever the connection is gone, with growing patience."""
+        """Dials a neighbour, and redials with growing backoff whenever the connection is gone."""
         delay, told = _FIRST_DELAY, False
         while True:
             reason = "it ended"

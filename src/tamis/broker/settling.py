@@ -1,4 +1,5 @@
-"""Changes of filters that have reached every broker concerned, and the overlay that they travel in."""
+"""Settling of filter changes (which have reached every broker concerned), and the overlay: link records and spanning
+tree."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Sent = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A change that somebody asked for, by the number they gave it; `upto`: and all that they asked for before."""
+    """Change that a client or neighbour requested, by its own number; `upto`: and all its requests before."""
 
     hop: str
     number: int
@@ -21,7 +22,7 @@ class Asked:
 
 
 class Settling:
-    """For each change that was asked for, the changes sent on because of it that are not settled yet.
+    """For each requested change, the changes sent on because of it that are not settled yet.
 
     It is settled when there are none left. Kept in memory only: whoever asked asks again over a new connection.
     """
@@ -31,7 +32,7 @@ class Settling:
         self._sent: dict[Sent, set[Asked]] = {}
 
     def begin(self, asked: Asked, sent: Iterable[Sent]) -> bool:
-        """True if it is settled at once."""
+        """Records a requested change; returns True if it is settled at once."""
         waits = set(sent)
         if not waits:
             return True
@@ -41,7 +42,7 @@ class Settling:
         return False
 
     def settled(self, link: str, number: int, upto: bool) -> list[Asked]:
-        """A change that was sent over a link is settled; returns what is settled by that."""
+        """Records that a change sent over a link is settled; returns the requests settled by that."""
         ended = [s for s in self._sent if s[0] == link and s[1] <= number] if upto else [(link, number)]
         done: list[Asked] = []
         for each in ended:
@@ -56,21 +57,21 @@ class Settling:
         return done
 
     def forget(self, hop: str) -> None:
-        """Whoever asked is gone, and will ask again."""
+        """Forgets a requester that is gone and will request again."""
         for asked in [asked for asked in self._waiting if asked.hop == hop]:
             for each in self._waiting.pop(asked):
                 self._sent[each].discard(asked)
 
     def outstanding(self, *, but: str) -> set[Sent]:
-        """Changes that were sent over links other than this one and are not settled."""
+        """Unsettled changes that were sent over links other than this one."""
         return {sent for sent, asked in self._sent.items() if sent[0] != but and asked}
 
     def over(self, link: str) -> int:
-        """Number of changes sent over a link that are not settled."""
+        """Number of unsettled changes sent over a link."""
         return sum(sent[0] == link and bool(asked) for sent, asked in self._sent.items())
 
 
-# The overlay as a broker knows it, and the tree in it along which everything travels.
+# Overlay: all links as a broker knows them, and the spanning tree in them along which messages travel.
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +93,16 @@ class LinkRecord:
         return self.one, self.other
 
     def ended(self) -> LinkRecord:
-        """The link is taken away."""
+        """Record of the link's removal."""
         return LinkRecord(self.one, self.other, self.age, self.version + 1, standing=False)
 
     def renewed(self, age: int) -> LinkRecord:
-        """The link is there again."""
+        """Record of the link's return."""
         return LinkRecord(self.one, self.other, age, self.version + 1)
 
 
 class Topology:
-    """Every link that was ever told of, by its ends. Never changed: `merged` makes a new one.
+    """Records of all links ever announced, by their ends. Immutable: `merged` makes a new one.
 
     Brokers that know the same records have the same `digest`, and with it the same tree.
     """
@@ -110,7 +111,7 @@ class Topology:
         self.records: dict[tuple[str, str], LinkRecord] = {record.ends: record for record in records}
 
     def merged(self, records: Iterable[LinkRecord]) -> tuple[Topology, list[LinkRecord]]:
-        """With these records, and which of them say something new."""
+        """Topology with these records added, and those of them that are new."""
         new: dict[tuple[str, str], LinkRecord] = {}
         for record in records:
             known = new.get(record.ends) or self.records.get(record.ends)
@@ -119,11 +120,11 @@ class Topology:
         return (Topology({**self.records, **new}.values()) if new else self), list(new.values())
 
     def link(self, one: str, other: str) -> LinkRecord | None:
-        """The record of a link."""
+        """Record of a link."""
         return self.records.get((min(one, other), max(one, other)))
 
     def with_link(self, one: str, other: str) -> LinkRecord | None:
-        """The record to tell of so that this link stands; None if it does."""
+        """Record to announce so that this link exists; None if it does already."""
         known = self.link(one, other)
         age = max((record.age for record in self.records.values()), default=0) + 1
         if known is None:
@@ -137,7 +138,8 @@ class Topology:
 
     @cached_property
     def tree(self) -> frozenset[tuple[str, str]]:
-        """The links in use: of every cycle the youngest is not. A link that comes never takes another's place."""
+        """Links in use, a spanning tree: the youngest of every cycle is left out. A new link never displaces an old
+        one."""
         parent: dict[str, str] = {}
 
         def root(name: str) -> str:

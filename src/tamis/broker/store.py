@@ -1,4 +1,4 @@
-"""A broker's state on disk: one SQLite file, written in transactions that a crash undoes as a whole."""
+"""Store of a broker's state: one SQLite file, written in transactions that a crash undoes as a whole."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ CREATE TABLE dead (number INTEGER PRIMARY KEY, hop TEXT, position INTEGER, event
 
 
 class BrokerStoreError(TamisError):
-    """A broker's state that cannot be opened or written."""
+    """State of a broker that cannot be opened or written."""
 
 
 class BrokerStore:
-    """State of a broker that survives a crash. Writes count from the next `commit` on; one process has it at a time.
+    """State of a broker that survives a crash. Writes are durable from the next `commit` on; one process has it at a
+    time.
 
     `name` and `epoch` are given to the state when it is made: another epoch means that a broker began anew.
     """
@@ -52,7 +53,7 @@ class BrokerStore:
 
     @classmethod
     def open(cls, folder: Path | None, name: str | None = None) -> BrokerStore:
-        """The state in a folder, which is made if there is none; without a folder it is kept in memory."""
+        """Opens the state in a folder, made if there is none; without a folder the state is kept in memory."""
         if name is not None and not NAME.fullmatch(name):
             raise BrokerStoreError(f"{name!r} is no name: 1 to 200 letters, digits and signs, without spaces")
         try:
@@ -88,7 +89,7 @@ class BrokerStore:
         return store
 
     def commit(self) -> None:
-        """Makes what was written up to now survive a crash."""
+        """Makes all writes up to now durable."""
         try:
             self._db.execute("COMMIT")
             self._db.execute("BEGIN")
@@ -96,11 +97,11 @@ class BrokerStore:
             raise BrokerStoreError(f"the broker's state cannot be written: {error}") from error
 
     def close(self) -> None:
-        """Lets go of the file; what was not committed is lost."""
+        """Closes the file; uncommitted writes are lost."""
         self._db.close()
 
     def after_crash(self) -> BrokerStore:
-        """The state as the next process finds it after a crash, for tests: without what was not committed."""
+        """State as the next process finds it after a crash, for tests: without uncommitted writes."""
         self._db.execute("ROLLBACK")
         return BrokerStore(self._db)
 
@@ -113,10 +114,10 @@ class BrokerStore:
     def put_records(self, records: Iterable[LinkRecord]) -> None:
         self._db.executemany("INSERT OR REPLACE INTO overlay VALUES (?, ?, ?, ?, ?)", map(astuple, records))
 
-    # Filters: rows that came over links, and what clients hold.
+    # Filters: rows of neighbours, and filters of clients.
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
-        """Hop, kind, text."""
+        """Rows of filters: hop, kind, text."""
         yield from self._db.execute("SELECT hop, kind, text FROM rows ORDER BY hop, kind, text")
 
     def change_rows(self, hop: str, kind: str, added: Iterable[str], removed: Iterable[str]) -> None:
@@ -125,7 +126,7 @@ class BrokerStore:
         self._db.executemany("INSERT INTO rows VALUES (?, ?, ?)", ((hop, kind, text) for text in added))
 
     def held(self) -> Iterator[tuple[str, str, str, str]]:
-        """Client, kind, id, text."""
+        """Filters of clients: client, kind, id, text."""
         yield from self._db.execute("SELECT client, kind, id, text FROM held ORDER BY client, kind, id")
 
     def hold(self, client: str, kind: str, id: str, text: str) -> None:
@@ -145,7 +146,7 @@ class BrokerStore:
     def drop_client(self, name: str) -> None:
         self._db.execute("DELETE FROM clients WHERE name = ?", (name,))
 
-    # Batches that this broker was first to see are numbered.
+    # Numbers of batches published here, and batches seen.
 
     def next_number(self) -> int:
         ((number,),) = self._db.execute("UPDATE about SET value = value + 1 WHERE name = 'number' RETURNING value")
@@ -157,10 +158,10 @@ class BrokerStore:
     def put_seen(self, origin: str, epoch: str, highest: int, below: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", (origin, epoch, highest, below))
 
-    # Queues: what waits for a hop, in the order in which it goes there.
+    # Queues of messages to hops, in order of position.
 
     def queued(self) -> dict[str, tuple[int, int, int, int, int]]:
-        """By hop: last position, the position acknowledged, and messages, events and bytes that wait."""
+        """Queues by hop: last position, acknowledged position, and messages, events and bytes that wait."""
         found = self._db.execute(
             "SELECT s.hop, s.position, s.acknowledged, COUNT(q.position), COALESCE(SUM(q.events), 0), "
             "COALESCE(SUM(LENGTH(q.body)), 0) FROM sent s LEFT JOIN queue q ON q.hop = s.hop GROUP BY s.hop"
@@ -177,7 +178,7 @@ class BrokerStore:
         )
 
     def waiting(self, hop: str, after: int) -> tuple[int, int, bytes] | None:
-        """Position, events and body of the first message after a position."""
+        """First message after a position: its position, events and body."""
         found: tuple[int, int, bytes] | None = self._db.execute(
             "SELECT position, events, body FROM queue WHERE hop = ? AND position > ? ORDER BY position LIMIT 1",
             (hop, after),
@@ -185,7 +186,7 @@ class BrokerStore:
         return found
 
     def acknowledge(self, hop: str, position: int) -> tuple[int, int, int]:
-        """Lets go of everything up to a position; returns how many messages, events and bytes that is."""
+        """Deletes everything up to a position; returns how many messages, events and bytes that was."""
         gone = self._db.execute(
             "SELECT COUNT(*), COALESCE(SUM(events), 0), COALESCE(SUM(LENGTH(body)), 0) FROM queue "
             "WHERE hop = ? AND position <= ?",
@@ -196,7 +197,7 @@ class BrokerStore:
         return int(gone[0]), int(gone[1]), int(gone[2])
 
     def drop_oldest(self, hop: str, reason: str, keep: int) -> tuple[int, int, int] | None:
-        """The oldest message that waits becomes a dead letter: its position, events and bytes; None if none waits.
+        """Turns the oldest waiting message into a dead letter; returns its position, events and bytes, or None.
 
         Of the dead letters the newest `keep` keep their content.
         """
@@ -216,7 +217,7 @@ class BrokerStore:
         return int(found[0]), int(found[1]), int(found[2])
 
     def drop_queue(self, hop: str, reason: str, keep: int) -> int:
-        """Everything that waits for a hop becomes dead letters; returns how many events that is.
+        """Turns a hop's whole queue into dead letters; returns the number of their events.
 
         Positions go on from where they were: the hop may come back, and remembers how far it got.
         """
@@ -227,25 +228,25 @@ class BrokerStore:
         return dropped
 
     def discard_queue(self, hop: str) -> None:
-        """Nothing waits for a hop any more, and nothing is made of it."""
+        """Deletes a hop's queue, without dead letters."""
         self._db.execute("DELETE FROM queue WHERE hop = ?", (hop,))
         self._db.execute("DELETE FROM sent WHERE hop = ?", (hop,))
 
     def dropped(self) -> int:
-        """Events that became dead letters, ever."""
+        """Number of events that ever became dead letters."""
         ((count,),) = self._db.execute("SELECT value FROM about WHERE name = 'dropped'")
         return int(count)
 
     def dead(self, most: int = 100) -> list[tuple[str, int, int, str, bytes]]:
-        """Hop, position, events, reason and message of the newest dead letters, the newest first."""
+        """Newest dead letters, newest first: hop, position, events, reason and message."""
         return self._db.execute(
             "SELECT hop, position, events, reason, body FROM dead ORDER BY number DESC LIMIT ?", (most,)
         ).fetchall()
 
-    # What came over links.
+    # Positions received over links.
 
     def received(self) -> dict[str, tuple[str, int]]:
-        """By hop: the sender's epoch, and the last position that came."""
+        """For each hop the sender's epoch, and the last position received."""
         found = self._db.execute("SELECT hop, epoch, position FROM received")
         return {hop: (epoch, position) for hop, epoch, position in found}
 

@@ -1,4 +1,4 @@
-"""Events on their way through a broker: in at one hop, out at those whose filters they satisfy."""
+"""Event routing in a broker: events come in at one hop and are queued for the hops whose filters match them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLIENT = "client:"
 
 @dataclass(frozen=True, slots=True)
 class Travelling:
-    """Events of one batch that came from a hop; `done` is called when they are in the queues of all they go to.
+    """Events of one batch from a hop; `done` is called when they are in the queues of all their hops.
 
     What was published here is numbered when it goes on, so that numbers grow along every path.
     """
@@ -43,7 +43,7 @@ class Travelling:
 
 @dataclass(slots=True)
 class Carriage:
-    """Counts of what a hop carried since the start. `unwanted`: came, and nobody here or beyond wanted it."""
+    """Counters of a hop since the start. `unwanted`: events that nobody here or beyond wanted."""
 
     events_in: int = 0
     bytes_in: int = 0
@@ -54,7 +54,7 @@ class Carriage:
 
 @dataclass(slots=True)
 class Traffic:
-    """The queues of all hops, and what cannot go on because one of them is full.
+    """Queues of all hops, and the batches that wait because one of them is full.
 
     A batch goes into all the queues that it is for or into none: while one that blocks is full, it waits in `parked`,
     and whatever its source sends after it waits behind it.
@@ -88,7 +88,7 @@ class Traffic:
         return self.carriage.setdefault(hop, Carriage())
 
     def take(self, travelling: Travelling) -> None:
-        """Sends events on, now or when there is room for them."""
+        """Routes events, now or when there is room for them."""
         behind = self.parked.get(travelling.source)
         if behind:
             behind.append(travelling)
@@ -96,7 +96,7 @@ class Traffic:
             self.parked[travelling.source] = deque([travelling])
 
     def go_on(self) -> None:
-        """Takes in what waits, if there may be room for it."""
+        """Retries parked batches, if there may be room for them."""
         if not self.eased:
             return
         self.eased = False
@@ -108,28 +108,28 @@ class Traffic:
                 del self.parked[source]
 
     def acknowledge(self, hop: str, position: int) -> None:
-        """A hop has everything up to this position."""
+        """Records that a hop has everything up to this position."""
         self.outbox(hop).acknowledge(position)
         self.stirred.add(hop)
         self.eased = True
 
     def begin(self, hop: str) -> None:
-        """A session with a hop begins: what it has not acknowledged goes again."""
+        """Begins a session with a hop: unacknowledged messages are sent again."""
         self.outbox(hop).rewind()
         self.stirred.add(hop)
 
     def forget(self, source: str) -> None:
-        """Forgets what waits to be taken from a hop: the hop will send it again."""
+        """Forgets parked batches of a hop: the hop will send them again."""
         self.parked.pop(source, None)
 
     def drop(self, hop: str, reason: str, keep: int) -> None:
-        """A hop is no more, for now: what waits for it becomes dead letters."""
+        """Removes a hop, for now: its queue becomes dead letters."""
         self.outbox(hop).drop_all(reason, keep)
         self.forget(hop)
         self.eased = True
 
     def discard(self, hop: str) -> None:
-        """A hop is no more, and does not want what waits for it."""
+        """Removes a hop for good: its queue is deleted."""
         self.store.discard_queue(hop)
         self.outboxes.pop(hop, None)
         self.forget(hop)
@@ -142,7 +142,7 @@ class Traffic:
         send: Callable[[int, list[bytes]], None],
         as_it_goes: Callable[[bytes], bytes] = lambda body: body,
     ) -> None:
-        """Sends what waits for a hop over its connection, as much as may be under way."""
+        """Sends queued messages of a hop over its connection, up to the window."""
         events, stored = self.outbox(hop).next()
         bodies = [as_it_goes(body) for body in stored]
         if bodies:
@@ -193,11 +193,11 @@ class Traffic:
         return self.bounds[CLIENT if hop.startswith(CLIENT) else LINK]
 
 
-# Events between neighbours: those that come over a link are sent on, those that wait for it are handed over.
+# Events over links: received ones are routed on, queued ones are sent.
 
 
 class LinkEvents:
-    """The events of all links. `received`: by hop, the neighbour's epoch and up to which position they are safe here.
+    """Events of all links. `received`: by hop, the neighbour's epoch and the position up to which they are safe here.
 
     A message counts as received when all of its values are there and its events wait for wherever they go.
     """
@@ -208,7 +208,7 @@ class LinkEvents:
         self.received = broker.store.received()
 
     def take(self, link: Link, batch: Batch, size: int) -> None:
-        """Events came over a link, in a message of so many bytes."""
+        """Takes in a message of events from a link; `size` is its number of bytes."""
         broker = self._broker
         waiting = broker.traffic.parked.get(link.hop)
         if batch.position <= link.received and not waiting:
@@ -219,7 +219,7 @@ class LinkEvents:
         self.follow(broker.payloads.arrived(link.hop, batch, size))
 
     def follow(self, answers: Answers) -> None:
-        """Does what follows from values that came, or are lacking."""
+        """Carries out the consequences of values that came, or are lacking."""
         for hop, message in answers.messages:
             connection = self._links[neighbour(hop)].connection
             if connection is not None:
@@ -244,13 +244,13 @@ class LinkEvents:
             self._broker.send(link.connection, Received(position))
 
     def pump(self, hop: str) -> None:
-        """Sends what waits for a neighbour, if its link is open."""
+        """Sends a neighbour its queue, if the link is open."""
         link = self._links[neighbour(hop)]
         if link.open and link.connection is not None:
             as_it_goes = partial(self._broker.payloads.outgoing, hop)
             self._broker.traffic.send_from(hop, link.connection, self._broker.send_encoded, as_it_goes)
 
     def let_go(self, link: Link) -> None:
-        """Lets batches that could not go on yet come again."""
+        """Retries batches that could not go on yet."""
         self._broker.payloads.end(link.hop)
         self._broker.traffic.forget(link.hop)

@@ -13,8 +13,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias
 
 from tamis.dialects import cesql
-from tamis.dialects.cesql.conditions import UNKNOWN, Formula, Names, implied, translate
-from tamis.dialects.cesql.conditions import Literal as Condition
+from tamis.dialects.cesql.conditions import UNKNOWN, Formula, LeafCondition, Names, implied, translate
 from tamis.dialects.cesql.evaluation import REQUIRED
 from tamis.dialects.cesql.functions import FUNCTIONS, find_function, from_attribute, to_string
 from tamis.dialects.cesql.syntax import Call, walk
@@ -34,7 +33,7 @@ LONGEST_VALUE: Final = 2_000
 
 _DIALECTS: Final = ("exact", "prefix", "suffix", "all", "any", "not", "sql")
 _NAME: Final = re.compile(r"[a-z0-9]+", re.ASCII)
-# What no attribute of a CloudEvent can have: control characters, surrogates and noncharacters.
+# Characters that no attribute of a CloudEvent can have: control characters, surrogates and noncharacters.
 _NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _NO_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
 
@@ -42,7 +41,7 @@ Comparing: TypeAlias = Literal["exact", "prefix", "suffix"]
 
 
 class CloudEventsFilterError(FilterError):
-    """A filter that cannot be accepted. `place` is its path; `text[start:end]` the part at fault of an expression."""
+    """Filter that cannot be accepted. `place` is its path; `text[start:end]` the part at fault of an expression."""
 
     def __init__(self, message: str, place: str = "", text: str = "", start: int = 0, end: int = 0) -> None:
         super().__init__(message, text, start, end)
@@ -55,7 +54,7 @@ class CloudEventsFilterError(FilterError):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One attribute's value, as text, is the value given, or starts or ends with it."""
+    """Filter exact, prefix or suffix: one attribute's value, as text, is the value given, or starts or ends with it."""
 
     how: Comparing
     attribute: str
@@ -77,7 +76,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A CESQL expression is true, and nothing goes wrong in evaluating it."""
+    """Filter `sql`: a CESQL expression is true, without an error in evaluating it."""
 
     node: cesql.Node
 
@@ -102,14 +101,14 @@ def _holds(one: One, context: Mapping[str, object]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CloudEventsFilters:
-    """A checked list of filters. `form` is the list as it was given, plain JSON."""
+    """Validated list of filters. `form` is the list as it was given, plain JSON."""
 
     form: tuple[Mapping[str, Any], ...]
     filter: And[One]
 
     @classmethod
     def parse(cls, filters: Sequence[object], place: str = "filters") -> CloudEventsFilters:
-        """The filters of a list; `CloudEventsFilterError`, with the place, if one of them is none."""
+        """Parses a list of filters; `CloudEventsFilterError`, with the place, if one of them is none."""
         reader = _Reader()
         found = reader.listed(filters, place, 0)
         return cls(tuple(dict(one) for one in filters if isinstance(one, Mapping)), And(found))
@@ -120,7 +119,7 @@ class CloudEventsFilters:
         return cls.parse(json.loads(text))
 
     def to_json(self) -> str:
-        """The list as compact JSON, in ASCII."""
+        """Compact JSON of the list, in ASCII."""
         return json.dumps(self.form, separators=(",", ":"))
 
     def holds(self, context: Mapping[str, object]) -> bool:
@@ -128,7 +127,7 @@ class CloudEventsFilters:
         return _holds(self.filter, context)
 
     def to_tamis(self, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> tuple[str, bool]:
-        """A Tamis filter that every event for which these hold satisfies, and whether no other event does.
+        """Tamis filter that every matching event satisfies, and True if no other event does.
 
         Only CloudEvents satisfy it, which are known by their `ce.type`. The schema has the core attributes as `ce.…`;
         extensions, which it does not have, stay out of the filter.
@@ -145,12 +144,12 @@ class CloudEventsFilters:
 
 
 def read_filters(filters: Sequence[object]) -> CloudEventsFilters:
-    """The filters of a list, as `CloudEventsFilters.parse` reads them."""
+    """Parses a list of filters, as `CloudEventsFilters.parse` does."""
     return CloudEventsFilters.parse(filters)
 
 
 class _Reader:
-    """Reads one list of filters, and counts them."""
+    """Parser of one list of filters, which counts them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -259,9 +258,9 @@ def _formula(filter: One, names: Names) -> Formula:
         case Compared(how, name, value):
             required, attribute = name in REQUIRED, names.string(name)
             if attribute is not None:
-                return Condition(_leaf(how, attribute, value), required)
+                return LeafCondition(_leaf(how, attribute, value), required)
             there = names.present(name)
-            return UNKNOWN if there is None else all_of([Condition(Present(there), required), UNKNOWN])
+            return UNKNOWN if there is None else all_of([LeafCondition(Present(there), required), UNKNOWN])
 
 
 def _leaf(how: Comparing, attribute: str, value: str) -> Leaf:

@@ -1,4 +1,4 @@
-"""Results of converting rules: a filter each, or the reason why there is none."""
+"""Conversion of rules to filters: reports and errors, building blocks of filters, and the schema that rules need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class ConversionError(TamisError):
-    """A rule that has no filter of the same meaning, or is no rule. `place` is the path into the rule, or its text."""
+    """Rule that has no filter of the same meaning, or is no rule. `place` is the path into the rule, or its text."""
 
     def __init__(self, reason: str, place: str = "", remedy: str = "") -> None:
         super().__init__(reason, place, remedy)
@@ -34,7 +34,7 @@ class ConversionError(TamisError):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One rule that could not be converted, under its id."""
+    """Rule that could not be converted, under its id."""
 
     id: str
     error: ConversionError
@@ -42,7 +42,8 @@ class Refused:
 
 @dataclass(slots=True)
 class Report:
-    """Every rule is in one of the two: `converted` maps its id to a filter, `refused` says why there is none."""
+    """Result of a conversion: `converted` maps ids to filters, `refused` has the reasons; every rule is in one of
+    them."""
 
     converted: dict[str, str] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
@@ -64,7 +65,7 @@ def convert_all(rules: Iterable[tuple[str, R]], convert: Callable[[R], str]) -> 
 
 
 def checked(condition: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> str:
-    """The condition's text, if the schema and the limits take it; `ConversionError` with their reason if not."""
+    """Text of the condition, if schema and limits accept it; `ConversionError` with their reason if not."""
     text = print_tree(condition, schema)
     try:
         tree = parse(text, schema, limits)
@@ -78,7 +79,7 @@ def checked(condition: Tree, schema: Schema, limits: Limits = DEFAULT_LIMITS) ->
 
 
 def alternatives(tree: Tree, wanted: bool = True) -> int:
-    """The most conjuncts that a filter's normal form can have."""
+    """Upper bound of the conjuncts in a filter's normal form."""
     match tree:
         case Negation(item):
             return alternatives(item, not wanted)
@@ -89,19 +90,19 @@ def alternatives(tree: Tree, wanted: bool = True) -> int:
 
 
 def compared(attribute: str, operator: str, value: Value) -> Leaf:
-    """`attribute operator value` for =, <, <=, > and >=."""
+    """Leaf `attribute operator value` for =, <, <=, > and >=."""
     ends = Bounds.of(operator, value)
     return Between(attribute, ends.low, ends.high, ends.low_closed, ends.high_closed)
 
 
 def one_of(attribute: str, values: Iterable[Value]) -> Tree:
-    """`attribute IN (values)`, or FALSE where there are none."""
+    """Condition `attribute IN (values)`, or FALSE where there are none."""
     listed = list(values)
     return among(attribute, listed) if listed else FALSE
 
 
 def between(attribute: str, low: int | float, high: int | float) -> Tree:
-    """`attribute BETWEEN low AND high`: one value lies within both ends; an end that is infinite is none."""
+    """Condition `attribute BETWEEN low AND high`: one value lies within both ends; an infinite end is left out."""
     if low > high:
         return FALSE
     if low == high:
@@ -111,7 +112,7 @@ def between(attribute: str, low: int | float, high: int | float) -> Tree:
 
 
 def attribute_of(name: str, schema: Schema, place: str) -> Attribute:
-    """The attribute that a rule's field stands for."""
+    """Attribute that a rule's field stands for."""
     if name == EVENT_TYPE:
         # With it, a rule would ask for a type that no event is of, and be silent for ever.
         reason = f"{EVENT_TYPE} is what Tamis calls the types that an event is of, and no field of other systems"
@@ -123,7 +124,7 @@ def attribute_of(name: str, schema: Schema, place: str) -> Attribute:
     return found
 
 
-# Which attributes rules ask for, and a schema that has them.
+# Needed attributes: those that rules ask for, and a schema that has them.
 
 _PREFERRED = ("string", "float", "boolean")
 _EXACT = 1 << 53
@@ -147,20 +148,20 @@ class Need:
 
     @property
     def domain(self) -> str:
-        """The domain most rules ask for; the others are refused where they compare it, with that as the reason."""
+        """Domain most rules ask for; the others are refused where they compare it, with that as the reason."""
         most = max(_PREFERRED, key=lambda domain: (self.asked.get(domain, 0), -_PREFERRED.index(domain)))
         return "integer" if most == "float" and self.wide and not self.fractional else most
 
     @property
     def disputed(self) -> bool:
-        """True if rules ask for it in several domains, of which an attribute has one."""
+        """True if rules ask for several domains, of which an attribute has one."""
         return len(self.asked) > 1 or (self.wide and self.fractional)
 
     def ask(self, domain: str) -> None:
         self.asked[domain] = self.asked.get(domain, 0) + 1
 
     def name_number(self, value: int | float) -> None:
-        """Notes a number that a rule compares the attribute with."""
+        """Records a number that a rule compares the attribute with."""
         fits = -_LONG <= value < _LONG and value == int(value)
         self.fractional |= not fits
         self.wide |= fits and isinstance(value, int) and abs(value) > _EXACT
@@ -170,7 +171,7 @@ Needs = dict[str, Need]
 
 
 class Use(NamedTuple):
-    """One use of an attribute in a rule: the domain that it asks for, if any, and the number that it names, if any."""
+    """Use of an attribute in a rule: the domain that it asks for, if any, and the number that it names, if any."""
 
     name: str
     domain: str | None = None
@@ -178,7 +179,7 @@ class Use(NamedTuple):
 
 
 def collected(rules: Iterable[R], uses: Callable[[R], Iterable[Use]]) -> Needs:
-    """The needs of all rules that can be read: `uses` gives those of one rule, or raises `ConversionError`."""
+    """Needs of all rules that can be read: `uses` gives those of one rule, or raises `ConversionError`."""
     needs: Needs = {}
     for rule in rules:
         try:
@@ -196,7 +197,7 @@ def collected(rules: Iterable[R], uses: Callable[[R], Iterable[Use]]) -> Needs:
 
 
 def merged(parts: Iterable[Mapping[str, Need]]) -> Needs:
-    """The needs of several sets of rules together."""
+    """Needs of several sets of rules together."""
     together: Needs = {}
     for part in parts:
         for name, wanted in part.items():
@@ -210,7 +211,7 @@ def merged(parts: Iterable[Mapping[str, Need]]) -> Needs:
 
 
 def proposed_schema(needs: Mapping[str, Need], base: Schema | None = None, event_type: str = "event") -> Schema:
-    """A schema with all the attributes needed, each optional; `base` extended where there is one.
+    """Schema with all the attributes needed, each optional; `base` extended where there is one.
 
     What the base has already stays as it is. Its event types all get the new attributes. What cannot be a name is left
     out: the rules that ask for it are refused, and no others.

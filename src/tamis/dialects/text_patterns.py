@@ -1,4 +1,4 @@
-"""The texts that match none of some patterns, as a regular expression without lookaround.
+"""Regular expressions without lookaround for texts that match none of some patterns, and for ranges of IP addresses.
 
 Needed where *some value* of several must be other than the patterns: `NOT x LIKE p` says that *every* value is.
 """
@@ -20,11 +20,11 @@ _MOST_STATES = 200
 
 
 class TooLargeError(ValueError):
-    """The regular expression would be longer than a filter takes."""
+    """Regular expression longer than a filter takes."""
 
 
 def others(patterns: Sequence[Pattern], longest: int) -> str:
-    """Matches exactly the texts that match no pattern in full.
+    """Regular expression of exactly the texts that match no pattern in full.
 
     >>> others([(frozenset("a"), ANY)], 100)
     '^(?s:(?:[^a].*)?)$'
@@ -43,7 +43,7 @@ def others(patterns: Sequence[Pattern], longest: int) -> str:
 
 @dataclass(slots=True)
 class _Automaton:
-    """State 0 is the first; `accepting` are the states of texts that match no pattern.
+    """Deterministic automaton: state 0 is the first; `accepting` are the states of texts that match no pattern.
 
     `moves` go by a letter's number, or by -1 for every character that no pattern names.
     """
@@ -54,7 +54,7 @@ class _Automaton:
 
 
 def _automaton(patterns: Sequence[Pattern]) -> _Automaton:
-    """The subset construction: a state is a set of (pattern, position)."""
+    """Subset construction: a state is a set of (pattern, position)."""
     letters = _letters(patterns)
     automaton = _Automaton(letters)
     start = _settled(patterns, ((number, 0) for number in range(len(patterns))))
@@ -77,7 +77,7 @@ def _automaton(patterns: Sequence[Pattern]) -> _Automaton:
 
 
 def _letters(patterns: Sequence[Pattern]) -> list[frozenset[str]]:
-    """The sets of characters that the patterns tell apart; they must not overlap in part."""
+    """Sets of characters that the patterns tell apart; they must not overlap in part."""
     letters: list[frozenset[str]] = []
     for pattern in patterns:
         for step in pattern:
@@ -90,7 +90,7 @@ def _letters(patterns: Sequence[Pattern]) -> list[frozenset[str]]:
 
 
 def _settled(patterns: Sequence[Pattern], places: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
-    """With a run of characters, both staying in it and going past it are open."""
+    """Closure of positions: with a run of characters, both staying in it and going past it are open."""
     settled = set()
     for number, position in places:
         settled.add((number, position))
@@ -144,7 +144,7 @@ def _eliminate(automaton: _Automaton, backwards: bool, longest: int) -> str:
 
 
 def _edges(automaton: _Automaton, moves: dict[int, int]) -> dict[int, str]:
-    """One regular expression for all the letters that lead to the same state."""
+    """Regular expressions by target state: one for all the letters that lead to it."""
     targets: dict[int, set[int]] = {}
     for letter, target in moves.items():
         targets.setdefault(target, set()).add(letter)
@@ -173,18 +173,17 @@ def _either(left: str, right: str) -> str:
 # Ranges of IP addresses as regular expressions over the text of an address.
 #
 # IPv4 is read as four decimal numbers without leading zeros; IPv6 in every spelling of RFC 4291 §2.2 that has no
-# dots:
-# upper or lower case, leading zeros, and `::` for a run of zero groups.
+# dots: upper or lower case, leading zeros, and `::` for a run of zero groups.
 
 _GROUPS = 8
 _ANY_GROUP = "[0-9a-fA-F]{1,4}"
 
 
 def v4_range(first: int, last: int) -> str:
-    """Matches the addresses from `first` to `last`, as 32-bit numbers.
+    r"""Regular expression of the addresses from `first` to `last`, as 32-bit numbers.
 
     >>> v4_range(int(IPv4Address("10.0.16.0")), int(IPv4Address("10.0.23.255")))
-    '^10\\\\.0\\\\.(?:1[6-9]|2[0-3])\\\\.(?:\\\\d|[1-9]\\\\d|1\\\\d\\\\d|2[0-4]\\\\d|25[0-5])$'
+    '^10\\.0\\.(?:1[6-9]|2[0-3])\\.(?:\\d|[1-9]\\d|1\\d\\d|2[0-4]\\d|25[0-5])$'
     """
     return f"^{_v4(IPv4Address(first).packed, IPv4Address(last).packed)}$"
 
@@ -206,7 +205,7 @@ def v6_network(network: IPv6Network) -> list[str]:
 
 
 def _v4(low: bytes, high: bytes) -> str:
-    """Octets from `low` to `high`, both of the same length, compared as numbers."""
+    """Regular expression of the octets from `low` to `high`, both of the same length, compared as numbers."""
     if len(low) == 1:
         return _octets(low[0], high[0])
     if low[0] == high[0]:
@@ -229,7 +228,7 @@ def _v4(low: bytes, high: bytes) -> str:
 
 
 def _octets(low: int, high: int) -> str:
-    """The decimal numbers from `low` to `high`."""
+    """Regular expression of the decimal numbers from `low` to `high`."""
     if low == high:
         return str(low)
     # Without leading zeros, numbers of each length are a case of their own.
@@ -244,7 +243,7 @@ def _octets(low: int, high: int) -> str:
 
 
 def _digits(low: str, high: str) -> list[str]:
-    """The strings of digits from `low` to `high`, which have the same length."""
+    """Regular expressions of the strings of digits from `low` to `high`, which have the same length."""
     if low == high:
         return [low]
     rest = len(low) - 1
@@ -270,7 +269,7 @@ def _groups(address: int) -> list[int]:
 
 
 def _group(low: int, high: int) -> str:
-    """The spellings of the numbers of a group from `low` to `high`, which differ in their last bits only."""
+    """Regular expression of a group's numbers from `low` to `high`, which differ in their last bits only."""
     if (low, high) == (0, 0xFFFF):
         return _ANY_GROUP
     spellings = []
@@ -295,14 +294,14 @@ def _hex(low: str, high: str) -> str:
 
 
 def _free(most: int) -> str:
-    """Up to so many groups of any value."""
+    """Regular expression of up to so many groups of any value."""
     if most <= 0:
         return ""
     return f"(?:{_ANY_GROUP}(?::{_ANY_GROUP}){{0,{most - 1}}})?" if most > 1 else f"(?:{_ANY_GROUP})?"
 
 
 def _joined(alternatives: list[str], longest: int = 900) -> list[str]:
-    """As few regular expressions as their length allows."""
+    """Fewest regular expressions that their length limit allows."""
     joined: list[list[str]] = [[]]
     size = 0
     for alternative in alternatives:

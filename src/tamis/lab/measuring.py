@@ -1,4 +1,4 @@
-"""Figures of papers: a claim, the points to measure, the picture and the verdict; and the style of all plots."""
+"""Framework of experiments: a paper's figure as claim, grid of points, plot and verdict; and the style of all plots."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that the paper says, beside what we found. `holds` is None where there is nothing to hold it to."""
+    """Single claim of the paper beside our finding. `holds` is None if there is nothing to hold it to."""
 
     what: str
     paper: str
@@ -42,7 +42,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The checks of a figure, and why it came out as it did: in whole sentences, for people."""
+    """Checks of a figure, and the reasons for its outcome: in whole sentences, for people."""
 
     checks: Sequence[Check]
     why: str
@@ -57,7 +57,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers for the page: a header and lines of cells, ready to print."""
+    """Table for the page: a header and lines of cells, ready to print."""
 
     header: Sequence[str]
     lines: Sequence[Sequence[str]]
@@ -65,7 +65,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a paper, `name` being `paper/figure`.
+    """Figure of a paper, `name` being `paper/figure`.
 
     `grid(scale)` lists the points to measure; at scale 1 they are the paper's, or the largest that fit (`sizes` says
     which). `run` measures one of them: a function of the point alone, called in a worker of Spark, which gives one or
@@ -96,7 +96,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its folder's name, what it is, and its figures."""
+    """Paper: its folder's name, its citation, and its figures."""
 
     name: str
     title: str
@@ -104,22 +104,22 @@ class Paper:
 
 
 def scaled(sizes: Sequence[int], scale: float, least: int = 1) -> list[int]:
-    """Numbers of subscriptions made smaller (or larger) to try things out; what falls together is taken once."""
+    """Numbers of subscriptions scaled for trials; equal ones are taken once."""
     return sorted({max(least, round(size * scale)) for size in sizes})
 
 
 def one(rows: Rows, **wanted: object) -> Row:
-    """The one row with these values."""
+    """Single row with these values."""
     (found,) = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
     return found
 
 
 def budget(seconds: float, scale: float) -> float:
-    """Seconds that a point may match for: less where things are tried out."""
+    """Seconds that a point may match for: fewer in trials."""
     return max(0.02, seconds * min(1.0, scale))
 
 
-# Style of all plots: log axes that can be read, one colour a line, the paper's numbers marked.
+# Plots: log axes that can be read, one colour a line, the paper's numbers marked.
 
 SIZE = (8.4, 4.8)  # inches
 GREY, INK = "#8a8a8a", "#333333"
@@ -136,7 +136,7 @@ class Style(NamedTuple):
 
 
 def save(figure: Figure, rows: Rows, paths: Sequence[Path]) -> None:
-    """Draws the figure, once for each path, in the format of its suffix. The same rows give the same files."""
+    """Saves the plot at each path, in the format of its suffix. Equal rows give equal files."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Picture
 
@@ -150,7 +150,8 @@ def save(figure: Figure, rows: Rows, paths: Sequence[Path]) -> None:
 
 
 def curves(axes: Axes, rows: Rows, *, x: str, y: str, series: str, styles: Mapping[Any, Style]) -> None:
-    """One line for each value of the column `series`, in the order of `styles`; rows without a `y` are left out."""
+    """Draws one line for each value of the column `series`, in the order of `styles`; rows without a `y` are left
+    out."""
     for value, style in styles.items():
         chosen = [row for row in rows if row[series] == value and row.get(y) is not None]
         chosen.sort(key=lambda row: row[x])
@@ -163,7 +164,7 @@ def curves(axes: Axes, rows: Rows, *, x: str, y: str, series: str, styles: Mappi
 
 
 def axes_of(axes: Axes, *, x: str, y: str, title: str = "", log: str = "xy", ticks: Collection[float] = ()) -> None:
-    """Labels, log scales for the axes named in `log`, and as little ink beside the lines as can be.
+    """Sets labels, log scales for the axes named in `log`, and the plain style.
 
     `ticks` are the places on the x axis to name, where these are not just the powers of ten.
     """
@@ -190,7 +191,7 @@ def axes_of(axes: Axes, *, x: str, y: str, title: str = "", log: str = "xy", tic
 
 
 def plain(axes: Axes, grid: Literal["both", "x", "y", "none"] = "both") -> None:
-    """As little ink beside the data as can be: a light grid below it, and no frame above and to the right."""
+    """Applies the plain style: a light grid below the data, and no frame above and to the right."""
     if grid != "none":
         axes.grid(True, which="major", axis=grid, color="#e4e4e4", linewidth=0.7)
     axes.set_axisbelow(True)
@@ -198,7 +199,7 @@ def plain(axes: Axes, grid: Literal["both", "x", "y", "none"] = "both") -> None:
 
 
 def quoted(axes: Axes, x: float, y: float, text: str, *, left: bool = False) -> None:
-    """A number that the paper gives, as a point of its own, with the text beside it: to the right, or to the left."""
+    """Marks a number that the paper gives as a point of its own, with the text to the right or to the left of it."""
     axes.plot([x], [y], marker="*", markersize=12, color=PAPER, linestyle="none", zorder=5)
     note = axes.annotate(
         text, (x, y), textcoords="offset points", xytext=(-10 if left else 10, -3), ha="right" if left else "left",
@@ -208,20 +209,20 @@ def quoted(axes: Axes, x: float, y: float, text: str, *, left: bool = False) -> 
 
 
 def legend_beside(axes: Axes, picture: Picture) -> None:
-    """For many lines: to the right of the picture, the topmost line first where lines end."""
+    """Places a legend for many lines to the right of the picture, in the order in which lines end."""
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     lines.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
     picture.legend(lines, [str(line.get_label()) for line in lines], loc="outside right upper", frameon=False)
 
 
 def _powers(limits: tuple[float, float]) -> list[int]:
-    """The powers of ten in a range."""
+    """Powers of ten in a range."""
     low, high = np.log10(limits)
     return list(range(int(np.ceil(low)), int(np.floor(high)) + 1))
 
 
 def pivot(rows: Rows, *, x: str, series: str, y: str, names: Mapping[Any, str], form: Callable[[Any], str]) -> Table:
-    """A table with a line for each `x`, a column for each of the series that occur."""
+    """Table with a line for each `x`, a column for each of the series that occur."""
     here = {row[series] for row in rows if row.get(y) is not None}
     columns = [value for value in names if value in here]
     cells = {(row[x], row[series]): row[y] for row in rows if row.get(y) is not None}

@@ -1,4 +1,5 @@
-"""Measuring harness of `tamis bench`, the benchmarks and the experiments: timing, and numbers written for people."""
+"""Timing of calls, percentiles, and numbers and tables formatted for people: for `tamis bench`, benchmarks,
+experiments."""
 
 from __future__ import annotations
 
@@ -16,21 +17,21 @@ from typing import Any
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """Processor time of one call of this process: what else runs on the machine disturbs it little."""
+    """Processor time of one call in this process, little affected by other load on the machine."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def elapsed(work: Callable[[], Any]) -> float:
-    """Time of one call by the clock on the wall, for work that waits, or that other processes and threads do."""
+    """Wall-clock time of one call, for work that waits, or that other processes and threads do."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def best_of(repetitions: int, *works: Callable[[], Any]) -> list[float]:
-    """Best time of each by the clock, all of them called in turn, `repetitions` times after a warm-up.
+    """Best wall-clock time of each, all of them called in turn, `repetitions` times after a warm-up.
 
     In turn, because on a shared machine only ratios taken in one run mean much. The best, not the mean: what disturbs a
     run only ever makes it slower.
@@ -49,7 +50,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 class uncollected(AbstractContextManager[None]):  # noqa: N801  # reads as a word after `with`
-    """Suspends Python's garbage collection, which would strike one of those that are compared."""
+    """Suspends Python's garbage collection, which would add to the time of one of those compared."""
 
     def __enter__(self) -> None:
         gc.collect()
@@ -63,11 +64,11 @@ class uncollected(AbstractContextManager[None]):  # noqa: N801  # reads as a wor
             gc.enable()
 
 
-# When and where something was measured, as results say it of themselves.
+# Occasion: when and where something was measured, recorded in the results.
 
 
 def occasion() -> dict[str, Any]:
-    """Now, to the second, and this machine."""
+    """Time, to the second, and description of this machine."""
     machine = {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
     return {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine}
 
@@ -79,7 +80,7 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def short(number: int) -> str:
-    """An exact count: 10,000 is `10k`, and 1,234 is `1,234`."""
+    """Exact count in few characters: 10,000 is `10k`, and 1,234 is `1,234`."""
     for unit, letter in _SIZES:
         if number >= unit and number % (unit // 10) == 0:
             return f"{number / unit:g}{letter}"
@@ -87,7 +88,7 @@ def short(number: int) -> str:
 
 
 def rounded(number: float) -> str:
-    """Three significant figures and a letter, as for the ticks of an axis: 1,234 is `1.23k`."""
+    """Count to three significant figures with a suffix, as for ticks of an axis: 1,234 is `1.23k`."""
     for unit, letter in _SIZES:
         if number >= unit:
             return f"{number / unit:.3g}{letter}"
@@ -95,19 +96,19 @@ def rounded(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Three significant figures and the unit that suits them."""
+    """Duration to three significant figures in a suitable unit."""
     unit, name = _unit(seconds)
     return f"{figures(seconds / unit)} {name}"
 
 
 def round_duration(seconds: float) -> str:
-    """A round duration without digits that say nothing, as for the ticks of an axis: `500 ns`."""
+    """Duration without digits that say nothing, as for the ticks of an axis: `500 ns`."""
     unit, name = _unit(seconds)
     return f"{seconds / unit:g} {name}"
 
 
 def figures(number: float) -> str:
-    """Three significant figures, and no exponent."""
+    """Number to three significant figures, without exponent."""
     if number >= 99.95:
         return f"{number:,.0f}"
     return f"{number:.1f}" if number >= 9.995 else f"{number:.2f}"
@@ -118,11 +119,11 @@ def _unit(seconds: float) -> tuple[float, str]:
     return next((pair for pair in _TIMES if seconds >= 0.9995 * pair[0]), _TIMES[-1])
 
 
-# Tables in Markdown, for pages that are made from measurements.
+# Markdown tables, for pages that are made from measurements.
 
 
 def markdown(header: Sequence[str], lines: Iterable[Sequence[str]], words: int | None = None) -> str:
-    """A table; columns after the first `words` are numbers, which are aligned to the right."""
+    """Markdown table; columns after the first `words` are numbers, which are aligned to the right."""
     words = len(header) if words is None else words
     rule = f"|{'---|' * words}{'--:|' * (len(header) - words)}"
     return "\n".join([_line(header), rule, *map(_line, lines)])

@@ -30,7 +30,7 @@ from tamis.pipeline.table.subscription_table import SubscriptionTable
 from tamis.pipeline.table.subscriptions import listed
 from tamis.pipeline.workers.jobs import ASKED, CANDIDATES, COVERED, LEFT, THEIRS, Covering
 from tamis.routing.covering.search.corners import Corners
-from tamis.routing.covering.search.covers import Compared, compare_here
+from tamis.routing.covering.search.covers import CoverPairs, compare_here
 from tamis.routing.covering.search.ground import Ground
 from tamis.schema import Schema
 
@@ -54,7 +54,7 @@ class SparkCompare:
         self._numbers = count()
         self._saved: tuple[Ground, Path] | None = None
 
-    def __call__(self, ground: Ground, index: Corners, theirs: Int64s, most: int) -> Compared:
+    def __call__(self, ground: Ground, index: Corners, theirs: Int64s, most: int) -> CoverPairs:
         from pyspark.sql.types import IntegerType, LongType, StructField
 
         if len(theirs) <= _FEW:
@@ -74,7 +74,7 @@ class SparkCompare:
         answer = mapped(shares, ["start", "stop"], worker.run, fields).toArrow()
         kind, classes, others = (np.asarray(answer.column(name)) for name in ("kind", "class", "other"))
         pairs = np.stack([classes, others], axis=1)
-        return Compared(
+        return CoverPairs(
             pairs[kind == COVERED], pairs[kind == ASKED], classes[kind == LEFT], int(classes[kind == CANDIDATES].sum())
         )
 

@@ -1,8 +1,8 @@
-"""Routing tables (Li, Hou and Jacobsen 2005, §2): filters by the neighbour they came from, and what goes on to others.
+"""Routing table of a broker: filters by the neighbour they came from, forwarding policies, intersection with
+advertisements.
 
-Advertisements and subscriptions have the same form, so both tables are a `RoutingTable`.
-
-Policies of forwarding: all filters, those that nothing else covers, or what those are merged into.
+Advertisements and subscriptions have the same form, so both tables are a `RoutingTable` (Li et al. 2005, §2). A policy
+forwards all filters, those that nothing else covers, or what those are merged into.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tamis.routing.merging import MergePolicy, MergingTable
 from tamis.routing.standing.forwarding import CoveringForwarding, Forwarding, SimpleForwarding
 from tamis.schema import Schema
 
-# A filter as brokers know it.
+# Filters as brokers know them: by canonical text.
 
 _MANY: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedFilter:
-    """A filter under its canonical text, which is all that brokers know it by.
+    """Filter under its canonical text, which is all that brokers know it by.
 
     Who asked for it is known to the broker that they are at, and to nobody else: filters that are alike are one from
     there on, so that tables are the same in whatever order they came about.
@@ -44,7 +44,7 @@ class RoutedFilter:
 
 
 def read_filter(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> RoutedFilter:
-    """The filter in canonical form; `FilterError` if the text is none, calls operators, or joins tables."""
+    """Filter in canonical form; `FilterError` if the text is none, calls operators, or joins tables."""
     if schema.tables and are_joins(pa.array([text]))[0]:
         raise FilterSyntaxError("a join is not routed by brokers; subscribe with a filter", text, 0, len(text))
     form = normalise(parse(text, schema, limits), schema, limits, text)
@@ -55,7 +55,7 @@ def read_filter(text: str, schema: Schema, limits: Limits = DEFAULT_LIMITS) -> R
 
 
 def read_canonical(texts: Sequence[str], schema: Schema, limits: Limits = DEFAULT_LIMITS) -> list[RoutedFilter]:
-    """Texts that `read_filter` has written, read again: many at once, each shape of them parsed once.
+    """Filters of canonical texts (written by `read_filter`), in bulk: each shape of them is parsed once.
 
     `FilterError` if one is none. A text of other making is read too, but not brought into normal form.
     """
@@ -88,12 +88,12 @@ def _is_readable(text: str, schema: Schema, limits: Limits) -> bool:
     return True
 
 
-# A change of a set of filters.
+# Forwarding policies over sets of filters.
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """Change of a set of filters, at once: nothing is in both parts, and neither comes without the other."""
+    """Change of a set of filters: additions and removals, disjoint and applied together."""
 
     added: tuple[RoutedFilter, ...] = ()
     removed: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ POLICIES: Final = (_SIMPLE, _COVERING, _MERGING)
 
 
 def policy(name: str, merging: MergePolicy | None = None) -> Policy:
-    """One of `POLICIES`; `merging` says when filters are merged and how far, where they are."""
+    """Forwarding policy of a name in `POLICIES`; `merging` says when filters are merged and how far."""
     if name == _SIMPLE:
         return lambda schema: SimpleForwarding()
     if name == _COVERING:
@@ -122,7 +122,7 @@ def policy(name: str, merging: MergePolicy | None = None) -> Policy:
 
 
 class Reduction:
-    """A set of filters by their texts, and what is forwarded of it, or stands for it, by text too.
+    """Set of filters by text, and the filters forwarded in their place, by text too.
 
     Whatever matches a filter of the set matches one that is forwarded.
     """
@@ -135,7 +135,7 @@ class Reduction:
         self.forwarded: dict[str, RoutedFilter] = {}
 
     def change(self, added: Iterable[RoutedFilter], removed: Iterable[RoutedFilter]) -> RowChange:
-        """Takes filters in that are not in the set, and those out that are; returns what is forwarded differently."""
+        """Adds filters that are not in the set and removes some that are; returns the change of what is forwarded."""
         known: dict[str, RoutedFilter] = {}
         before: dict[str, bool] = {}
         changes = [self._forwarding.insert(filter.text, filter.form) for filter in added]
@@ -161,21 +161,22 @@ class Reduction:
         return RowChange(gained, lost)
 
     def learn(self, statistics: Statistics) -> None:
-        """Events are expected to be so: from the next merging on."""
+        """Sets the expected statistics of events, from the next merging on."""
         if isinstance(self._forwarding, MergingTable):
             self._forwarding.learn(statistics)
 
     def expect(self, gates: Mapping[str, RoutedFilter]) -> None:
-        """Only events that match one of these will come from where the filters are forwarded to."""
+        """Sets the advertisements: only events that match one of these will come from where the filters are forwarded
+        to."""
         if isinstance(self._forwarding, MergingTable):
             self._forwarding.advertise([gate.form for gate in gates.values()])
 
 
-# Whether some event could satisfy two filters: which subscriptions are worth telling to whoever advertises.
+# Intersection of two filters: decides which subscriptions are forwarded towards an advertiser.
 
 
 def intersects(a: Filter, b: Filter, schema: Schema) -> bool:
-    """False only if no event satisfies both; True also where patterns or comparisons of attributes hide that.
+    """False only if provably no event satisfies both; True also where patterns or comparisons of attributes hide that.
 
     A subscription that is forwarded in vain costs a row; one that is not forwarded would cost events.
     """
@@ -184,17 +185,17 @@ def intersects(a: Filter, b: Filter, schema: Schema) -> bool:
     return any(not Summary((*one, *other), schema).impossible for one in a.conjuncts for other in b.conjuncts)
 
 
-# The routing table of a broker: one structure for advertisements and for subscriptions.
+# Routing table: one structure for advertisements and for subscriptions.
 
 
 class Digest:
-    """Of a set of texts, whatever their order: the exclusive or of their hashes. Kept up with every change."""
+    """Order-independent digest of a set of texts: the exclusive or of their hashes, kept up with every change."""
 
     def __init__(self) -> None:
         self._value = 0
 
     def toggle(self, text: str) -> None:
-        """Takes a text in, or out."""
+        """Adds a text, or removes it if present."""
         self._value ^= int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "big")
 
     def __str__(self) -> str:
@@ -202,7 +203,7 @@ class Digest:
 
 
 class RoutingTable:
-    """Filters by the hop that they came from, and for each target what is to be forwarded to it.
+    """Filters by the hop that they came from, and for each target the filters to be forwarded to it.
 
     A hop is a neighbour or a client; targets are the neighbours. To a target goes what came from any other hop, less
     what the policy makes of it. With `gated`, only those filters go there that intersect one of the target's gates:
@@ -221,19 +222,20 @@ class RoutingTable:
         self._statistics: Statistics | None = None
 
     def rows(self, hop: str) -> list[str]:
-        """The filters that came from a hop, sorted."""
+        """Filters that came from a hop, sorted."""
         return sorted(self._rows.get(hop, ()))
 
     def digest(self, hop: str) -> str:
-        """Of the filters that came from a hop."""
+        """Digest of the filters that came from a hop."""
         return str(self._digests.get(hop, Digest()))
 
     def forwarded(self, target: str) -> Mapping[str, RoutedFilter]:
-        """Filters that the target is to know, by text."""
+        """Filters forwarded to the target, by text."""
         return self._targets[target].reduction.forwarded
 
     def forwarded_digest(self, target: str) -> str:
-        """Of what the target is to know: what its `digest` of this broker is when it knows it."""
+        """Digest of the filters forwarded to the target: equal to the target's `digest` of this broker when it is up
+        to date."""
         return str(self._targets[target].digest)
 
     @property
@@ -244,7 +246,7 @@ class RoutingTable:
         return sum(map(len, self._rows.values()))
 
     def add_target(self, target: str, gates: Iterable[RoutedFilter] = ()) -> None:
-        """From now on everything that came from others goes to the target too."""
+        """Adds a target, to which everything that came from others is forwarded."""
         self._targets[target] = new = _Target(self._schema, Reduction(self._schema, self._policy), self._gated)
         if self._statistics is not None:
             new.reduction.learn(self._statistics)
@@ -256,7 +258,7 @@ class RoutingTable:
         del self._targets[target]
 
     def change(self, hop: str, added: Iterable[RoutedFilter], removed: Iterable[str]) -> dict[str, RowChange]:
-        """Filters come from a hop, or are withdrawn by it; returns what changes for which target.
+        """Adds filters of a hop and withdraws others; returns the changes for each target.
 
         The same filter may come from a hop several times, and is there until it is withdrawn as often.
         """
@@ -294,17 +296,17 @@ class RoutingTable:
         return told
 
     def open_gates(self, target: str, added: Iterable[RoutedFilter], removed: Iterable[str]) -> RowChange:
-        """Gates of a target come or go; returns what changes for it."""
+        """Adds and removes gates of a target; returns the changes for it."""
         return self._targets[target].open(added, removed)
 
     def learn(self, statistics: Statistics) -> None:
-        """Events are expected to be so, where that makes a difference to what is forwarded."""
+        """Sets the expected statistics of events, where the forwarding policy uses them."""
         self._statistics = statistics
         for target in self._targets.values():
             target.reduction.learn(statistics)
 
     def _offer(self, target: str, hop: str, gained: list[str], lost: list[str]) -> RowChange:
-        """Offers or withdraws what a target does not itself hold, and nobody but this hop holds."""
+        """Offers or withdraws filters that the target does not itself have, and no other hop has."""
         theirs = self._rows.get(target, {})
         new = [self._filters[t] for t in gained if self._hops_with[t] - (t in theirs) == 1]
         old = [self._filters[t] for t in lost if self._hops_with[t] - (t in theirs) == 0]

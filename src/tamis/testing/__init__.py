@@ -1,4 +1,4 @@
-"""For tests of Tamis and of what is built on it: generated workloads, the oracle's answers, faulty sources and sinks.
+"""Testing support for Tamis and what is built on it: generated workloads, reference matches, faulty sources and sinks.
 
 The strategies need hypothesis.
 

@@ -1,4 +1,4 @@
-"""Values at which matchers go wrong, and strategies that come back to them often.
+"""Hypothesis strategies for edge values: constants at which matchers go wrong, shared by filters and events.
 
 Filters and events draw from the same small pools, so that generated events hit the constants of generated filters.
 """

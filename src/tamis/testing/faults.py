@@ -1,4 +1,4 @@
-"""Sources and sinks that fail on purpose, to test what recovers from them."""
+"""Fault injection: sources and sinks that fail on purpose, and simulated broker networks that lose connections."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ class Fault(Enum):
 
 @dataclass(frozen=True)
 class Pause:
-    """Waits so many seconds before the next item."""
+    """Delay of so many seconds before the next item."""
 
     seconds: float
 
 
 class SourceAbortedError(RuntimeError):
-    """The source broke off; iterating again resumes after the break."""
+    """Failure of a source; iterating again resumes after the break."""
 
 
 class SinkFailedError(RuntimeError):
-    """The sink refused a write."""
+    """Failure of a write to a sink."""
 
 
 class FaultySource(Generic[Item]):
-    """Items in order, with faults among them.
+    """Source of items in order, with faults among them.
 
     `Fault.END` ends the iteration and `Fault.ABORT` raises `SourceAbortedError`. Each fault happens once: a new
     iteration goes on behind it, from the item after the last one that was given. `replay` goes back, as a source does
@@ -82,11 +82,11 @@ class FaultySource(Generic[Item]):
 
     @property
     def exhausted(self) -> bool:
-        """True if everything, faults included, has been given."""
+        """True if all items and faults have been given."""
         return self._position == len(self._items)
 
     def replay(self, count: int) -> None:
-        """Goes back so many items; the faults among them do not happen again."""
+        """Rewinds by `count` items; the faults among them do not happen again."""
         given = [item for item in self._items[: self._position] if not isinstance(item, Fault | Pause)]
         again = given[len(given) - count :] if count else []
         self._items = [*again, *self._items[self._position :]]
@@ -95,7 +95,7 @@ class FaultySource(Generic[Item]):
 
 @dataclass
 class FailingSink:
-    """A sink that accepts so many writes, then fails so many times, then works again.
+    """Sink that accepts a number of writes, then fails a number of times, then works again.
 
     Call it in place of `write`, with whatever arguments that takes. `attempts` counts the calls and `written` what
     came through. A failure happens before the write, or after it where `late`: the write then came through all the
@@ -121,12 +121,12 @@ class FailingSink:
         return answer
 
 
-# Networks of brokers in one process: connections that delay, drop and come back as a seed says.
+# Simulated broker networks in one process: connections that delay, drop and reconnect by a seed.
 
 
 @dataclass(slots=True)
 class NetworkClient:
-    """A client of a broker in the network. `delivered` has each event once, with what it satisfied."""
+    """Client of a broker in the network. `delivered` has each event once, with the subscriptions it matched."""
 
     name: str
     broker: str
@@ -141,7 +141,7 @@ class NetworkClient:
     unanswered: dict[int, Message] = field(default_factory=dict)  # publishes that no answer came to yet
 
     def hear(self, message: Message) -> Message | None:
-        """Takes a message of the broker in; returns the answer, if there is one."""
+        """Handles a message of the broker; returns the answer, if there is one."""
         match message:
             case Told():
                 self.told[message.number] = message
@@ -166,14 +166,14 @@ class NetworkClient:
 
 @dataclass(slots=True)
 class _Wire:
-    """A connection: its two ends, each a broker or a client, and what is under way to each."""
+    """Connection: its two ends, each a broker or a client, and the messages under way to each."""
 
     ends: tuple[str, str]
     under_way: tuple[deque[bytes], deque[bytes]] = field(default_factory=lambda: (deque(), deque()))
 
 
 class BrokerNetwork:
-    """Brokers, the links that were configured between them, and their clients.
+    """Network of brokers, the links configured between them, and their clients.
 
     Nothing moves but by `step` (one message of a connection chosen by the seed), `run` (until nothing is under way)
     and what is done by name. Brokers speak in bytes, as they do between processes.
@@ -200,13 +200,13 @@ class BrokerNetwork:
         self.restore(dialling, dialled)
 
     def cut(self, dialling: str, dialled: str) -> None:
-        """The connection of a link breaks: what is under way is lost."""
+        """Breaks the connection of a link: messages under way are lost."""
         number = self.links[dialling, dialled]
         if number is not None:
             self._break(number)
 
     def restore(self, dialling: str, dialled: str) -> None:
-        """The link is connected again, if it is not."""
+        """Reconnects a link, if it is not connected."""
         if self.links[dialling, dialled] is None:
             number = self._wire(dialling, dialled)
             self.links[dialling, dialled] = number
@@ -215,7 +215,7 @@ class BrokerNetwork:
             self._commit(dialling)
 
     def crash(self, name: str) -> None:
-        """A broker dies and is there again, with what it had committed; its connections are gone."""
+        """Crashes and restarts a broker with its committed state; its connections are gone."""
         for number in [number for number, wire in self._wires.items() if name in wire.ends]:
             self._break(number)
         self.brokers[name] = Broker(self.schema, self.brokers[name].store.after_crash(), self.settings)
@@ -223,13 +223,13 @@ class BrokerNetwork:
     # Clients.
 
     def client(self, name: str, broker: str) -> NetworkClient:
-        """A client that is attached to a broker."""
+        """New client, attached to a broker."""
         client = self.clients[name] = NetworkClient(name, broker)
         self.attach(name)
         return client
 
     def attach(self, name: str) -> None:
-        """The client is connected again, if it is not, and says again what it got no answer to."""
+        """Reconnects a client, if it is not connected; it repeats its unanswered requests."""
         client = self.clients[name]
         if client.connection is None:
             client.connection = self._wire(client.broker, f"client {name}")
@@ -238,20 +238,20 @@ class BrokerNetwork:
                 self._say(client, message)
 
     def detach(self, name: str) -> None:
-        """The client's connection breaks."""
+        """Breaks the client's connection."""
         client = self.clients[name]
         if client.connection is not None:
             self._break(client.connection)
 
     def ask(self, name: str, **wishes: Any) -> int:
-        """A client's wishes, as in `Ask`; the number they have."""
+        """Sends a client's requests, as in `Ask`; returns their number."""
         client = self.clients[name]
         client.asked += 1
         self._say(client, Ask(client.asked, **wishes))
         return client.asked
 
     def publish(self, name: str, events: Sequence[Mapping[str, object]]) -> int:
-        """A client publishes; the number it has."""
+        """Publishes events of a client; returns the publication's number."""
         client = self.clients[name]
         client.offered += 1
         offer = Offer(client.offered, write_events(self.schema.to_arrow(events)))
@@ -262,7 +262,7 @@ class BrokerNetwork:
     # Time.
 
     def step(self) -> bool:
-        """One message arrives; False if none is under way."""
+        """Delivers one message; False if none is under way."""
         ready = [(number, end) for number, wire in self._wires.items() for end in (0, 1) if wire.under_way[end]]
         if not ready:
             return False
@@ -282,14 +282,14 @@ class BrokerNetwork:
         return True
 
     def run(self, most: int = 1_000_000) -> None:
-        """Until nothing is under way."""
+        """Delivers messages until none is under way."""
         for _ in range(most):
             if not self.step():
                 return
         raise AssertionError(f"messages are still under way after {most:,}")
 
     def settle(self) -> None:
-        """Everything is connected again, and nothing is under way."""
+        """Reconnects everything, and delivers messages until none is under way."""
         for link in self.links:
             self.restore(*link)
         for name in self.clients:
@@ -297,7 +297,7 @@ class BrokerNetwork:
         self.run()
 
     def tick(self, now: float) -> None:
-        """The clocks of all brokers."""
+        """Advances the clocks of all brokers."""
         for name, broker in self.brokers.items():
             broker.tick(now)
             self._commit(name)

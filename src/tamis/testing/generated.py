@@ -1,4 +1,4 @@
-"""Generated workloads: a schema with subscriptions and events that belong to it."""
+"""Hypothesis strategies for schemas, filters and events, and for workloads of all three."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tamis.schema import EVENT_TYPE, Domain, Schema
 from tamis.testing.edge_values import values
 from tamis.testing.written import Written, conjunction, disjunction, draw_condition, negation, quoted_name
 
-# Generated events that a schema accepts.
+# Events that a schema accepts.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -46,26 +46,26 @@ def _as_given(value: Any, domain: Domain) -> Any:
 _ABSENCE = st.sampled_from(("", "", "", "", "missing", "null", "empty"))
 
 
-# Generated filters: the whole language, for any schema.
+# Filters: the whole language, for any schema.
 
 _FORMS = ("condition", "condition", "and", "or", "not", "parenthesis")
 
 
 @st.composite
 def filters(draw: st.DrawFn, schema: Schema, depth: int = 3) -> str:
-    """Texts that the schema accepts: AND, OR and NOT nested so deep over comparisons of every form."""
+    """Filters that the schema accepts: AND, OR and NOT nested to a depth over comparisons of every form."""
     return _draw_filter(draw, schema, depth).text
 
 
 @st.composite
 def conjunctions(draw: st.DrawFn, schema: Schema, max_conditions: int = 5) -> str:
-    """Plain conjunctions of comparisons: what most subscriptions look like."""
+    """Filters that are plain conjunctions of comparisons, like most subscriptions."""
     return " AND ".join(draw_condition(draw, schema).text for _ in range(draw(st.integers(1, max_conditions))))
 
 
 @st.composite
 def written_filters(draw: st.DrawFn, schema: Schema, depth: int = 3) -> Written:
-    """As `filters`, each text with its meaning."""
+    """Filters as from `filters`, each text with its meaning."""
     return _draw_filter(draw, schema, depth)
 
 
@@ -83,7 +83,7 @@ def _draw_filter(draw: st.DrawFn, schema: Schema, depth: int) -> Written:
     return Written(f"({join.join(item.text for item in items)})", meaning([item.meaning for item in items]))
 
 
-# Generated schemas: every kind of domain, several event types, names that need quotes.
+# Schemas: every kind of domain, several event types, names that need quotes.
 
 NAMES = (
     "price", "bids", "title", "tags", "a", "b", "c", "x1", "Price", "old.price", "seller.rating.mean",
@@ -131,7 +131,7 @@ def _words() -> st.SearchStrategy[list[str]]:
 
 @st.composite
 def _ordered(draw: st.DrawFn) -> dict[str, Any]:
-    """A partial order: pairs that agree with the order of the list, so there is no cycle."""
+    """Partial order: pairs that agree with the order of the list, so there is no cycle."""
     words = draw(st.lists(st.sampled_from(_WORDS), min_size=2, max_size=5, unique=True))
     pairs = [[a, b] for k, a in enumerate(words) for b in words[k + 1 :]]
     order = draw(st.lists(st.sampled_from(pairs), min_size=1, unique_by=tuple))
@@ -140,7 +140,7 @@ def _ordered(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def _trees(draw: st.DrawFn) -> dict[str, Any]:
-    """A forest: each node hangs under an earlier one, or is a root."""
+    """Forest: each node hangs under an earlier one, or is a root."""
     words = draw(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=7, unique=True))
     forest: dict[str, Any] = {}
     nodes: list[dict[str, Any]] = [forest]
@@ -152,7 +152,7 @@ def _trees(draw: st.DrawFn) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Generated:
-    """A small workload in plain Python: subscriptions by id, events as dicts."""
+    """Small workload in plain Python: subscriptions by id, events as dicts."""
 
     schema: Schema
     subscriptions: dict[str, str]
@@ -165,7 +165,7 @@ class Generated:
 
 @st.composite
 def workloads(draw: st.DrawFn, max_subscriptions: int = 12, max_events: int = 8) -> Generated:
-    """Schemas with one to so many subscriptions and events (none where the most is zero)."""
+    """Workloads of a schema, one to a maximum of subscriptions, and events (none where the maximum is zero)."""
     schema = draw(schemas())
     # Counts are drawn first: hypothesis's own lists are mostly short, and short ones tell little about a matcher.
     text = st.one_of(filters(schema), conjunctions(schema))
@@ -176,7 +176,7 @@ def workloads(draw: st.DrawFn, max_subscriptions: int = 12, max_events: int = 8)
 
 @st.composite
 def crowds(draw: st.DrawFn, max_subscriptions: int = 400, max_events: int = 6) -> Generated:
-    """Schemas with hundreds of subscriptions, put together from a few conditions: what fills an index's buckets.
+    """Workloads of hundreds of subscriptions, composed of a few conditions: they fill an index's buckets.
 
     How they are put together follows from one drawn number, so hundreds cost no more than a few to generate.
     """
@@ -192,7 +192,7 @@ def crowds(draw: st.DrawFn, max_subscriptions: int = 400, max_events: int = 6) -
 def redundant_crowds(
     draw: st.DrawFn, max_subscriptions: int = 120, max_events: int = 6, schema: Schema | None = None
 ) -> Generated:
-    """As `crowds`, of filters that say things twice, or the opposite of what they said: several texts, one meaning.
+    """Workloads like `crowds`, of filters with repetitions and contradictions: several texts, one meaning.
 
     What is left of such a filter may have fewer literals than its text, or none. There are at least half of the most.
     """

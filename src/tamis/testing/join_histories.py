@@ -1,4 +1,4 @@
-"""Histories of joined tables drawn from a seed, in a form that a database understands word for word."""
+"""Seeded histories of joined tables in plain SQL, and their results as computed by DuckDB."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SECONDS = 13
 
 @dataclass(frozen=True)
 class JoinHistory:
-    """A schema with tables, joins over them in plain SQL, and changes in order."""
+    """Schema with tables, joins over them in plain SQL, and changes in order."""
 
     seed: int
     schema: Schema
@@ -44,7 +44,8 @@ class JoinHistory:
 
 
 def join_history(seed: int, events: int = 20, subscriptions: int = 3) -> JoinHistory:
-    """Two to four tables: composite join keys, cycles, keys of all sorts, every retention, some refused changes."""
+    """History of two to four tables: composite join keys, cycles, keys of all sorts, every retention, some refused
+    changes."""
     rng = random.Random(seed)
     schema = _schema(rng)
     texts, tables = {}, {}
@@ -148,7 +149,7 @@ def _event(rng: random.Random, schema: Schema, version: int) -> dict[str, Any]:
 
 
 def _near(rng: random.Random, version: int) -> int:
-    """Times go up with the events, by and large."""
+    """Event time, which by and large grows with the events."""
     return max(0, min(_SECONDS - 1, version // 2 + rng.randint(-4, 2)))
 
 
@@ -164,11 +165,11 @@ def _shared(schema: Schema, one: str, other: str) -> list[str]:
     return [name for name in schema.tables[one].join if name in schema.tables[other].join]
 
 
-# What joins come to, worked out by a database: DuckDB joins the rows that pass, knowing nothing of Tamis.
+# Reference results: DuckDB joins the rows that pass, knowing nothing of Tamis.
 
 
 def duckdb_content(join: WrittenJoin, tables: dict[str, NaiveTable], order: tuple[str, ...]) -> set[Result]:
-    """The results of a generated join over tables in plain Python, rows in the given order of tables."""
+    """Results of a generated join over tables in plain Python, rows in the given order of tables."""
     database = _database()
     identities = {}
     for number, name in enumerate(join.prefixes):
@@ -190,11 +191,11 @@ def duckdb_content(join: WrittenJoin, tables: dict[str, NaiveTable], order: tupl
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """One for all, for opening one takes longer than the query. Tables are registered anew for every query."""
+    """Database shared by all queries, for opening one takes longer than a query. Tables are registered for each."""
     return duckdb.connect(config={"threads": 1})
 
 
 def passes(join: WrittenJoin, table: str, row: Values) -> bool:
-    """True if a row passes the conditions of a generated join on its table, as they were meant when they were drawn."""
+    """True if a row passes the conditions of a generated join on its table, by their meaning when they were drawn."""
     named = {f"{join.prefixes[table]}.{name}": values for name, values in row.items()}
     return all(meaning(named, False) for own, meaning in join.conditions if own == table)

@@ -1,4 +1,5 @@
-"""Histories played through every scheme: what clients hold is what a database recomputes, after every event."""
+"""Proof of join schemes: histories are played through each, and clients' contents compared with DuckDB after every
+event."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from tamis.schema import EVENT_TYPE, OPERATION, Table
 from tamis.schema.checking import Checked
 from tamis.testing.join_histories import VERSION, JoinHistory, join_history
 
-# The tables of a history kept by a database, and its joins run there as they are written.
+# Reference: the tables of a history in a database, which runs the joins as they are written.
 
 _TYPES = {"integer": "BIGINT", "float": "DOUBLE", "string": "VARCHAR", "timestamp": "TIMESTAMP"}
 
 
 class DuckTables:
-    """Tables of a history, by plain SQL.
+    """Tables of a history in DuckDB, by plain SQL.
 
     A row's version is the number of the event that put it, so the rows that changed last have the highest.
     """
@@ -47,7 +48,7 @@ class DuckTables:
             self._queries[id] = f"SELECT {shown} FROM {text.split(' FROM ', 1)[1]}"
 
     def apply(self, event: Mapping[str, Any]) -> bool:
-        """Makes one change; False if the table cannot take it."""
+        """Applies one change; False if the table cannot take it."""
         table = self._history.schema.tables[event[EVENT_TYPE]]
         operation = event.get(OPERATION)
         row = {name: event[name] for name in table.attributes if name in event}
@@ -67,7 +68,7 @@ class DuckTables:
         return True
 
     def content(self, id: str) -> set[tuple[int, ...]]:
-        """The versions of the rows of each result, in the schema's order of tables."""
+        """Versions of the rows of each result, in the schema's order of tables."""
         found = self._database.execute(self._queries[id]).fetchall()
         results = {tuple(row) for row in found}
         assert len(results) == len(found)
@@ -105,7 +106,7 @@ class ContentDiffersError(AssertionError):
 
 @dataclass
 class Tally:
-    """Count of what was compared."""
+    """Counts of comparisons made."""
 
     histories: int = 0
     events: int = 0
@@ -116,7 +117,7 @@ class Tally:
 
 @dataclass
 class _Played:
-    """One scheme's server, with a client for each subscription that is there."""
+    """Server of one scheme, with a client for each present subscription."""
 
     server: JoinServer
     clients: dict[str, JoinClient] = field(default_factory=dict)
@@ -135,7 +136,7 @@ def prove(seeds: Iterable[int], events: int = 20, schemes: Sequence[str] = tuple
 
 
 class _Proof:
-    """One history, all schemes side by side.
+    """Proof of one history, all schemes side by side.
 
     Events come in batches of one to six. Between them subscriptions come and go, and clients start anew. Notes of one
     change are handed over in any order, and old ones again at any time.

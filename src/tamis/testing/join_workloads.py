@@ -1,4 +1,4 @@
-"""Generated joins: schemas with tables, texts over them, and histories of changes."""
+"""Hypothesis strategies for joins: schemas with tables, joins over them, and histories of changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RETENTIONS: tuple[Any, ...] = ("all", "all", {"count": 1}, {"count": 3}, {"wind
 
 @dataclass(frozen=True)
 class WrittenJoin:
-    """A join's text beside its meaning: its tables, the columns that agree, and what each table's rows must pass.
+    """Join as text beside its meaning: its tables, the columns that agree, and each table's conditions.
 
     The meaning of a condition is of values under qualified names (`alias.attribute`), as `prefixes` has them.
     """
@@ -53,7 +53,7 @@ class WrittenJoin:
 
 @dataclass(frozen=True)
 class GeneratedJoins:
-    """A small workload of joins in plain Python: subscriptions by id, events as dicts, in order."""
+    """Small workload of joins in plain Python: subscriptions by id, events as dicts, in order."""
 
     schema: Schema
     subscriptions: dict[str, WrittenJoin]
@@ -141,7 +141,7 @@ def _how(
     taken: list[str],
     prefixes: Mapping[str, str],
 ) -> str:
-    """ON, or USING where no other table has the attributes."""
+    """Join condition: ON, or USING where no other table has the attributes."""
     holders = {one: [other for other in taken if one in schema.tables[other].attributes] for _, one in pairs}
     if all(len(found) == 1 for found in holders.values()) and draw(st.booleans()):
         return f"USING ({', '.join(dict.fromkeys(one for _, one in pairs))})"
@@ -178,7 +178,7 @@ def _shared(schema: Schema, one: str, other: str) -> list[str]:
 
 @st.composite
 def changes(draw: st.DrawFn, schema: Schema) -> dict[str, Any]:
-    """One event of a table, valid by the schema; whether the table can take it depends on what is in it."""
+    """Event of a table, valid by the schema; its table may still refuse it, depending on its content."""
     table = schema.tables[draw(st.sampled_from(list(schema.tables)))]
     operation = draw(st.sampled_from(_KEYED if table.key else (None, "insert")))
     event: dict[str, Any] = {EVENT_TYPE: table.name}

@@ -1,4 +1,4 @@
-"""A filter's text beside its meaning, worked out without the parser: what holds the parser and the oracle in check."""
+"""Filters as text beside their meaning, computed without the parser; and the oracle's reference matches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Meaning: TypeAlias = Callable[[Values, bool], bool]  # of an event's values, and
 
 @dataclass(frozen=True)
 class Written:
-    """`meaning(values, negated)` says whether the text, or its negation, holds for an event with these values."""
+    """Filter text and its `meaning(values, negated)`: True if the text, or its negation, holds for these values."""
 
     text: str
     meaning: Meaning
@@ -46,14 +46,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Constant:
-    """A literal: how it is written, and its exact value (timestamps in microseconds)."""
+    """Literal: its text, and its exact value (timestamps in microseconds)."""
 
     text: str
     value: Any
 
 
 def some(attribute: str, test: Callable[[Any], bool]) -> Meaning:
-    """Some value passes the test; negated: there is a value, and none passes."""
+    """Meaning: some value passes the test; negated: there is a value, and none passes."""
 
     def meaning(values: Values, negated: bool) -> bool:
         here = values.get(attribute, ())
@@ -64,7 +64,7 @@ def some(attribute: str, test: Callable[[Any], bool]) -> Meaning:
 
 
 def some_pair(left: str, right: str, test: Callable[[Any, Any], bool]) -> Meaning:
-    """Some pair of values passes the test; negated: there is a pair, and none passes."""
+    """Meaning: some pair of values passes the test; negated: there is a pair, and none passes."""
 
     def meaning(values: Values, negated: bool) -> bool:
         pairs = [(a, b) for a in values.get(left, ()) for b in values.get(right, ())]
@@ -75,27 +75,27 @@ def some_pair(left: str, right: str, test: Callable[[Any, Any], bool]) -> Meanin
 
 
 def absent(attribute: str) -> Meaning:
-    """There is no value; negated: there is one."""
+    """Meaning: there is no value; negated: there is one."""
     return lambda values, negated: bool(values.get(attribute)) == negated
 
 
 def constant(value: bool) -> Meaning:
-    """Always or never, whatever the event."""
+    """Meaning: always or never, whatever the event."""
     return lambda _, negated: value != negated
 
 
 def negation(meaning: Meaning) -> Meaning:
-    """The opposite, down to the comparisons."""
+    """Meaning of the negation, down to the comparisons."""
     return lambda values, negated: meaning(values, not negated)
 
 
 def conjunction(meanings: Sequence[Meaning]) -> Meaning:
-    """All hold; negated: the negation of one holds."""
+    """Meaning of AND: all hold; negated: the negation of one holds."""
     return lambda values, negated: (any if negated else all)(meaning(values, negated) for meaning in meanings)
 
 
 def disjunction(meanings: Sequence[Meaning]) -> Meaning:
-    """One holds; negated: the negations of all hold."""
+    """Meaning of OR: one holds; negated: the negations of all hold."""
     return lambda values, negated: (all if negated else any)(meaning(values, negated) for meaning in meanings)
 
 
@@ -121,13 +121,13 @@ def _python_expression(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace("$", r"\Z"), re.ASCII)
 
 
-# What the oracle answers, for anyone who wants to hold something to it.
+# Reference matches: the oracle's answers, to hold any matcher to.
 
 
 def reference_matches(
     subscriptions: Mapping[str, str], schema: Schema, events: Sequence[Mapping[str, Any]] | pa.RecordBatch | pa.Table
 ) -> list[list[str]]:
-    """For each event the sorted ids of the subscriptions it satisfies, each once.
+    """Reference matches: for each event the sorted ids of the subscriptions it matches, each once.
 
     A subscription that does not parse matches nothing. Equal texts are evaluated once, so a thousand copies cost no
     more than one.
@@ -147,7 +147,7 @@ def reference_matches(
     ]
 
 
-# Generated comparisons of every form, each with its meaning.
+# Comparisons of every form, each with its meaning.
 #
 # These are functions of `draw` rather than strategies: schemas differ from example to example, and making strategies
 # takes longer than drawing from them.
@@ -159,17 +159,17 @@ _PLAIN_NAMES = {"price", "bids", "title", "tags", "a", "b", "c", "x1", "old.pric
 
 
 def quoted(text: str) -> str:
-    """A string as a literal."""
+    """Literal of a string."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def quoted_name(name: str) -> str:
-    """A name as a quoted identifier."""
+    """Quoted identifier of a name."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def draw_name(draw: st.DrawFn, attribute: Attribute) -> str:
-    """The attribute's name as a filter may write it: quoted where it must be, and sometimes where it need not."""
+    """Name of the attribute as a filter may write it: quoted where it must be, and sometimes where it need not."""
     if attribute.name in _PLAIN_NAMES and draw(_MOSTLY):
         return attribute.name
     return quoted_name(attribute.name)
@@ -221,7 +221,7 @@ _EQUALITIES = ("=", "!=", "<>")
 
 
 def draw_condition(draw: st.DrawFn, schema: Schema) -> Written:
-    """One comparison on one attribute, or between two; now and then a constant."""
+    """Comparison on one attribute, or between two; now and then a constant."""
     if draw(_ONE_IN_THIRTY) == 17:  # not 0, which hypothesis comes back to all the time
         value = draw(st.booleans())
         return Written("TRUE" if value else "FALSE", constant(value))
@@ -256,7 +256,7 @@ def _is_ordered(attribute: Attribute) -> bool:
 
 
 def _test(attribute: Attribute, sign: str) -> Test:
-    """`a sign b` between values of the attribute's domain, for = and the orders."""
+    """Test `a sign b` between values of the attribute's domain, for = and the orders."""
     domain = attribute.domain
     if sign == "=":
         return operator.eq
@@ -330,7 +330,7 @@ def _pattern(draw: st.DrawFn, parts: list[str]) -> str:
 
 
 def _escaped(part: str, escape: str) -> str:
-    """A part of a pattern, written with this escape: wildcards stay, and so do characters that are no wildcards."""
+    """Part of a pattern, written with this escape: wildcards stay, and so do characters that are no wildcards."""
     if part in ("%", "_"):
         return part
     character = part[-1]

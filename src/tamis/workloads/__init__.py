@@ -1,4 +1,4 @@
-"""Named, seeded generators: demo, benchmarks, experiments and tests all draw from here.
+"""Workloads: named, seeded generators of subscriptions and events, for demo, benchmarks, experiments and tests.
 
 workload = named("w4")(subscriptions=10_000, events=256, seed=1)
 workload = named("le_subscribe(p=1)")(subscriptions=10_000, events=256, seed=1)

@@ -1,4 +1,4 @@
-"""Catalogue of the auctions: the schema, and the words that titles, tags and sellers are made of."""
+"""Catalogue of the auction workload: its schema, and the words that titles, tags and sellers are made of."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CATEGORIES = tuple(_nodes(FURNITURE))
 
 
 def auction_schema() -> Schema:
-    """The schema of the auctions: an event is of type antiques, furniture, or both."""
+    """Schema of the auctions: an event is of type antiques, furniture, or both."""
     lot = {
         "price": "mandatory",
         "quantity": "mandatory",

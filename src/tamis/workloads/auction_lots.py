@@ -1,4 +1,5 @@
-"""The events of the auctions: lots that open, fall in price and are sold."""
+"""Auction workload (antiques and furniture, Le Subscribe's example, `make demo`): generated lots and collectors'
+filters."""
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ _PERIOD_WEIGHTS = list(itertools.accumulate((1, 3, 8, 12, 6)))
 
 
 def lots(seed: int = 1) -> Iterator[dict[str, Any]]:
-    """Lots without end; the same seed gives the same lots."""
+    """Endless lots; equal seeds give equal lots."""
     rng = random.Random(f"lots {seed}")
     while True:
         yield _lot(rng)
 
 
 def json_lines(count: int, seed: int = 1, malformed: float = 0.0) -> Iterator[str]:
-    """Lots as JSON lines; about the share `malformed` of them breaks the schema or is no JSON at all."""
+    """Lots as JSON lines; a share `malformed` of them violates the schema or is no JSON at all."""
     rng = random.Random(f"lines {seed}")
     for lot in itertools.islice(lots(seed), count):
         if rng.random() < malformed:
@@ -121,11 +122,11 @@ _FAULTS: tuple[Callable[[dict[str, Any]], str], ...] = (
 )
 
 
-# The subscriptions of the auctions: what a hundred thousand collectors might ask to be told about.
+# Subscriptions: the filters of a hundred thousand collectors.
 
 
 def interests(seed: int = 1) -> Iterator[str]:
-    """Filters without end; the same seed gives the same filters."""
+    """Endless filters; equal seeds give equal filters."""
     rng = random.Random(f"interests {seed}")
     while True:
         yield rng.choices(_INTERESTS, cum_weights=_WEIGHTS)[0](rng)
@@ -194,7 +195,7 @@ def _season(rng: random.Random) -> str:
 
 
 def _detail(rng: random.Random) -> str:
-    """One more condition, selective enough that a collector is not told of everything."""
+    """Additional condition, selective enough that a collector is not notified of everything."""
     return rng.choice(
         (
             lambda: f"tags CONTAINS '{rng.choice(TAGS[4:])}'",
@@ -228,13 +229,14 @@ _INTERESTS = tuple(interest for interest, _ in _CHOICES)
 _WEIGHTS = list(itertools.accumulate(weight for _, weight in _CHOICES))
 
 
-# Auctions of antiques and furniture: Le Subscribe's own example, and what `make demo` shows.
+# The workload.
 
 __all__ = ["auction_schema", "auctions", "interests", "json_lines", "lots"]
 
 
 def auctions(subscriptions: int, events: int, seed: int = 1) -> Workload:
-    """Subscriptions in the whole language, events of one or two types, some attributes absent or many-valued."""
+    """Auction workload: subscriptions in the whole language, events of one or two types, some attributes absent or
+    multiple."""
     schema = auction_schema()
     texts = pa.array(itertools.islice(interests(seed), subscriptions), pa.string())
     rows = schema.to_arrow(list(itertools.islice(lots(seed), events)))

@@ -1,4 +1,5 @@
-"""Pictures drawn with NumPy: flat colours, smooth edges, written as PNG."""
+"""Camera pictures of the city workload, drawn with NumPy as PNG: squares with people, roads with cars, water with
+boats."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Colour = tuple[int, int, int]
 
 
 class Shape:
-    """A drawing of its own size: for every pixel, how much of it is covered, 0 to 1."""
+    """Antialiased shape of its own size: for every pixel the share of it that is covered, 0 to 1."""
 
     def __init__(self, width: int, height: int) -> None:
         self._y, self._x = np.mgrid[0:height, 0:width] + 0.5
@@ -31,14 +32,14 @@ class Shape:
         return self._add(np.hypot(self._x - x, self._y - y) - radius)
 
     def limb(self, x: float, y: float, to_x: float, to_y: float, radius: float) -> Shape:
-        """A line with round ends."""
+        """Line with round ends."""
         along_x, along_y = to_x - x, to_y - y
         squared = along_x**2 + along_y**2
         part = np.clip(((self._x - x) * along_x + (self._y - y) * along_y) / squared, 0, 1)
         return self._add(np.hypot(self._x - x - part * along_x, self._y - y - part * along_y) - radius)
 
     def box(self, x: float, y: float, length: float, width: float, degrees: float = 0.0, corner: float = 0.0) -> Shape:
-        """A rectangle around its middle, with round corners."""
+        """Rectangle around its middle, with round corners."""
         way = np.radians(degrees)
         along = (self._x - x) * np.cos(way) + (self._y - y) * np.sin(way)
         aside = (self._y - y) * np.cos(way) - (self._x - x) * np.sin(way)
@@ -68,7 +69,7 @@ class Canvas:
         self._pixels[top : top + height] = colour
 
     def paint(self, cover: Floats, left: int, top: int, colour: Colour) -> None:
-        """Puts a shape down; what hangs over an edge is cut off."""
+        """Draws a shape; parts beyond an edge are cut off."""
         height, width = cover.shape
         x, y = max(0, -left), max(0, -top)
         under = self._pixels[top + y : top + height, left + x : left + width]
@@ -89,7 +90,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-# What a camera sees: a square with people, a road with cars, water with boats.
+# Scenes: a square with people, a road with cars, water with boats.
 
 Chased = Literal["car", "taxi"]
 
@@ -108,7 +109,7 @@ _NARROWEST = 640
 
 @dataclass(frozen=True)
 class Scene:
-    """The facts of a picture.
+    """Contents of a picture.
 
     `groups`: how many people stand together, group by group; `alone`: how many stand by themselves. `police_cars`
     counts the one that chases (`chased` says what), or that has its lights on with nobody ahead of it (`alarm`).
@@ -130,7 +131,7 @@ class Scene:
 
 
 def draw(scene: Scene, rng: np.random.Generator) -> bytes:
-    """The scene as PNG: everything in it is there to be counted, nothing hides behind another."""
+    """Draws the scene as PNG: everything in it can be counted, nothing hides behind another."""
     grids = [_grid(size) for size in (*scene.groups, *[1] * scene.alone)]
     width = max(_NARROWEST, 2 * _MARGIN - _APART + sum(columns * _PERSON[0] + _APART for columns, _ in grids))
     square = 2 * _MARGIN + max([rows for _, rows in grids], default=1) * _PERSON[1]
@@ -148,7 +149,7 @@ def draw(scene: Scene, rng: np.random.Generator) -> bytes:
 
 
 def _grid(people: int) -> tuple[int, int]:
-    """Columns and rows that are about a square on the ground."""
+    """Columns and rows of an approximate square on the ground."""
     columns = math.ceil(math.sqrt(people * _PERSON[1] / _PERSON[0]))
     return columns, math.ceil(people / columns)
 
@@ -167,7 +168,7 @@ def _people(canvas: Canvas, scene: Scene, grids: list[tuple[int, int]], rng: np.
 
 
 def _person(rng: np.random.Generator) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Somebody upright, seen from the front: head, body, arms and legs."""
+    """Standing person, seen from the front: head, body, arms and legs."""
     stance, reach = rng.uniform(4, 12), rng.uniform(3, 7)
     middle, top = _PERSON[0] / 2, 8.0
     figure = Shape(*_PERSON).disc(middle, top + 7, 6.5).limb(middle, top + 24, middle, top + 46, 10)
@@ -230,7 +231,7 @@ def _car(canvas: Canvas, x: int, y: int, colour: Colour, degrees: float = 0.0) -
 
 
 def _police(canvas: Canvas, x: int, y: int, lights: bool) -> None:
-    """Blue, with a white roof; the lights on it burn red."""
+    """Police car: blue, with a white roof; the lights on it burn red."""
     side = 80
     paints = [(*_CAR, _BLUE), (16.0, 12.0, _WHITE), *([(10.0, 8.0, _LIGHT)] if lights else [])]
     for length, width, paint in paints:

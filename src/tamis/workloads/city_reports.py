@@ -1,4 +1,4 @@
-"""Reports of those who steer the cameras, and the places where cameras fly."""
+"""Reports of camera pilots and locations of cameras, for the city workload."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OTHERS = ("All quiet", "Fog, turning back", "the gunnery museum opens", "two ma
 
 @dataclass(frozen=True)
 class Report:
-    """A text, what it is about (names of sets), the number plate in it, and the things that were named beside it."""
+    """Report: its text, its topics (names of sets), the number plate in it, and the things named beside it."""
 
     text: str
     subjects: frozenset[str]
@@ -58,17 +58,17 @@ def write(rng: np.random.Generator) -> Report:
     return Report(". ".join(sentences[number] for number in order), frozenset(subjects), plate, tuple(sorted(names)))
 
 
-# Where cameras fly: spots that are clearly in a borough or in none, and clearly near a landmark or not.
+# Locations: spots that are clearly in a borough or in none, and clearly near a landmark or not.
 
 LANDMARKS = {"Times Square": (-73.98513, 40.75800), "Statue of Liberty": (-74.04454, 40.68925)}
 RADII = {"Times Square": (1500, 5000), "Statue of Liberty": (1000, 3000)}
 """Metres that subscriptions ask for, by landmark."""
 
 _EARTH = 6_371_000.0
-# The earth is no ball: taken as one, a distance is right to half a percent.
+# Distances on a sphere are right to half a percent, as the earth is none.
 _CLEAR = 0.02
 
-# West, south, east, north: within the borough by some hundred metres.
+# Rectangles (west, south, east, north) that are inside the borough by some hundred metres.
 _BLOCKS: dict[str, tuple[tuple[str | None, tuple[float, float, float, float]], ...]] = {
     "Bronx": (("Bronx", (-73.905, 40.825, -73.845, 40.880)),),
     "Brooklyn": (("Brooklyn", (-73.985, 40.610, -73.930, 40.670)),),
@@ -84,7 +84,7 @@ AREAS = tuple(_BLOCKS)
 
 @dataclass(frozen=True)
 class Location:
-    """Degrees, and what is true there: the borough, if any, and metres to each landmark, right to half a percent."""
+    """Location in degrees, and its facts: the borough, if any, and metres to each landmark, right to half a percent."""
 
     longitude: float
     latitude: float
@@ -96,7 +96,7 @@ class Location:
 
 
 def locate(area: str, rng: np.random.Generator) -> Location:
-    """A spot of an area, at a distance from every landmark that no subscription's radius comes close to."""
+    """Random location in an area, whose distance from every landmark is clear of all subscriptions' radii."""
     blocks = _BLOCKS[area]
     while True:
         borough, (west, south, east, north) = blocks[int(rng.integers(len(blocks)))]
@@ -108,7 +108,7 @@ def locate(area: str, rng: np.random.Generator) -> Location:
 
 
 def _metres(longitude: float, latitude: float, to_longitude: float, to_latitude: float) -> float:
-    """On a ball, by the haversine formula."""
+    """Distance on a sphere, by the haversine formula."""
     y1, y2 = math.radians(latitude), math.radians(to_latitude)
     x = math.radians(to_longitude - longitude)
     h = math.sin((y2 - y1) / 2) ** 2 + math.cos(y1) * math.cos(y2) * math.sin(x / 2) ** 2

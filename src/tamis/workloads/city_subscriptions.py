@@ -1,4 +1,4 @@
-"""Subscriptions of the city's watchers: those of P0, and others of their form."""
+"""City workload (P0, §2.1): subscriptions over camera events that only expensive operators can tell apart."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CROWDS = (10, 50, 250)
 
 @dataclass(frozen=True)
 class Sight:
-    """All that is true of an event."""
+    """Facts of an event."""
 
     location: Location
     scene: Scene
@@ -34,7 +34,7 @@ class Sight:
 
 @dataclass(frozen=True)
 class Watch:
-    """A subscription: its text, and whether it should match, by what is true of the event."""
+    """Subscription: its text, and a function of an event's facts that says if it matches."""
 
     id: str
     text: str
@@ -42,7 +42,7 @@ class Watch:
 
 
 def of_the_paper() -> list[Watch]:
-    """S1 to S5 of Liu et al. 2007, §2.1, in the language of filters; distances are in metres."""
+    """S1 to S5 of Liu et al. 2007, §2.1, as filters; distances are in metres."""
     return [
         chase("S1", "Bronx", "any_car"),
         mob("S2", "Bronx", 50),
@@ -53,7 +53,7 @@ def of_the_paper() -> list[Watch]:
 
 
 def watches(rng: np.random.Generator) -> Iterator[Watch]:
-    """Others without end, over other places, kinds and numbers; many share their predicates."""
+    """Endless variations, over other places, kinds and numbers; many share their predicates."""
     number = 0
     while True:
         borough = BOROUGHS[int(rng.choice(5, p=(0.4, 0.3, 0.1, 0.1, 0.1)))]
@@ -159,9 +159,9 @@ def _in(sight: Sight, borough: str) -> bool:
     return sight.location.borough == borough
 
 
-# Cameras over a city, and those who watch (P0, §2.1): events that only expensive operators can tell apart.
+# The workload: events of cameras over a city.
 #
-# Each event is drawn to be something, so what should match is known without asking the operators (`truth`).
+# Each event is generated from a chosen situation, so its matches are known without calling the operators (`truth`).
 
 __all__ = ["CityWatch", "city_watch", "city_watch_schema"]
 
@@ -170,13 +170,13 @@ _FIRST = datetime(2024, 5, 1, 6, tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class CityWatch(Workload):
-    """A workload that knows its matches: `truth` has a row for each, event (row number) and subscription (id)."""
+    """Workload with known matches: `truth` has a row for each, event (row number) and subscription (id)."""
 
     truth: pa.Table
 
 
 def city_watch_schema() -> Schema:
-    """A snapshot from a camera: the image, where and when it was taken, and what its pilot wrote."""
+    """Schema of a camera's snapshot: the image, its place and time, and the pilot's report."""
     return Schema.from_dict(
         {
             "attributes": {
@@ -202,7 +202,8 @@ def city_watch_schema() -> Schema:
 
 
 def city_watch(subscriptions: int, events: int, seed: int = 1) -> CityWatch:
-    """P0's S1 to S5 and others of their form, and events of which about half were drawn to satisfy one of the five.
+    """City workload: P0's S1 to S5 and others of their form; about half of the events are made to match one of the
+    five.
 
     A crowd of some 260 is in one event of twenty or so: looking at it takes an operator seconds.
     """
@@ -227,7 +228,7 @@ _SMALL, _LARGE, _HUGE = (7, 14, 15, 16, 26, 28), (54, 55, 56, 57), (256, 258, 26
 
 
 def _sight(rng: np.random.Generator) -> Sight:
-    """Sight at a place: one of the five of the paper, one of its conditions perhaps missed, or nothing much."""
+    """Facts of an event at a place: one of the paper's five situations, perhaps with one condition missed, or none."""
     missed = int(rng.integers(5))
     kind = int(rng.choice(6, p=(0.18, 0.15, 0.08, 0.18, 0.18, 0.23)))
     scene, area = (_chase, _mob, _congestion, _accident, _boats, _quiet)[kind](missed, rng)

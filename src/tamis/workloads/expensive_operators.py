@@ -1,4 +1,4 @@
-"""Subscriptions over expensive predicates: the generator of Liu et al. 2007, Table 1, and the points of its figures.
+"""Workload of subscriptions over expensive predicates: the generator of Liu et al. 2007 (P0), Table 1, and its points.
 
 The table leaves selectivities open: it says only that an event matches 0.2% of the subscriptions. Either every
 predicate has a selectivity of its own, for the paper orders predicates by it: `"own"`, drawn uniformly from 0 to what
@@ -28,7 +28,7 @@ _STREAM = 1 << 32  # events are drawn from seeds of their own, so that any of th
 
 @dataclass(frozen=True)
 class Parameters:
-    """A row of Table 1. `alpha` is Zipf's exponent of the predicates' popularity; None: uniform weights on [0, 1]."""
+    """Row of Table 1. `alpha` is Zipf's exponent of the predicates' popularity; None: uniform weights on [0, 1]."""
 
     subscriptions: int
     predicates: int
@@ -44,7 +44,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class ExpensiveOperators:
-    """Subscription s wants the predicates `members[offsets[s] : offsets[s + 1]]`, in random order.
+    """Subscriptions over predicates: s wants `members[offsets[s] : offsets[s + 1]]`, in random order.
 
     Predicates hold independently of each other, each with its `selectivity`. Their numbers say nothing of their
     popularity.
@@ -73,7 +73,7 @@ class ExpensiveOperators:
 
 
 def expensive_operators(parameters: Parameters) -> ExpensiveOperators:
-    """The workload: the same parameters give the same one everywhere."""
+    """Generates the workload, deterministic in its parameters."""
     rng = np.random.default_rng(parameters.seed)
     weights = _popularity(parameters, rng)
     lengths = rng.integers(parameters.shortest, parameters.longest + 1, parameters.subscriptions)
@@ -87,7 +87,7 @@ def expensive_operators(parameters: Parameters) -> ExpensiveOperators:
 
 
 def figure(number: int, **changed: object) -> list[Parameters]:
-    """The points of figure 4, 5, 6, 7 or 8, in the paper's order; keywords change parameters of all of them."""
+    """Points of figure 4, 5, 6, 7 or 8, in the paper's order; keywords change parameters of all of them."""
     return [replace(point, **changed) for point in FIGURES[number]()]  # type: ignore[arg-type]
 
 
@@ -104,7 +104,7 @@ FIGURES: dict[int, Callable[[], list[Parameters]]] = {
 
 
 def _by_kind(selectivity: Floats, kinds: int) -> tuple[Floats, Floats]:
-    """Likelihoods of predicates in events of their own kind and of another, given those over all."""
+    """Probabilities of predicates in events of their own kind and of another, given those over all."""
     if kinds == 1:
         return selectivity, selectivity
     at_home = np.minimum(np.maximum(0.95, selectivity), 0.9 * kinds * selectivity)
@@ -119,7 +119,7 @@ def _popularity(parameters: Parameters, rng: np.random.Generator) -> Floats:
 
 
 def _without_repetition(rng: np.random.Generator, weights: Floats, lengths: Int64s) -> Int32s:
-    """For each length so many different numbers by weight: drawn one by one, a repeated one drawn again."""
+    """Distinct numbers for each length, drawn by weight one by one, a repeated one drawn again."""
     edges = np.cumsum(weights) / weights.sum()
     owners = np.repeat(np.arange(len(lengths)), lengths)
     drawn = np.full(len(owners), -1, np.int64)
@@ -134,7 +134,7 @@ def _without_repetition(rng: np.random.Generator, weights: Floats, lengths: Int6
 
 
 def _selectivities(parameters: Parameters, uniform: Floats, offsets: Int64s, members: Int32s) -> Floats:
-    """As the parameters say, such that the share of subscriptions that match is right on average."""
+    """Selectivities by the parameters, such that the share of subscriptions that match is right on average."""
     if parameters.selectivities == "typical":
         return np.full(len(uniform), parameters.matched ** (1 / np.diff(offsets).mean()))
     shape = np.ones(len(uniform)) if parameters.selectivities == "equal" else uniform

@@ -1,4 +1,4 @@
-"""Ten workloads that pull an index in different directions: many attributes, hot values, ranges only, thresholds.
+"""Workloads w1 to w6: ten that stress an index differently (many attributes, hot values, ranges only, thresholds).
 
 Coded attributes (`c0`, `c1`, …) hold strings and are compared for equality; the others (`n3`, …) hold integers and are
 compared with ranges. Attributes are numbered through.
@@ -31,12 +31,12 @@ WIDTHS = (1000, 10_000, 30_000)  # of ranges: one, ten and thirty per cent of th
 
 
 def w1(subscriptions: int, events: int, seed: int = 1) -> Workload:
-    """Le Subscribe's workload, half of the conditions on numbers equalities."""
+    """Workload of Le Subscribe, half of the conditions on numbers equalities."""
     return le_subscribe(subscriptions, events, seed, p=0.5)
 
 
 def w1p1(subscriptions: int, events: int, seed: int = 1) -> Workload:
-    """Le Subscribe's workload, equalities only."""
+    """Workload of Le Subscribe, equalities only."""
     return le_subscribe(subscriptions, events, seed, p=1.0)
 
 
@@ -124,7 +124,7 @@ def w5s(subscriptions: int, events: int, seed: int = 1) -> Workload:
 
 
 def w6(subscriptions: int, events: int, seed: int = 1) -> Workload:
-    """A hot equality (half of subscriptions and events agree on one value of 200), a rare one, and a threshold."""
+    """Hot equality (half of subscriptions and events agree on one value of 200), a rare one, and a threshold."""
     rng = np.random.default_rng(seed)
     attribute = np.stack(
         [np.zeros(subscriptions, int), 1 + rng.integers(0, 6, subscriptions), np.full(subscriptions, 7)], axis=1
@@ -141,7 +141,7 @@ def w6(subscriptions: int, events: int, seed: int = 1) -> Workload:
 
 
 def w6a(subscriptions: int, events: int, seed: int = 1) -> Workload:
-    """An equality of three values, which is all there is to hash on, and two ranges of a tenth each."""
+    """Equality of three values, which is all there is to hash on, and two ranges of a tenth each."""
     rng = np.random.default_rng(seed)
     attribute = np.stack(
         [np.zeros(subscriptions, int), 1 + rng.integers(0, 2, subscriptions), 3 + rng.integers(0, 2, subscriptions)],

@@ -1,4 +1,4 @@
-"""Workloads by name, with their parameters where some are given: `le_subscribe(p=1)`."""
+"""Names of workloads and their parameters: finds a generator by text such as `le_subscribe(p=1)`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GENERATORS: dict[str, Callable[..., Workload]] = {
     "w6a": exploration.w6a,
 }
 NAMES = tuple(_GENERATORS)
-# What the short names stand for, in words. Le Subscribe's have none: they are w1 and w1p1.
+# Descriptions of the short names. Le Subscribe's have none: they are w1 and w1p1.
 READABLE: Mapping[str, str] = {
     "selective": "w2",
     "selective_hot": "w2z",
@@ -49,7 +49,7 @@ _CALL = re.compile(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*")
 
 
 def named(text: str) -> Callable[..., Workload]:
-    """The generator of that name: a function of (subscriptions, events, seed=1), and of parameters of its own.
+    """Generator of a name: a function of (subscriptions, events, seed=1), and of parameters of its own.
 
     Parameters may stand in the text. The workload is then called by that text.
     """
@@ -62,13 +62,13 @@ def named(text: str) -> Callable[..., Workload]:
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """A workload's own parameters, with their defaults."""
+    """Parameters of a workload's own, with their defaults."""
     signature = inspect.signature(_generator(_read(name)[0]))
     return {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
 
 
 def with_parameters(text: str, given: Mapping[str, str]) -> str:
-    """The text of a workload with these parameters besides its own; they come first where both have one."""
+    """Text of a workload with these parameters added; they come first where both have one."""
     name, texts = _read(text)
     for key, value in given.items():
         _value(name, key, value)
@@ -84,7 +84,7 @@ def _generator(name: str) -> Callable[..., Workload]:
 
 
 def _read(text: str) -> tuple[str, dict[str, str]]:
-    """The name, and the parameters as they were written."""
+    """Name, and the parameters as they were written."""
     found = _CALL.fullmatch(text)
     if found is None:
         raise TamisError(f"{text!r} names no workload; a name may be followed by parameters, as in le_subscribe(p=1)")
@@ -93,7 +93,7 @@ def _read(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _value(name: str, key: str, text: str) -> Any:
-    """A parameter's value, of the type that its default has."""
+    """Value of a parameter, of the type of its default."""
     known = parameters(name)
     if key not in known:
         what = f"it has {', '.join(known)}" if known else "it has none"

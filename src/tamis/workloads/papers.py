@@ -1,4 +1,5 @@
-"""The workload of the matching tree's simulations (Aguilera et al., PODC 1999, §7), and a set made to be hard for it.
+"""Workloads of two papers: the matching tree's simulations (`gryphon`, PODC 1999, §7) and Le Subscribe's
+(`le_subscribe`).
 
 The digits of the set-up are lost from the text we have. Ours: 30 attributes of 5 values; the first is tested by 98 in
 100 subscriptions, each next one by 0.85 times as many (6.5 tests a subscription); values in subscriptions follow
@@ -42,7 +43,8 @@ def gryphon(
 def gryphon_hard(
     subscriptions: int, events: int, seed: int = 1, *, attributes: int = ATTRIBUTES, values: int = VALUES
 ) -> Workload:
-    """As many nodes as can be where most events come: all subscriptions of no test, of one, of two, and so on.
+    """Workload with as many tree nodes as can be where most events come: all subscriptions of no test, one, two, and so
+    on.
 
     They are distinct; of the last number of tests, a random part. The proof of the bound takes the nodes in this order.
     """
@@ -67,7 +69,7 @@ def gryphon_hard(
 
 
 def index_attributes(count: int) -> tuple[str, ...]:
-    """The attributes to factor by: those that fewest subscriptions leave open."""
+    """Index attributes for factoring: those that fewest subscriptions leave open."""
     return tuple(f"a{k}" for k in range(count))
 
 
@@ -79,7 +81,7 @@ def visits_bound(subscriptions: int, attributes: int = ATTRIBUTES, values: int =
 
 
 def exponent(attributes: int = ATTRIBUTES, values: int = VALUES) -> float:
-    """1 - λ: the bound grows with this power of the number of subscriptions."""
+    """Exponent 1 - λ: the bound grows with this power of the number of subscriptions."""
     return 1 - log(values) / (log(values) + log(attributes + 1))
 
 
@@ -98,7 +100,7 @@ def _workload(name: str, asked: Int64s, tested: Bools, events: int, values: int,
     return Workload(name, single_type(dict.fromkeys(names, "string")), numbered(texts), pa.table(columns))
 
 
-# The workload of Le Subscribe's figures (Fabret et al., P2 §4).
+# Le Subscribe's workload (Fabret et al., P2 §4).
 
 STRINGS = ("a1", "a2", "a3")
 NUMBERS = ("b1", "b2", "b3")
@@ -111,7 +113,7 @@ _OPERATORS = pa.array(["", " = ", " < ", " > "])
 
 
 def le_subscribe(subscriptions: int, events: int, seed: int = 1, *, p: float = 0.5) -> Workload:
-    """Six optional attributes, three of 200 strings and three of 5000 numbers, values uniform.
+    """Workload of six optional attributes, three of 200 strings and three of 5000 numbers, values uniform.
 
     A subscription names each attribute with probability one half, and at least one. On strings it asks for equality; on
     numbers for equality with probability `p`, else for less or greater, evenly. An event has each attribute with

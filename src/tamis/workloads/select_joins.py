@@ -1,4 +1,4 @@
-"""The workload of the select-join figures (Chandramouli & Yang, P3 §6, Table 2): R(A, B) and S(B, C), joined on B."""
+"""Join workloads of P3 (Chandramouli & Yang, §6): select-joins R(A, B), S(B, C), and the mix of multi-way joins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPREADS = (10_000, 6_000)
 
 @dataclass(frozen=True)
 class SelectJoins:
-    """Subscriptions as intervals, two tables, and rows of R that come one after the other.
+    """Workload of select-joins: subscriptions as intervals, two tables, and a sequence of further rows of R.
 
     Subscription i selects R.A in [`a_low[i]`, `a_high[i]`] and S.C in [`c_low[i]`, `c_high[i]`]. S is there from the
     beginning, row i being (`s_keys[i]`, `s_values[i]`). Of R the first `r_rows` are; each further one that comes drives
@@ -43,7 +43,7 @@ class SelectJoins:
         return len(self.r_keys) - self.r_rows
 
     def texts(self) -> pa.Table:
-        """The subscriptions as a table of ids and texts."""
+        """Subscriptions as a table of ids and texts."""
         parts = [pa.array(part).cast(pa.string()) for part in (self.a_low, self.a_high, self.c_low, self.c_high)]
         return numbered(
             pc.binary_join_element_wise(
@@ -69,7 +69,7 @@ def select_joins(
     s_rows: int = S_ROWS,
     spreads: tuple[int, int] = SPREADS,
 ) -> SelectJoins:
-    """Table 2 of the paper, in the reading that gives its Table 4.
+    """Generates the workload of Table 2 of the paper, in the reading that gives its Table 4.
 
     Range centres and the A of R's rows lie low or high, independently of each other; a width below zero is taken
     without its sign. S has rows on 70 of the 100 keys: their numbers are distributed as k^-0.8 up to 260 and scaled to
@@ -116,7 +116,7 @@ def _counts(total: int) -> Int64s:
     return counts
 
 
-# The mix of multi-way select-joins of P3 §6.3: tables R, S, T and U, with S in the middle.
+# Multi-way select-joins of P3 §6.3: tables R, S, T and U, with S in the middle.
 
 R, S, T, U = range(4)
 EDGES = ((R, S), (S, T), (S, U))
@@ -131,7 +131,7 @@ FACTS, DIMENSIONS = 25_000, 1_000
 
 @dataclass(frozen=True)
 class JoinMix:
-    """Subscriptions as an interval a table and a signature, four tables, and rows that come one after the other.
+    """Workload of multi-way joins: subscriptions as an interval a table and a signature, four tables, and further rows.
 
     `values[t]` and `keys[t]` are the rows of table t that are there from the beginning, keys by the table's edges.
     Event e is a row of table `table[e]`, its value and keys (by edge, of which it has the table's own) in the same
@@ -155,7 +155,7 @@ class JoinMix:
 
 
 def join_mix(events: int, seed: int = 1, *, star: bool = False, scale: float = 1.0) -> JoinMix:
-    """The general schema, or the star schema: S a fact table, the others its dimensions.
+    """Generates the mix in the general schema, or the star schema: S a fact table, the others its dimensions.
 
     In the general schema R, S, T and U have 10, 70, 70 and 30 rows for each of 100 join keys; a row of S has one key by
     which it joins all the others. In the star schema there are 25,000 facts, each of which joins one row of every
@@ -201,7 +201,7 @@ def _keys(rng: np.random.Generator, keys: int, rows: int, table: int, star: bool
 
 
 def _spans(rng: np.random.Generator, count: int, table: int) -> tuple[Floats, Floats]:
-    """Ranges of Table 2: on S as on S.C there, on the others as on R.A."""
+    """Ranges of Table 2: on S those of S.C, on the others those of R.A."""
     modes, spread, width = ((15_000, 85_000), 6_000, (6_000, 5_000)) if table == S else (
         (30_000, 70_000), 10_000, (20_000, 5_000))  # fmt: skip
     centre = rng.choice(np.array(modes, np.float64), count) + spread * rng.standard_normal(count)
@@ -210,7 +210,7 @@ def _spans(rng: np.random.Generator, count: int, table: int) -> tuple[Floats, Fl
 
 
 def _values(rng: np.random.Generator, table: int, middles: Floats, keys: Int64s) -> Floats:
-    """Values of Table 2: of S about a middle that its key with R has, of the others low or high."""
+    """Values of Table 2: of S about a middle of its key with R, of the others low or high."""
     count = len(keys)
     if table == S:
         drawn = middles[keys[:, 0]] + 3_000 * rng.standard_normal(count)

@@ -1,4 +1,4 @@
-"""Stock quotes and subscriptions to them, read from a folder laid out as PADRES' demo data is for Tamis.
+"""Stock quote workload, read from a folder with PADRES' demo data; and generated sets like those of its evaluation.
 
 The folder holds `subscriptions.jsonl.gz` (an id and a rule a line, in event-ruler's form: each attribute with the list
 of what it may be), `events.jsonl.gz` (a flat object a line), and how many matches each event and each subscription has,
@@ -34,7 +34,7 @@ _COUNTS = "expected_matches_per_{}.txt.gz"
 
 
 def stock_quotes(folder: str | Path, events: int | None = None) -> Workload:
-    """The folder's subscriptions, its first so many events (all of them where `events` is None), and their counts."""
+    """Workload of the folder: its subscriptions, its first `events` events (None: all), and their match counts."""
     schema = single_type(KINDS, "quote")
     with gzip.open(Path(folder) / "subscriptions.jsonl.gz", "rt", encoding="utf-8") as lines:
         rules = [json.loads(line) for line in lines]
@@ -51,13 +51,13 @@ def stock_quotes(folder: str | Path, events: int | None = None) -> Workload:
 
 
 def expected_matches(folder: str | Path, per: str) -> npt.NDArray[np.int64]:
-    """The folder's own count of matches, per "event" or per "subscription"."""
+    """Match counts recorded in the folder, per "event" or per "subscription"."""
     with gzip.open(Path(folder) / _COUNTS.format(per), "rt", encoding="utf-8") as lines:
         return np.array([int(line) for line in lines], np.int64)
 
 
 def filter_of_rule(rule: dict[str, list[Any]]) -> str:
-    """An event-ruler rule as a filter: every attribute must be one of the alternatives listed for it."""
+    """Filter of an event-ruler rule: every attribute must be one of the alternatives listed for it."""
     return " AND ".join(_attribute(name, alternatives) for name, alternatives in rule.items())
 
 
@@ -79,12 +79,12 @@ def _alternative(name: str, alternative: Any) -> str:
             raise ValueError(f"a rule with {alternative!r} on {name} has no counterpart among filters")
 
 
-# The subscription sets of PADRES' evaluation (Li, Hou and Jacobsen, ICDCS 2005, §6), by the simplest reading.
+# Sets A and B of PADRES' evaluation (Li, Hou and Jacobsen, ICDCS 2005, §6), by the simplest reading.
 #
 # The generator's details are lost from the text we have. Ours: exactly 2 of 20 attributes a subscription, `=` with
-# probability .97, else `<` or `>`, integers uniform on so many values. With 33 values (their set A: about
-# 2,000 distinct predicates) covering removes about three quarters of 200,000 subscriptions, with 83 (set B: about
-# 5,000) not half.
+# probability .97, else `<` or `>`, integers uniform on `values` values. With 33 values (their set A: about 2,000
+# distinct predicates) covering removes about three quarters of 200,000 subscriptions, with 83 (set B: about 5,000)
+# not half.
 
 ATTRIBUTES = 20
 CONDITIONS = 2

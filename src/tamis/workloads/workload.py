@@ -1,4 +1,5 @@
-"""Workload, which every generator gives: a schema, subscriptions and events that belong together."""
+"""Workload, the result of every generator: schema, subscriptions and events; and the random draws and texts they
+share."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tamis.schema import Schema
 
 @dataclass(frozen=True)
 class Workload:
-    """A named, seeded problem: the same name, sizes and seed give the same rows on every machine.
+    """Workload with name and seed: equal names, sizes and seeds give equal rows on every machine.
 
     `subscriptions` has the string columns `id` and `filter`; `events` has a column an attribute, null where the
     attribute is absent and a list where it is multiple. `expected`: how many matches each event has, where others
@@ -30,25 +31,25 @@ class Workload:
     expected: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
     def batches(self, rows: int = 8192) -> Iterator[pa.RecordBatch]:
-        """The events in record batches of at most so many rows."""
+        """Record batches of the events, of at most `size` rows."""
         return iter(self.events.combine_chunks().to_batches(max_chunksize=rows))
 
 
 def numbered(texts: pa.StringArray) -> pa.Table:
-    """The texts as a table of subscriptions `s0`, `s1`, …"""
+    """Table of subscriptions `s0`, `s1`, … with these texts."""
     numbers = pa.array(np.arange(len(texts))).cast(pa.string())
     return pa.table({"id": pc.binary_join_element_wise("s", numbers, ""), "filter": texts})
 
 
 def codes_as_strings(codes: npt.NDArray[np.int64], present: npt.NDArray[np.bool_] | None = None) -> pa.StringArray:
-    """Code 17 as `v17`, null where not present."""
+    """Strings of codes, 17 as `v17`; null where not present."""
     largest = int(codes.max(initial=0))
     words = pc.binary_join_element_wise("v", pa.array(np.arange(largest + 1)).cast(pa.string()), "")
     return words.take(pa.array(codes, mask=None if present is None else ~present))
 
 
 def single_type(kinds: dict[str, str], event_type: str = "event") -> Schema:
-    """A schema of one event type in which every attribute is optional."""
+    """Schema of one event type in which every attribute is optional."""
     return Schema.from_dict({"attributes": kinds, "event_types": {event_type: dict.fromkeys(kinds, "optional")}})
 
 
@@ -63,7 +64,7 @@ def popularity(count: int) -> Floats:
 
 
 def distinct(rng: np.random.Generator, rows: int, count: int, weights: Floats) -> Int64s:
-    """So many different numbers a row, without replacement, by weight: the largest of log(weight) + Gumbel noise.
+    """Distinct numbers in each row, drawn without replacement by weight: the largest of log(weight) + Gumbel noise.
 
     The order within a row is not random; where it matters, follow with `shuffled`.
     """
@@ -77,12 +78,12 @@ def distinct(rng: np.random.Generator, rows: int, count: int, weights: Floats) -
 
 
 def shuffled(rng: np.random.Generator, numbers: Int64s) -> Int64s:
-    """Each row in random order."""
+    """Rows each in random order."""
     return np.take_along_axis(numbers, np.argsort(rng.random(numbers.shape), axis=1), axis=1)
 
 
 def zipf(rng: np.random.Generator, shape: tuple[int, int], values: int) -> Int64s:
-    """Value v of 0, 1, … with probability proportional to 1/(v+1)."""
+    """Values 0, 1, …, each v with probability proportional to 1/(v+1)."""
     weights = popularity(values)
     weights /= weights.sum()
     return np.searchsorted(np.cumsum(weights), rng.random(shape)).clip(0, values - 1)
@@ -97,7 +98,7 @@ UNBOUNDED_ABOVE = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Conditions:
-    """`low ≤ attribute ≤ high`, one row a subscription and one column a condition.
+    """Conditions `low ≤ attribute ≤ high`, one row a subscription and one column a condition.
 
     All four arrays have one form. Where `present` is false the row has one condition fewer. A row names no attribute
     twice.
@@ -109,7 +110,7 @@ class Conditions:
     present: Bools
 
     def texts(self, names: Sequence[str], coded: Bools) -> pa.StringArray:
-        """Each row as a conjunction, its attributes in ascending order.
+        """Texts of the rows as conjunctions, attributes in ascending order.
 
         Conditions on coded attributes are equalities between strings.
         """
@@ -131,7 +132,7 @@ _RANGE, _AT_LEAST, _AT_MOST, _EQUALITY = range(4)
 
 
 def _column(names: pa.StringArray, coded: Bools, low: Int64s, high: Int64s, present: Bools) -> pa.StringArray:
-    """One condition a row as text, null where not present."""
+    """Text of one condition a row, null where not present."""
     kind = np.select(
         [coded, high == UNBOUNDED_ABOVE, low == UNBOUNDED_BELOW], [_EQUALITY, _AT_LEAST, _AT_MOST], default=_RANGE
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays import Floats, Int64s
-from tamis.lab.networks.links import ROOT, LinkNetwork, Network, Regions, Tree
+from tamis.lab.networks.links import ROOT, LinkNetwork, Network, Regions, SpreadTree
 from tamis.lab.networks.zones import ZoneNetwork
 
 NETWORKS = ("zones", "links", "links, summed up")
@@ -58,7 +58,7 @@ def network_of(kind: str, rng: np.random.Generator, points: Floats, nodes: int) 
     return LinkNetwork(points, node_of, drawn_parents(rng, nodes), None if kind == "links" else 2)
 
 
-def delivered(network: Network, regions: Regions, region: int, tree: Tree) -> list[int]:
+def delivered(network: Network, regions: Regions, region: int, tree: SpreadTree) -> list[int]:
     """The subscriptions that get a message, once for each time that they do."""
     got: list[int] = []
     for node in tree.node.tolist():

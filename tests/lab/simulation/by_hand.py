@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from tamis.arrays import Bools, Int64s
-from tamis.lab.networks.links import Network, Post, Tree
+from tamis.lab.networks.links import Network, Post, SpreadTree
 from tamis.routing.payloads import Acknowledge, Action, Ask, Carried, Deliver, Parcel, PayloadNode, Send
 
 NAME, ACKNOWLEDGEMENT = 20, 16
@@ -52,11 +52,11 @@ class ByHand:
         self.link_bytes += size * int(self.hops[start, stop])
         self.stress[start] += size
 
-    def _plainly(self, post: Post, m: int, tree: Tree) -> None:
+    def _plainly(self, post: Post, m: int, tree: SpreadTree) -> None:
         for place in range(1, len(tree)):
             self._send(int(tree.node[tree.parent[place]]), int(tree.node[place]), int(post.whole_size[m]))
 
-    def _as_brokers_do(self, post: Post, m: int, tree: Tree, clients: list[int]) -> None:
+    def _as_brokers_do(self, post: Post, m: int, tree: SpreadTree, clients: list[int]) -> None:
         home = str(self.network.home)
         numbers = post.payload[post.first_payload[m] : post.first_payload[m + 1]].tolist()
         contents = {number: str(number).rjust(post.payload_size).encode() for number in numbers}

@@ -8,21 +8,21 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.lab.tree.matcher import TreeMatcher
-from tamis.lab.tree.tree import Options
+from tamis.lab.tree.tree import TreeOptions
 from tamis.language import bind
 from tamis.matching.base.matcher import Matches, Subscriptions
 from tamis.schema import Schema
 from tamis.workloads import Workload
 
 EVERY_WAY = (
-    Options(),
-    Options(successors=False),
-    Options(collapse=False),
-    Options(collapse=False, successors=False),
-    Options(related="none"),
-    Options(related="all"),
-    Options(general=True),
-    Options(general=True, related="all", collapse=False),
+    TreeOptions(),
+    TreeOptions(successors=False),
+    TreeOptions(collapse=False),
+    TreeOptions(collapse=False, successors=False),
+    TreeOptions(related="none"),
+    TreeOptions(related="all"),
+    TreeOptions(general=True),
+    TreeOptions(general=True, related="all", collapse=False),
 )
 
 
@@ -36,7 +36,7 @@ def subscriptions_of(workload: Workload) -> Subscriptions:
     return Subscriptions(ids, filters, bind(filters, workload.schema))
 
 
-def grown(texts: Mapping[str, str], schema: Schema, options: Options) -> TreeMatcher:
+def grown(texts: Mapping[str, str], schema: Schema, options: TreeOptions) -> TreeMatcher:
     return TreeMatcher.build(bound(texts, schema), schema, None, options)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tamis.lab.tree.matcher import TreeMatcher
-from tamis.lab.tree.tree import Options
+from tamis.lab.tree.tree import TreeOptions
 from tamis.workloads import Workload
 from tamis.workloads.papers import ATTRIBUTES, exponent, gryphon, gryphon_hard, index_attributes, visits_bound
 from tests.lab.tree.subject import matches, subscriptions_of
@@ -17,14 +17,14 @@ from tests.lab.tree.subject import matches, subscriptions_of
 SIZES = (1000, 10_000, 100_000)
 MILLION = 1_000_000
 EVENTS = 300
-PLAIN = Options(collapse=False, successors=False)
+PLAIN = TreeOptions(collapse=False, successors=False)
 KINDS = {"random": gryphon, "hard": gryphon_hard}
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 @cache
-def _measured(kind: Callable[..., Workload], size: int, options: Options) -> tuple[float, int, int]:
+def _measured(kind: Callable[..., Workload], size: int, options: TreeOptions) -> tuple[float, int, int]:
     """Nodes visited by an event on average, nodes, edges."""
     workload = kind(size, EVENTS)
     matcher = TreeMatcher.build(subscriptions_of(workload), workload.schema, None, options)
@@ -70,9 +70,9 @@ def test_a_tree_has_no_more_nodes_than_subscriptions_times_attributes(kind: Call
 
 @every_kind
 def test_each_optimisation_saves_visits(kind: Callable[..., Workload]) -> None:
-    plain, collapsed = _measured(kind, 10_000, PLAIN), _measured(kind, 10_000, Options(successors=False))
-    annotated = _measured(kind, 10_000, Options())
-    factored = _measured(kind, 10_000, Options(factor=index_attributes(2)))
+    plain, collapsed = _measured(kind, 10_000, PLAIN), _measured(kind, 10_000, TreeOptions(successors=False))
+    annotated = _measured(kind, 10_000, TreeOptions())
+    factored = _measured(kind, 10_000, TreeOptions(factor=index_attributes(2)))
     assert collapsed[0] < plain[0] / 3
     assert collapsed[1] < plain[1] / 5
     assert annotated[0] < 0.98 * collapsed[0]

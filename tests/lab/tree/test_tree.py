@@ -27,7 +27,7 @@ from tamis.lab.tree.layout import (
     find,
 )
 from tamis.lab.tree.matcher import TreeMatcher
-from tamis.lab.tree.tree import Options, Tree
+from tamis.lab.tree.tree import Tree, TreeOptions
 from tamis.schema import Schema
 from tamis.testing import Generated, reference_matches, workloads
 from tamis.workloads import named
@@ -45,14 +45,14 @@ every_way = pytest.mark.parametrize("options", EVERY_WAY, ids=str)
 
 
 def test_subscriptions_share_the_tests_they_have_in_common() -> None:
-    tree = grown({"s": "a = 1 AND b = 2", "t": "a = 1 AND b = 3", "u": "a = 1 AND b = 2"}, SCHEMA, Options()).tree
+    tree = grown({"s": "a = 1 AND b = 2", "t": "a = 1 AND b = 3", "u": "a = 1 AND b = 2"}, SCHEMA, TreeOptions()).tree
     assert tree.count == 4  # a, b, and two leaves
     assert tree.edges == 3
 
 
 def test_what_can_never_match_goes_without_taking_others_along() -> None:
     texts = {f"s{k}": f"a = {k}" for k in range(64)} | {f"never{k}": "a < 1 AND a > 2" for k in range(200)}
-    matcher = grown(texts, SCHEMA, Options())
+    matcher = grown(texts, SCHEMA, TreeOptions())
     matcher.remove([id for id in texts if id.startswith("never")])
     assert len(matcher) == 64
     assert answers(matcher, [{"a": k} for k in range(64)], SCHEMA) == [[f"s{k}"] for k in range(64)]
@@ -60,20 +60,20 @@ def test_what_can_never_match_goes_without_taking_others_along() -> None:
 
 def test_a_node_with_nothing_but_a_star_is_left_out() -> None:
     texts = {"s": "a = 1 AND c = 'x'", "t": "a = 1 AND b = 2", "u": "a = 2"}
-    assert grown(texts, SCHEMA, Options()).tree.count == 6
-    assert grown(texts, SCHEMA, Options(collapse=False)).tree.count == 9
+    assert grown(texts, SCHEMA, TreeOptions()).tree.count == 6
+    assert grown(texts, SCHEMA, TreeOptions(collapse=False)).tree.count == 9
 
 
 def test_an_event_outside_a_range_does_not_come_to_the_ranges_inside_it() -> None:
     texts = {f"s{k}": f"a < {k}" for k in (100, 50, 20, 10)}
-    nested = matches(grown(texts, SCHEMA, Options()), [{"a": 200}], SCHEMA)
-    flat = matches(grown(texts, SCHEMA, Options(related="none")), [{"a": 200}], SCHEMA)
+    nested = matches(grown(texts, SCHEMA, TreeOptions()), [{"a": 200}], SCHEMA)
+    flat = matches(grown(texts, SCHEMA, TreeOptions(related="none")), [{"a": 200}], SCHEMA)
     assert (nested.work.predicates, flat.work.predicates) == (1, 4)
 
 
 def test_an_event_outside_a_range_does_not_come_to_the_equalities_that_imply_it() -> None:
     texts = {"s": "a < 100", **{f"t{k}": f"a = {k} AND b = 1" for k in range(10)}}
-    around = grown(texts, SCHEMA, Options(related="all"))
+    around = grown(texts, SCHEMA, TreeOptions(related="all"))
     for value, visited in ((200, 2), (5, 6)):
         found = matches(around, [{"a": value, "b": 1}], SCHEMA)
         assert found.work.nodes == visited
@@ -82,7 +82,7 @@ def test_an_event_outside_a_range_does_not_come_to_the_equalities_that_imply_it(
 
 def test_a_general_tree_has_a_node_for_every_test() -> None:
     texts = {"s": "a = 1 AND b != 2", "t": "a = 1 AND b != 2 AND c > 'x'", "u": "a = 1 AND c > 'x'", "v": "a = 1"}
-    at_leaves, general = (grown(texts, SCHEMA, Options(general=general)) for general in (False, True))
+    at_leaves, general = (grown(texts, SCHEMA, TreeOptions(general=general)) for general in (False, True))
     assert at_leaves.tree.count == 3 + 2  # a, b, that b is present; a leaf with b and one without
     # Besides: b != 2; and c > 'x' twice, with b and without, with two leaves each.
     assert general.tree.count == 3 + 1 + 2 * 3
@@ -95,14 +95,14 @@ def test_a_general_tree_has_a_node_for_every_test() -> None:
 
 def test_a_general_tree_stops_where_a_test_fails() -> None:
     texts = {f"s{k}": f"a != 1 AND b = {k % 3} AND c LIKE '%{k}%' AND c > 'k'" for k in range(60)}
-    at_leaves, general = (grown(texts, SCHEMA, Options(general=general)) for general in (False, True))
+    at_leaves, general = (grown(texts, SCHEMA, TreeOptions(general=general)) for general in (False, True))
     event = [{"a": 2, "b": 1, "c": "j 4"}]
     assert matches(at_leaves, event, SCHEMA).work.candidates > 0
     assert matches(general, event, SCHEMA).work.candidates == 0
 
 
 @every_way
-def test_what_is_removed_leaves_nothing_behind(options: Options) -> None:
+def test_what_is_removed_leaves_nothing_behind(options: TreeOptions) -> None:
     workload = named("w1")(subscriptions=600, events=1, seed=2)
     ids, texts = (workload.subscriptions[name].to_pylist() for name in ("id", "filter"))
     every = dict(zip(ids, texts, strict=True))
@@ -132,7 +132,7 @@ def test_numbers_and_nodes_of_those_that_left_are_given_again() -> None:
 @every_way
 @settings(max_examples=cases(40))
 @given(workload=workloads())
-def test_every_way_agrees_with_the_oracle_after_changes(options: Options, workload: Generated) -> None:
+def test_every_way_agrees_with_the_oracle_after_changes(options: TreeOptions, workload: Generated) -> None:
     ids = list(workload.subscriptions)
     matcher = grown(workload.subscriptions, workload.schema, options)
     again = bound({f"again {id}": text for id, text in workload.subscriptions.items()}, workload.schema)
@@ -149,7 +149,7 @@ def test_every_way_agrees_with_the_oracle_after_changes(options: Options, worklo
 def test_successors_stay_right_while_subscriptions_come_and_go() -> None:
     workload = gryphon(3000, 1, attributes=6, values=3)
     ids, texts = (workload.subscriptions[name].to_pylist() for name in ("id", "filter"))
-    matcher, rng = grown({}, workload.schema, Options()), random.Random(4)
+    matcher, rng = grown({}, workload.schema, TreeOptions()), random.Random(4)
     here: set[str] = set()
     for step in range(60):
         some = dict(rng.sample(list(zip(ids, texts, strict=True)), 40))
@@ -188,7 +188,7 @@ def test_trees_by_index_attributes_agree_with_the_oracle_and_keep_up(factor: tup
     workload = gryphon(400, 30, attributes=6, values=4)
     ids, texts = (workload.subscriptions[name].to_pylist() for name in ("id", "filter"))
     every = dict(zip(ids, texts, strict=True))
-    matcher = grown({id: every[id] for id in ids[:5]}, workload.schema, Options(factor=factor))
+    matcher = grown({id: every[id] for id in ids[:5]}, workload.schema, TreeOptions(factor=factor))
     for start in range(5, 400, 79):
         matcher.add(bound({id: every[id] for id in ids[start : start + 79]}, workload.schema))
     matcher.remove(ids[100:200])
@@ -204,7 +204,7 @@ def test_trees_by_index_attributes_agree_with_the_oracle_and_keep_up(factor: tup
 def test_what_an_index_attribute_leaves_open_stands_in_the_trees_of_its_values(general: bool) -> None:
     texts: dict[str, str] = {f"s{k}": f"a = {k} AND b != 2" for k in range(4)}
     texts |= {"range": "a >= 2", "open": "b = 1", "list": "a IN (1, 9)", "not": "c > 'k' AND a != 2"}
-    matcher = grown(texts, SCHEMA, Options(factor=("a",), general=general))
+    matcher = grown(texts, SCHEMA, TreeOptions(factor=("a",), general=general))
     late = {"late": "a = 9 AND b = 1", "later": "a = 11 AND NOT (c > 'k')"}
     matcher.add(bound(late, SCHEMA))
     events: list[dict[str, Any]] = [{"a": k, "b": 1, "c": c} for k in (0, 2, 7, 9, 11) for c in "kl"] + [{"b": 1}]
@@ -219,7 +219,7 @@ def test_what_an_index_attribute_leaves_open_stands_in_the_trees_of_its_values(g
 def test_options_are_given_by_name_to_compile() -> None:
     index = tamis.compile({"s": "a = 1"}, SCHEMA, matcher="tree", options={"collapse": False, "factor": ["a", "b"]})
     assert isinstance(index.matcher, TreeMatcher)
-    assert index.matcher.tree.options == Options(collapse=False, factor=("a", "b"))
+    assert index.matcher.tree.options == TreeOptions(collapse=False, factor=("a", "b"))
     assert index.match([{"a": 1}]).to_lists() == [["s"]]
 
 
@@ -239,4 +239,4 @@ def test_options_that_there_are_not_are_refused(matcher: str, options: dict[str,
 
 def test_only_single_valued_attributes_of_the_schema_are_index_attributes() -> None:
     with pytest.raises(TamisError, match="nothing"):
-        grown({}, SCHEMA, Options(factor=("nothing",)))
+        grown({}, SCHEMA, TreeOptions(factor=("nothing",)))

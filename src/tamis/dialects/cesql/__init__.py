@@ -13,6 +13,6 @@ __all__ = ["ErrorKind", "Evaluated", "EvaluationError", "Node", "Value", "evalua
 
 
 def holds(node: Node, attributes: Mapping[str, object]) -> bool:
-    """True if an expression lets an event pass as a filter: it is true, and nothing went wrong (§1.2)."""
+    """True if an expression lets an event pass as a filter: its value is true, and evaluation has no error (§1.2)."""
     found = evaluate(node, attributes)
     return found.value is True and found.error is None

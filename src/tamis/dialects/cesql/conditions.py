@@ -1,4 +1,4 @@
-"""CESQL expressions as conditions of Tamis: when one is true, when false, and when it fails.
+"""Translation of CESQL expressions to Tamis filters: the conditions under which one is true, false, or fails.
 
 The subset of CESQL that is translated is what subscriptions are mostly made of: string attributes compared with values
 by =, !=, LIKE and IN, and EXISTS, joined by AND, OR, XOR and NOT. The rest is `UNKNOWN`.
@@ -30,21 +30,21 @@ from tamis.language.patterns import write_like
 from tamis.language.predicates import Leaf, Present, among, attributes_of, equals
 from tamis.language.tree import FALSE, TRUE, And, Constant, Negation, Or, Tree, all_of, any_of
 
-# Conditions in two-valued logic, some of them unknown, and the tightest Tamis filter that each of them implies.
+# Formulas in two-valued logic, some of them unknown, and the tightest Tamis filter that each of them implies.
 #
 # Tamis has no word for "it is not so that x = 'a'" where x may be absent: `x != 'a'` asks for presence. Here every
-# condition either holds or does not, and an absent attribute makes a literal not hold, negated or not; the opposite of
-# a literal then holds where the attribute is absent too.
+# condition either holds or does not, and an absent attribute makes a literal not hold, negated or not; the opposite
+# of a literal then holds where the attribute is absent too.
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Holds or does not, and Tamis cannot say which. Two of them need not agree."""
+    """Formula that holds or not, and Tamis cannot say which. Two of them need not agree."""
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
-    """The attribute has a value and the leaf holds of it, or does not if `negated`.
+class LeafCondition:
+    """Formula of one leaf: the attribute has a value and the leaf holds of it, or does not if `negated`.
 
     `required`: every event in question has the attribute.
     """
@@ -54,7 +54,7 @@ class Literal:
     negated: bool = False
 
 
-Formula: TypeAlias = "And[Formula] | Or[Formula] | Negation[Formula] | Constant | Literal | Unknown"
+Formula: TypeAlias = "And[Formula] | Or[Formula] | Negation[Formula] | Constant | LeafCondition | Unknown"
 """Here `Negation` holds wherever its item does not."""
 
 UNKNOWN: Final = Unknown()
@@ -72,13 +72,13 @@ def size(formula: Formula) -> int:
 
 
 def implied(formula: Formula, opposite: bool = False) -> tuple[Tree, bool]:
-    """A filter that holds wherever the formula (or its opposite) does, and whether it holds nowhere else."""
+    """Filter that holds wherever the formula (or its opposite) does, and True if it holds nowhere else."""
     match formula:
         case Constant(value):
             return (TRUE if value != opposite else FALSE), True
         case Unknown():
             return TRUE, False
-        case Literal():
+        case LeafCondition():
             return (_opposite_literal(formula) if opposite else _literal(formula)), True
         case Negation(item):
             return implied(item, not opposite)
@@ -88,11 +88,11 @@ def implied(formula: Formula, opposite: bool = False) -> tuple[Tree, bool]:
             return join(tree for tree, _ in found), all(exact for _, exact in found)
 
 
-def _literal(literal: Literal) -> Tree:
+def _literal(literal: LeafCondition) -> Tree:
     return Negation(literal.leaf) if literal.negated else literal.leaf
 
 
-def _opposite_literal(literal: Literal) -> Tree:
+def _opposite_literal(literal: LeafCondition) -> Tree:
     turned = literal.leaf if literal.negated else Negation(literal.leaf)
     if literal.required or isinstance(literal.leaf, Present):
         return turned
@@ -107,7 +107,7 @@ NameOf = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names of context attributes in the filter: those that hold strings, and any that are there to be asked."""
+    """Names of context attributes in the filter: those that hold strings, and any that may be tested for presence."""
 
     string: NameOf
     present: NameOf
@@ -115,7 +115,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """When an expression is true, when it is false, and when it is either: `sure` is that nothing goes wrong.
+    """Conditions under which an expression is true, false, or either: `sure` is that evaluation has no error.
 
     `needs`: nothing goes wrong exactly if the event has these attributes; None if there is more to it.
     """
@@ -130,7 +130,7 @@ _UNKNOWN: Final = Outcome(UNKNOWN, UNKNOWN, UNKNOWN, None)
 
 
 def translate(node: Node, names: Names) -> Formula:
-    """When the expression lets an event pass: it is the Boolean true, and nothing goes wrong."""
+    """Formula of the events that pass: the expression's value is the Boolean true, without error."""
     if _is_constant(node):
         found = evaluate(node, {})
         return Constant(found.value is True and found.error is None)
@@ -142,7 +142,7 @@ class _Conditions:
         self.names = names
 
     def outcome(self, node: Node) -> Outcome:
-        """Of an expression whose value is cast to Boolean, if it is none."""
+        """Outcome of an expression, whose value is cast to Boolean if it is none."""
         if _is_constant(node):
             return _constant(node)
         match node:
@@ -176,8 +176,8 @@ class _Conditions:
         if attribute is None:
             return Outcome(UNKNOWN, UNKNOWN, TRUE, frozenset())
         present = Present(attribute)
-        absent = Literal(present, False, negated=True)
-        return Outcome(Literal(present, False), absent, TRUE, frozenset())
+        absent = LeafCondition(present, False, negated=True)
+        return Outcome(LeafCondition(present, False), absent, TRUE, frozenset())
 
     def comparison(self, node: Comparison) -> Outcome:
         match node.operator, node.left, node.right:
@@ -202,20 +202,20 @@ class _Conditions:
         return self.leaf(name, among(attribute, known), negated)
 
     def leaf(self, name: str, leaf: Leaf, negated: bool) -> Outcome:
-        """A comparison of one attribute, which goes wrong only where the attribute is not there."""
+        """Outcome of a comparison of one attribute, which fails only where the attribute is absent."""
         required = name in REQUIRED
-        true, false = Literal(leaf, required, negated), Literal(leaf, required, not negated)
+        true, false = LeafCondition(leaf, required, negated), LeafCondition(leaf, required, not negated)
         needs = frozenset[str]() if required else frozenset({name})
         return Outcome(true, false, self.present(needs), needs)
 
     def unknown(self, *attributes: str) -> Outcome:
-        """A condition that cannot hold, nor fail to, unless the event has these attributes."""
+        """Outcome of a condition that can neither hold nor fail to unless the event has these attributes."""
         there = self.present(frozenset(attributes) - REQUIRED)
         return Outcome(all_of([there, UNKNOWN]), all_of([there, UNKNOWN]), all_of([there, UNKNOWN]), None)
 
     def present(self, names: frozenset[str]) -> Formula:
         found = [self.names.present(name) for name in sorted(names)]
-        return all_of(UNKNOWN if name is None else Literal(Present(name), False) for name in found)
+        return all_of(UNKNOWN if name is None else LeafCondition(Present(name), False) for name in found)
 
     def join(self, left: Outcome, connective: LogicOperator, right: Outcome) -> Outcome:
         joined = self._join(left, connective, right)
@@ -252,7 +252,7 @@ class _Conditions:
 
 
 def _is_condition(node: Node) -> bool:
-    """True if the value is a Boolean as it is."""
+    """True if the value is a Boolean without a cast."""
     return isinstance(node, Exists | Not | Logic | Comparison | Like | In)
 
 
@@ -269,7 +269,7 @@ def _constant(node: Node) -> Outcome:
 
 
 def _string(node: Node, implicit: bool) -> str | None:
-    """The value of a constant if it is a String, or cast to one where that is `implicit`."""
+    """Value of a constant if it is a String, or cast to one where that is `implicit`."""
     found = evaluate(node, {})
     value: Value | None = found.value if found.error is None else None
     if isinstance(value, str) or (implicit and value is not None):

@@ -44,14 +44,14 @@ REQUIRED: Final = frozenset({"id", "source", "specversion", "type"})
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The value of an expression, and what went wrong in evaluating it, if something did."""
+    """Value of an expression, and the error in evaluating it, if there was one."""
 
     value: Value
     error: EvaluationError | None = None
 
 
 def evaluate(node: Node, attributes: Mapping[str, object]) -> Evaluated:
-    """The expression's value over the context attributes of one event; an attribute that is None is not there.
+    """Value of the expression over the context attributes of one event; an attribute that is None is absent.
 
     Evaluation fails fast (§4.1): the first error ends it. The value is then what the operator or function at fault
     returns, if that is the whole expression, and the zero value of the expression's type otherwise.
@@ -64,7 +64,7 @@ def evaluate(node: Node, attributes: Mapping[str, object]) -> Evaluated:
 
 
 def return_type(node: Node) -> Type:
-    """The type an expression has whatever the event; Boolean where that depends on the event (§3.2)."""
+    """Type of an expression, whatever the event; Boolean where it depends on the event (§3.2)."""
     match node:
         case Literal(value):
             return type_of(value)
@@ -78,7 +78,7 @@ def return_type(node: Node) -> Type:
 
 
 class _Failure(Exception):  # noqa: N818 - it never leaves this file
-    """The end of an evaluation: `value` is what the operator or function at `node` returns beside the error."""
+    """End of an evaluation: `value` is the value that the operator or function at `node` returns beside the error."""
 
     def __init__(self, kind: ErrorKind, message: str, node: Node, value: Value) -> None:
         super().__init__(kind, message, node, value)
@@ -89,7 +89,7 @@ class _Failure(Exception):  # noqa: N818 - it never leaves this file
 
 
 class _Evaluation:
-    """Expressions over one event. Every method gives a value, or raises `_Failure`."""
+    """Evaluator over one event. Every method gives a value, or raises `_Failure`."""
 
     def __init__(self, attributes: Mapping[str, object]) -> None:
         self.attributes = attributes
@@ -188,7 +188,7 @@ _COMPARED: Final[dict[str, Callable[[Value, Value], bool]]] = {
 
 
 def _cast(value: Value, target: Type, node: Node) -> Value:
-    """A value as an operand or argument of the node."""
+    """Value cast to an operand or argument of the node."""
     if type_of(value) == target:
         return value
     found = cast(value, target)
@@ -199,7 +199,7 @@ def _cast(value: Value, target: Type, node: Node) -> Value:
 
 
 def _bounded(number: int, node: Node) -> int:
-    """An Integer: where the number is none, the nearest one beside the error, as the specification has it for ABS."""
+    """Integer of a number; out of range, the nearest one beside the error, as the specification has it for ABS."""
     if SMALLEST <= number <= LARGEST:
         return number
     message = f"{number:,} is not within the 32 bits of an Integer"

@@ -1,4 +1,4 @@
-"""The built-in functions of CESQL 1.0 (§3.5): each takes arguments of its types and always returns a value.
+"""Built-in functions of CESQL 1.0 (§3.5), its values and their casts; each always returns a value, even with an error.
 
 The casts INT, BOOL and STRING are functions too. Calls are dispatched by name and number of arguments.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
-# Values of CESQL, what can go wrong with them, and the casts between their types (CESQL 1.0, §3.1, §3.3, §3.7).
+# Values, errors, and the casts between types (CESQL 1.0, §3.1, §3.3, §3.7).
 
 Value: TypeAlias = bool | int | str
 """A Boolean, an Integer of 32 bits, or a String. A Boolean is never taken for an Integer, though Python's `bool` is."""
@@ -33,7 +33,7 @@ _LONGEST_INTEGER: Final = 1_000  # leading zeros are allowed, and Python takes l
 
 @dataclass(frozen=True, slots=True)
 class EvaluationError:
-    """One thing that went wrong while an expression was evaluated, at `text[start:end]`."""
+    """Error in the evaluation of an expression, at `text[start:end]`."""
 
     kind: ErrorKind
     message: str
@@ -42,7 +42,7 @@ class EvaluationError:
 
 
 def type_of(value: Value) -> Type:
-    """The type of a value."""
+    """Type of a value."""
     if isinstance(value, bool):
         return "Boolean"
     return "Integer" if isinstance(value, int) else "String"
@@ -64,7 +64,7 @@ def from_attribute(value: object) -> Value:
 
 
 def cast(value: Value, target: Type) -> Value | None:
-    """The value in another type; None if it cannot be cast, in which case the type's zero value stands for it."""
+    """Value in another type; None if it cannot be cast, in which case the type's zero value is used."""
     match target:
         case "String":
             return to_string(value)
@@ -75,7 +75,7 @@ def cast(value: Value, target: Type) -> Value | None:
 
 
 def to_string(value: Value) -> str:
-    """The value as a String, which every value can be."""
+    """Value as a String, which every value can be."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -93,7 +93,7 @@ Returned: TypeAlias = tuple[Value, ErrorKind | None]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Meaning of a name for one number of arguments, or for that number and more (`more` is then their type).
+    """Definition of a name for one number of arguments, or for that number and more (`more` is then their type).
 
     A parameter of type None takes a value of any type as it is.
     """
@@ -104,7 +104,7 @@ class Function:
     more: Type | None = None
 
     def parameter(self, index: int) -> Type | None:
-        """The type of the argument at the index."""
+        """Type of the argument at the index."""
         return self.parameters[index] if index < len(self.parameters) else self.more
 
     def takes(self, count: int) -> bool:
@@ -112,12 +112,12 @@ class Function:
 
 
 def find_function(name: str, count: int) -> Function | None:
-    """The function of that name (in upper case) that takes so many arguments."""
+    """Function of that name (in upper case) that takes this number of arguments."""
     return next((function for function in FUNCTIONS.get(name, ()) if function.takes(count)), None)
 
 
 def _sure(function: Callable[..., Value]) -> Callable[..., Returned]:
-    """A function that nothing can go wrong in."""
+    """Wraps a function that has no errors."""
     return lambda *arguments: (function(*arguments), None)
 
 

@@ -1,4 +1,5 @@
-"""Text to syntax tree. What is no CESQL is refused with its place: a ParseError in the words of the specification."""
+"""Parser of CESQL: text to syntax tree; invalid text is refused with its place, as a ParseError of the
+specification."""
 
 from __future__ import annotations
 
@@ -32,10 +33,9 @@ from tamis.dialects.cesql.syntax import (
 )
 from tamis.errors import FilterSyntaxError, FilterTooComplex, PatternError
 
-# The grammar of CESQL 1.0 (§2), with the precedence of §3.6 in the order of its rules: what binds loosest comes
-# first.
+# Grammar of CESQL 1.0 (§2), with the precedence of §3.6 in the order of its rules: the loosest binding comes first.
 #
-# Words of the language are words whatever case they are in, and names where they are part of a longer one.
+# Keywords are case-insensitive, and names where they are part of a longer one.
 
 GRAMMAR: Final = r"""
 ?start: logic
@@ -101,7 +101,7 @@ _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse(text: str) -> Node:
-    """The expression's syntax tree; `FilterSyntaxError` if it is none, `FilterTooComplex` if it is too large."""
+    """Syntax tree of the expression; `FilterSyntaxError` if the text is none, `FilterTooComplex` if it is too large."""
     if len(text) > LONGEST_TEXT:
         message = f"the expression has {len(text):,} characters and at most {LONGEST_TEXT:,} are taken; shorten it"
         raise FilterTooComplex(message, text, LONGEST_TEXT, len(text))
@@ -145,7 +145,7 @@ def _shown(token: str) -> str:
 
 
 def _require_shallow(node: Node, text: str) -> None:
-    """Evaluation recurses, so the depth is bounded beforehand, without recursing."""
+    """Bounds the depth without recursing, since evaluation recurses."""
     level = [node]
     for _ in range(DEEPEST):
         level = [child for found in level for child in children(found)]
@@ -157,7 +157,7 @@ def _require_shallow(node: Node, text: str) -> None:
 
 @v_args(meta=True)
 class _Nodes(Transformer_NonRecursive[Token, Any]):
-    """Lark's tree into ours. What the grammar lets through and the language does not is refused here."""
+    """Transformer from Lark's tree; refuses what the grammar admits and the language does not."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ class _Nodes(Transformer_NonRecursive[Token, Any]):
         return Minus(parts[1], place.start_pos, place.end_pos)
 
     def signed_integer(self, place: Meta, parts: list[Token]) -> Node:
-        """A sign that touches the digits belongs to the literal, or the smallest integer could not be written."""
+        """Literal with its sign: otherwise the smallest integer could not be written."""
         sign, digits = parts
         if sign.end_pos == digits.start_pos:
             return self._number(sign + digits, place.start_pos, place.end_pos)

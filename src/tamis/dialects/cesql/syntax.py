@@ -1,4 +1,4 @@
-"""The syntax tree of a CESQL expression, as the precedence rules of CESQL 1.0 (§3.6) group it.
+"""Syntax tree of a CESQL expression, grouped by the precedence rules of CESQL 1.0 (§3.6); LIKE patterns.
 
 Every node knows its place in the text (`text[start:end]`). Nodes are values:
 frozen, and compared by what they hold.
@@ -22,7 +22,7 @@ LogicOperator: TypeAlias = OneOf["AND", "OR", "XOR"]
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value written out."""
+    """Literal value."""
 
     value: Value
     start: int
@@ -31,7 +31,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """The value of a context attribute; the name is in lower case."""
+    """Value of a context attribute; the name is in lower case."""
 
     name: str
     start: int
@@ -49,7 +49,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """NOT operand."""
+    """Negation, NOT operand."""
 
     operand: Node
     start: int
@@ -58,7 +58,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Minus:
-    """The operand with its sign turned."""
+    """Operand with its sign changed."""
 
     operand: Node
     start: int
@@ -89,7 +89,7 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """left operator right, on integers."""
+    """Arithmetic on integers, left operator right."""
 
     operator: ArithmeticOperator
     left: Node
@@ -100,7 +100,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """left operator right; `<>` is kept as `!=`."""
+    """Comparison, left operator right; `<>` is kept as `!=`."""
 
     operator: ComparisonOperator
     left: Node
@@ -111,7 +111,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """first, then each (operator, operand) from left to right: AND, OR and XOR bind equally.
+    """Run of AND, OR and XOR, which bind equally: first, then each (operator, operand) from left to right.
 
     A run is one node however long it is, so that the tree stays as shallow as its parentheses.
     """
@@ -124,7 +124,7 @@ class Logic:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function's invocation; the name is in upper case, and may be of no function that there is."""
+    """Invocation of a function; the name is in upper case, and may be of no function that there is."""
 
     name: str
     arguments: tuple[Node, ...]
@@ -136,7 +136,7 @@ Node: TypeAlias = Literal | Attribute | Exists | Not | Minus | Like | In | Arith
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly below, from left to right."""
+    """Nodes directly below, from left to right."""
     match node:
         case Literal() | Attribute() | Exists():
             return ()
@@ -153,7 +153,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and every one below it."""
+    """Node and every one below it."""
     waiting = [node]
     while waiting:
         found = waiting.pop()
@@ -167,7 +167,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def read_pattern(pattern: str) -> list[str | Wildcard]:
-    r"""The pattern's characters and wildcards.
+    r"""Characters and wildcards of a pattern.
 
     >>> read_pattern(r"a%\%\b")
     ['a', <Wildcard.ANY: '%'>, '%', '\\', 'b']
@@ -186,11 +186,11 @@ def read_pattern(pattern: str) -> list[str | Wildcard]:
 
 
 def matches(pattern: str, value: str) -> bool:
-    """True if the whole value matches."""
+    """True if the whole value matches the pattern."""
     return compiled(pattern).matches(value)
 
 
 @lru_cache(maxsize=1_000)
 def compiled(pattern: str) -> LikePattern:
-    """The pattern, ready to match."""
+    """Compiled pattern."""
     return LikePattern(read_pattern(pattern))

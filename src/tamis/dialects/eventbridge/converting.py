@@ -1,4 +1,4 @@
-"""An event pattern to a filter.
+"""Conversion of EventBridge event patterns to filters, the attributes that they need, and warnings of lost meaning.
 
 A field of an event may hold several values (an array); each test of event-ruler looks at one of them at a time, so a
 field passes if *some* value passes *some* test, `anything-but` included. Tamis's negation says that *no* value matches,
@@ -30,7 +30,7 @@ _STRING_TESTS = ("exactly", "prefix", "suffix", "equals-ignore-case", "wildcard"
 
 
 def convert(pattern: Mapping[str, Any] | str, schema: Schema, *, null_is_absent: bool = False) -> str:
-    """A filter that holds for exactly the events that the pattern matches.
+    """Filter that holds for exactly the events that the pattern matches.
 
     Tamis does not tell a null from a field that is left out, so `null` among the values is refused, unless
     `null_is_absent` says that events have none or that the difference is of no matter.
@@ -58,7 +58,7 @@ class _Converter:
                 return self.field(node)
 
     def field(self, field: Field) -> Tree:
-        """One of the tests holds; plain values go into one list."""
+        """Disjunction of the field's tests; plain values go into one list."""
         attribute = attribute_of(field.name, self.schema, field.place)
         equal: list[Value] = []
         conditions: list[Tree] = []
@@ -71,7 +71,7 @@ class _Converter:
         return any_of([one_of(attribute.name, equal), *conditions] if equal else conditions)
 
     def plain(self, attribute: Attribute, test: Test) -> Value | None:
-        """The value that the attribute must equal; None if the test is something else."""
+        """Value that the attribute must equal; None if the test is something else."""
         kind = attribute.domain.kind
         match test.kind, test.value:
             case "equal", bool(value):
@@ -139,7 +139,7 @@ class _Converter:
         return Negation(one_of(attribute.name, excluded))
 
     def address(self, attribute: Attribute, operand: object, test: Test) -> Tree:
-        """The network that the address is in: bits beyond the length do not count."""
+        """Condition on the network of the address: bits beyond the length do not count."""
         self.require(attribute, ("string", *_LISTED), test)
         base, _, length = str(operand).partition("/")
         try:
@@ -163,7 +163,8 @@ class _Converter:
         return any_of(RLike(attribute.name, pattern) for pattern in patterns)
 
     def require(self, attribute: Attribute, kinds: tuple[str, ...], test: Test) -> None:
-        """A value of another type than the attribute's could never be met: the rule was written for another field."""
+        """Raises `ConversionError` for a value of another type than the attribute's: the rule was written for
+        another field."""
         if attribute.domain.kind in kinds:
             return
         wanted = {"integer": "a number", "boolean": "a boolean", "string": "a string"}[kinds[0]]
@@ -187,14 +188,14 @@ def _all_numbers(operand: object) -> bool:
     return bool(values) and all(numbers.is_number(value) for value in values)
 
 
-# Attributes that event patterns need.
+# Needed attributes of event patterns.
 
 _ARRAYS = frozenset(["resources"])
 """What EventBridge's own envelope gives as an array. A pattern does not say which of its fields are arrays."""
 
 
 def needed(rules: Iterable[Mapping[str, Any] | str], *, multiple: Iterable[str] = ()) -> Needs:
-    """The attributes of all patterns that can be read; `multiple` names those that come as arrays."""
+    """Attributes of all patterns that can be read; `multiple` names those that come as arrays."""
     needs = collected(rules, _uses)
     for name in (_ARRAYS | frozenset(multiple)) & needs.keys():
         needs[name].multiple = True
@@ -209,7 +210,7 @@ def _uses(rule: Mapping[str, Any] | str) -> Iterator[Use]:
 
 
 def _numbers(test: Test) -> Iterator[Number]:
-    """The numbers that the test compares a value with."""
+    """Numbers that the test compares a value with."""
     if test.kind in ("equal", "anything-but", "numeric"):
         operands = test.value if isinstance(test.value, list) else [test.value]
         yield from (operand for operand in operands if is_number(operand))
@@ -235,7 +236,7 @@ def _domain(test: Test) -> str | None:
     return "string"
 
 
-# Fields of one object in an array: what event-ruler holds together, and a filter does not.
+# Warnings: conditions on one object of an array, which event-ruler holds together, and a filter does not.
 
 _ENVELOPE = "detail"
 
@@ -266,7 +267,7 @@ def loosened(pattern: Mapping[str, Any] | str, schema: Schema) -> list[str]:
 
 
 def _together(node: Node) -> Iterator[tuple[str, str]]:
-    """The pairs of fields that the pattern asks for at once."""
+    """Pairs of fields that the pattern asks for at once."""
     if isinstance(node, Field):
         return
     if isinstance(node, And):
@@ -278,7 +279,7 @@ def _together(node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _parent(first: str, second: str) -> str:
-    """The object that both names lead into."""
+    """Common object of two names."""
     steps = zip(first.split(".")[:-1], second.split(".")[:-1], strict=False)
     return ".".join(left for left, _ in takewhile(lambda step: step[0] == step[1], steps))
 

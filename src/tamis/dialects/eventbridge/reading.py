@@ -1,4 +1,4 @@
-"""An event pattern, read strictly: a tree of fields, each with the tests of which one must hold."""
+"""Parser of EventBridge event patterns, strict: a tree of fields, each with the tests of which one must hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEEPEST = 30
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One entry of a field's list. `kind` is its operator, or `equal` for a plain value; `place` is where it stands."""
+    """Entry of a field's list. `kind` is its operator, or `equal` for a plain value; `place` is its path."""
 
     kind: str
     value: Any
@@ -29,7 +29,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field under its dotted name; one of its tests must hold for some value of it."""
+    """Field under its dotted name; one of its tests must hold for some value of it."""
 
     name: str
     tests: tuple[Test, ...]
@@ -40,7 +40,7 @@ Node: TypeAlias = "Field | And[Node] | Or[Node]"
 
 
 def read(pattern: Mapping[str, Any] | str) -> And[Node]:
-    """The pattern as a tree; `ConversionError` where event-ruler would not take it either."""
+    """Parses a pattern; `ConversionError` where event-ruler would not take it either."""
     form = _parsed(pattern) if isinstance(pattern, str) else pattern
     if not isinstance(form, Mapping):
         raise ConversionError("a pattern is a JSON object", "", 'write {"source": ["aws.ec2"]}')
@@ -50,7 +50,7 @@ def read(pattern: Mapping[str, Any] | str) -> And[Node]:
 
 
 def fields(node: Node) -> Iterator[Field]:
-    """Every field of the tree."""
+    """Fields of the tree, in order."""
     if isinstance(node, Field):
         yield node
     else:
@@ -122,7 +122,7 @@ def _test(value: Any, place: str) -> Test:
 
 
 def _refuse_repeated(root: And[Node]) -> None:
-    """A field that must pass two lists at once: event-ruler takes the last one it meets, EventBridge refuses it."""
+    """Refuses a field in two lists at once: event-ruler takes the last one it meets, EventBridge refuses it."""
 
     def walk(node: Node) -> dict[str, str]:
         if isinstance(node, Field):

@@ -1,4 +1,5 @@
-"""Tests on strings as patterns of steps, which can be written as conditions, excluded, and tried on a value."""
+"""Tests of event patterns on strings, as patterns that can be written as conditions, excluded and tried; and on
+numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _LONGEST = DEFAULT_LIMITS.pattern
 
 
 def pattern_of(kind: str, operand: object, place: str) -> Pattern:
-    """The steps that a string operator stands for."""
+    """Pattern of a string operator."""
     match kind, operand:
         case "equal" | "exactly", str(text):
             return _steps(text)
@@ -42,7 +43,7 @@ def pattern_of(kind: str, operand: object, place: str) -> Pattern:
 
 
 def condition(attribute: str, pattern: Pattern) -> Leaf:
-    """Some value matches the pattern."""
+    """Condition that some value matches the pattern."""
     if ANY not in pattern and all(step is not None and len(step) == 1 for step in pattern):
         return equals(attribute, _characters(pattern))
     if all(step is None or len(step) == 1 for step in pattern):
@@ -53,7 +54,7 @@ def condition(attribute: str, pattern: Pattern) -> Leaf:
 
 
 def some_other(attribute: str, patterns: Sequence[Pattern], place: str) -> Tree:
-    """Some value matches none of the patterns, on an attribute that may have several."""
+    """Condition that some value matches none of the patterns, on an attribute that may have several."""
     if any(all(step is None for step in pattern) and pattern for pattern in patterns):
         return FALSE
     if (
@@ -75,12 +76,12 @@ def some_other(attribute: str, patterns: Sequence[Pattern], place: str) -> Tree:
 
 
 def matches(pattern: Pattern, value: str) -> bool:
-    """True if one value matches, for domains whose values are listed."""
+    """True if one value matches the pattern, for domains whose values are listed."""
     return rlike_matches(_regex(pattern), value)
 
 
 def alternatives(test: Test) -> list[Pattern]:
-    """The patterns of one test; `anything-but` has as many as it excludes."""
+    """Patterns of one test; `anything-but` has as many as it excludes."""
     if test.kind != "anything-but":
         return [pattern_of(test.kind, test.value, test.place)]
     kind, operand, place = "equal", test.value, test.place
@@ -117,7 +118,7 @@ def _steps(text: str) -> Pattern:
 
 
 def _caseless(text: str) -> Pattern:
-    """Java's Character.toLowerCase and toUpperCase of each character by itself."""
+    """Case-insensitive pattern, by Java's Character.toLowerCase and toUpperCase of each character by itself."""
     return tuple(
         frozenset(form for form in (character, character.lower(), character.upper()) if len(form) == 1)
         for character in text
@@ -191,7 +192,7 @@ def is_number(value: object) -> bool:
 
 
 def numeric(attribute: Attribute, operand: Any, place: str) -> Tree:
-    """`numeric`: one comparison, or a lower and an upper end that one value lies within."""
+    """Condition of `numeric`: one comparison, or a lower and an upper end that one value lies within."""
     match operand:
         case ["=" | "<" | "<=" | ">" | ">=" as operator, value] if is_number(value):
             return compared(attribute.name, operator, finite(value, place))
@@ -210,7 +211,8 @@ def numeric(attribute: Attribute, operand: Any, place: str) -> Tree:
 
 
 def some_other_number(attribute: Attribute, excluded: Sequence[Number]) -> Tree:
-    """Some value is none of these, on an attribute that may have several: one lies in a gap between them."""
+    """Condition that some value is none of these, on an attribute that may have several: one lies in a gap between
+    them."""
     ends = sorted(set(excluded))
     gaps = [
         between(attribute.name, *closed(attribute, low, False, high, False))
@@ -222,7 +224,7 @@ def some_other_number(attribute: Attribute, excluded: Sequence[Number]) -> Tree:
 def closed(
     attribute: Attribute, low: Number, low_closed: bool, high: Number, high_closed: bool
 ) -> tuple[Number, Number]:
-    """The ends as the first and last number of the attribute's type between them; an infinite end stays."""
+    """Interval closed at both ends: the first and last number of the attribute's type in it; an infinite end stays."""
     if attribute.domain.kind == "integer":
         first = low if math.isinf(low) else math.ceil(low) if low_closed else math.floor(low) + 1
         last = high if math.isinf(high) else math.floor(high) if high_closed else math.ceil(high) - 1
@@ -231,7 +233,7 @@ def closed(
 
 
 def _above(value: Number, is_closed: bool) -> float:
-    """The first double at or above a number; an infinite one stays."""
+    """First double at or above a number; an infinite one stays."""
     nearest = float(value)
     if math.isinf(nearest):
         return nearest

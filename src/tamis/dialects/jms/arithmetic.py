@@ -1,4 +1,4 @@
-"""Arithmetic as Java does it, and comparisons of it with a constant turned into a range of the attribute's values.
+"""Arithmetic of JMS selectors (Java's), and its comparisons with a constant as ranges of the attribute's values.
 
 `+`, `-`, `*` and `/` by a constant are monotone in the other operand, in integers as in rounded doubles. So the values
 for which such an expression compares with a constant are one range, whose ends are found by bisection, exactly.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tamis.dialects.conversion import ConversionError
-from tamis.dialects.jms.grammar import Arithmetic, Literal, Name, Negative, Operand
+from tamis.dialects.jms.grammar import Name, Negative, Operand, SelectorArithmetic, SelectorLiteral
 
 Number = int | float
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
@@ -20,7 +20,7 @@ INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A monotone function of one attribute, rising or falling."""
+    """Monotone function of one attribute, rising or falling."""
 
     name: str
     at: Callable[[Number], Number]
@@ -32,16 +32,16 @@ class Line:
 
 
 def reduced(operand: Operand) -> Number | str | bool | Line:
-    """A constant, or a function of the one attribute in the operand; `ConversionError` for anything else."""
+    """Operand as a constant, or as a function of its one attribute; `ConversionError` for anything else."""
     match operand:
-        case Literal(value):
+        case SelectorLiteral(value):
             return value
         case Name(name):
             return Line(name, lambda value: value, True)
         case Negative(inner):
             found = _numeric(reduced(inner))
             return found.then(lambda x: -x, False) if isinstance(found, Line) else -found
-        case Arithmetic(left, operator, right):
+        case SelectorArithmetic(left, operator, right):
             return _arithmetic(_numeric(reduced(left)), operator, _numeric(reduced(right)))
 
 
@@ -72,7 +72,8 @@ def _arithmetic(left: Number | Line, operator: str, right: Number | Line) -> Num
 
 
 def compute(left: Number, operator: str, right: Number) -> Number:
-    """Java's numeric promotion: integers among themselves (without their overflow), else doubles."""
+    """Result of an operator by Java's numeric promotion: integers among themselves (without their overflow), else
+    doubles."""
     if isinstance(left, int) and isinstance(right, int):
         if operator == "/":
             if right == 0:
@@ -88,7 +89,7 @@ def compute(left: Number, operator: str, right: Number) -> Number:
 
 
 def compares(left: Number, operator: str, right: Number) -> bool:
-    """Java's comparison: an integer and a double as doubles."""
+    """True if a comparison holds by Java's rules: an integer and a double as doubles."""
     if isinstance(left, float) or isinstance(right, float):
         left, right = float(left), float(right)
     return {"=": left == right, "<>": left != right, "<": left < right, "<=": left <= right,
@@ -96,7 +97,8 @@ def compares(left: Number, operator: str, right: Number) -> bool:
 
 
 def range_of(line: Line, operator: str, known: Number, kind: str) -> tuple[Number, Number] | None:
-    """The attribute's values for which `line operator known` holds, from first to last; None if there are none.
+    """Range of the attribute's values for which `line operator known` holds, from first to last; None if there are
+    none.
 
     `kind` is the attribute's domain, integer or float; `operator` is =, <, <=, > or >=.
     """
@@ -123,7 +125,7 @@ def range_of(line: Line, operator: str, known: Number, kind: str) -> tuple[Numbe
 
 
 def _boundary(holds: Callable[[int], bool], first: int, last: int, upper: bool) -> int | None:
-    """The end of a condition that holds from some key up (`upper`), or down from it; None if it holds nowhere."""
+    """End of a condition that holds from some key up (`upper`), or down from it; None if it holds nowhere."""
     if not holds(last if upper else first):
         return None
     inside, outside = (last, first - 1) if upper else (first, last + 1)
@@ -134,7 +136,7 @@ def _boundary(holds: Callable[[int], bool], first: int, last: int, upper: bool) 
 
 
 def _key(value: float) -> int:
-    """Doubles numbered in their order; both zeros are one."""
+    """Order-preserving integer of a double; both zeros are one."""
     bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
     return bits if bits >= 0 else -(bits & INT_MAX)
 

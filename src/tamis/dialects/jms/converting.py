@@ -1,4 +1,4 @@
-"""A selector to a filter.
+"""Conversion of JMS message selectors to filters, and the attributes that they need.
 
 Selectors have three truth values: a comparison with a property that the message lacks is *unknown*, and only *true*
 selects. Each condition is written for the truth value that is wanted of it, so NOT stands before comparisons only.
@@ -21,16 +21,16 @@ from tamis.dialects.conversion import (
 )
 from tamis.dialects.jms.arithmetic import Line, Number, compares, is_plain, range_of, reduced
 from tamis.dialects.jms.grammar import (
-    Arithmetic,
-    Comparison,
     Condition,
-    In,
     IsNull,
-    Like,
-    Literal,
     Name,
     Negative,
     Operand,
+    SelectorArithmetic,
+    SelectorComparison,
+    SelectorIn,
+    SelectorLike,
+    SelectorLiteral,
     Truth,
     parse,
 )
@@ -47,7 +47,7 @@ _TEXT = ("string", "enumerated", "hierarchical")
 
 
 def convert(selector: str, schema: Schema) -> str:
-    """A filter that holds for exactly the messages that the selector selects, its properties being the attributes.
+    """Filter that holds for exactly the messages that the selector selects, its properties being the attributes.
 
     >>> schema = Schema.from_dict({"attributes": {"price": "float"}, "event_types": {"quote": {"price": "optional"}}})
     >>> convert("NOT price * 2 BETWEEN 1 AND 0x10", schema)
@@ -63,7 +63,7 @@ class _Converter:
         self.schema = schema
 
     def condition(self, condition: Condition, wanted: bool) -> Tree:
-        """When the condition is true, or (`wanted` False) when it is false."""
+        """Filter of the messages for which the condition is true, or (`wanted` False) false."""
         match condition:
             case Negation(operand):
                 return self.condition(operand, not wanted)
@@ -72,17 +72,17 @@ class _Converter:
                 return join(self.condition(item, wanted) for item in items)
             case IsNull(prop):
                 return _signed(Present(self.attribute(prop).name), not wanted)
-            case Truth(Literal(value)):
+            case Truth(SelectorLiteral(value)):
                 return TRUE if value is wanted else FALSE
             case Truth(Name(prop)):
                 return self.truth(prop, wanted)
-            case Comparison():
+            case SelectorComparison():
                 return self.comparison(condition, wanted)
-            case In(prop, values):
+            case SelectorIn(prop, values):
                 attribute = self.attribute(prop)
                 self.require_text(attribute, "IN")
                 return self.listed(attribute, [value for value in values if _admits(attribute, value)], wanted)
-            case Like():
+            case SelectorLike():
                 return self.like(condition, wanted)
         raise AssertionError(condition)
 
@@ -93,7 +93,7 @@ class _Converter:
             raise ConversionError(reason, prop, "compare it with a value")
         return equals(attribute.name, wanted)
 
-    def comparison(self, comparison: Comparison, wanted: bool) -> Tree:
+    def comparison(self, comparison: SelectorComparison, wanted: bool) -> Tree:
         left, operator, right = reduced(comparison.left), comparison.operator, reduced(comparison.right)
         if isinstance(left, Line) and isinstance(right, Line):
             return self.properties(left, operator, right, wanted)
@@ -155,7 +155,7 @@ class _Converter:
             operator, wanted = "=", not wanted
         return _signed(Versus(first.name, operator, second.name), wanted)
 
-    def like(self, condition: Like, wanted: bool) -> Tree:
+    def like(self, condition: SelectorLike, wanted: bool) -> Tree:
         attribute = self.attribute(condition.name)
         self.require_text(attribute, "LIKE")
         parts = read_like(condition.pattern, condition.escape or "")
@@ -193,7 +193,7 @@ def _signed(condition: Tree, wanted: bool) -> Tree:
 
 
 def _known(left: Number | str | bool, operator: str, right: Number | str | bool) -> bool:
-    """A comparison of two constants; false for constants that are not alike."""
+    """True if a comparison of two constants holds; constants of different kinds compare as false."""
     _require_order(operator, left)
     _require_order(operator, right)
     if type(left) in (int, float) and type(right) in (int, float):
@@ -224,7 +224,7 @@ def _admits(attribute: Attribute, value: str) -> bool:
 
 
 def _within(attribute: Attribute, first: Number, last: Number) -> Tree:
-    """The range in the attribute's own numbers; an end of the type is no end."""
+    """Condition of a range in the attribute's own numbers; an end of the type is left out."""
     if isinstance(first, int) and first == -(1 << 63):
         first = float("-inf")
     if isinstance(last, int) and last == (1 << 63) - 1:
@@ -232,7 +232,7 @@ def _within(attribute: Attribute, first: Number, last: Number) -> Tree:
     return between(attribute.name, first, last)
 
 
-# Which attributes selectors ask for.
+# Needed attributes of selectors.
 
 _HEADERS = {
     "JMSPriority": "float",
@@ -248,7 +248,7 @@ _HEADERS = {
 
 
 def needed(rules: Iterable[str]) -> Needs:
-    """The properties of all selectors that can be read, in the type that they are compared in."""
+    """Properties of all selectors that can be read, in the type that they are compared in."""
     return collected(rules, lambda rule: _uses(parse(rule)))
 
 
@@ -261,11 +261,11 @@ def _uses(condition: Condition) -> Iterator[Use]:
             yield from _uses(item)
         case Truth(Name(name)):
             yield _use(name, "boolean")
-        case Like(name) | In(name):
+        case SelectorLike(name) | SelectorIn(name):
             yield _use(name, "string")
         case IsNull(name):
             yield _use(name, None)
-        case Comparison(left, operator, right):
+        case SelectorComparison(left, operator, right):
             ordered = "float" if operator not in ("=", "<>") else None
             found = [*_compared(left, ordered or _domain(right)), *_compared(right, ordered or _domain(left))]
             yield from found
@@ -283,27 +283,27 @@ def _compared(operand: Operand, domain: str | None) -> Iterator[Use]:
             yield _use(name, domain)
         case Negative(inner):
             yield from _compared(inner, "float")
-        case Arithmetic(left, _, right):
+        case SelectorArithmetic(left, _, right):
             yield from _compared(left, "float")
             yield from _compared(right, "float")
 
 
 def _constants(operand: Operand) -> Iterator[Number]:
     match operand:
-        case Literal(int() | float() as value) if not isinstance(value, bool):
+        case SelectorLiteral(int() | float() as value) if not isinstance(value, bool):
             yield value
         case Negative(inner):
             yield from (-value for value in _constants(inner))
-        case Arithmetic(left, _, right):
+        case SelectorArithmetic(left, _, right):
             yield from _constants(left)
             yield from _constants(right)
 
 
 def _domain(operand: Operand) -> str | None:
     match operand:
-        case Literal(bool()):
+        case SelectorLiteral(bool()):
             return "boolean"
-        case Literal(str()):
+        case SelectorLiteral(str()):
             return "string"
         case Name():
             return None

@@ -1,4 +1,4 @@
-"""A selector as a syntax tree (JMS 2.0 §3.8.1.1)."""
+"""Lexer, parser and syntax tree of JMS message selectors (JMS 2.0 §3.8.1.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from tamis.dialects.conversion import ConversionError
 from tamis.language.tree import And, Negation, Or
 
-# A selector cut into tokens, each with its place.
+# Lexer.
 
 Kind = OneOf["word", "name", "string", "number", "operator", "end"]
 
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`value` is what a literal stands for, the upper-cased word, or the text itself."""
+    """Token with its place. `value` is that of a literal, the upper-cased word, or the text itself."""
 
     kind: Kind
     value: str | int | float
@@ -41,7 +41,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens and an `end`; `ConversionError` at the first character that begins none."""
+    """Tokens of a selector and an `end`; `ConversionError` at the first character that begins none."""
     found: list[Token] = []
     at, end = 0, len(text.rstrip())
     while at < end:
@@ -71,7 +71,7 @@ def _token(kind: str, text: str, start: int) -> Token:
 
 
 def _integer(text: str) -> int:
-    """Java's integer literals: decimal, hexadecimal, binary, and octal after a leading zero."""
+    """Value of Java's integer literals: decimal, hexadecimal, binary, and octal after a leading zero."""
     digits = text.rstrip("lL").replace("_", "")
     try:
         if digits[:2].lower() in ("0x", "0b"):
@@ -88,7 +88,7 @@ def _integer(text: str) -> int:
 
 
 def _float(text: str) -> float:
-    """Java's floating-point literals; one that ends in F is rounded to 32 bits first."""
+    """Value of Java's floating-point literals; one that ends in F is rounded to 32 bits first."""
     single = text[-1] in "fF"
     value = float(text.rstrip("fFdD").replace("_", ""))
     try:
@@ -116,70 +116,87 @@ _DEEPEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An identifier: a header field or a property of the message."""
+    """Identifier: a header field or a property of the message."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class SelectorLiteral:
+    """Literal of a selector."""
+
     value: str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class Negative:
+    """Operand with its sign changed."""
+
     operand: Operand
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class SelectorArithmetic:
+    """Arithmetic of two operands."""
+
     left: Operand
     operator: str
     right: Operand
 
 
-Operand: TypeAlias = Name | Literal | Negative | Arithmetic
+Operand: TypeAlias = Name | SelectorLiteral | Negative | SelectorArithmetic
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SelectorComparison:
+    """Comparison of two operands."""
+
     left: Operand
     operator: str
     right: Operand
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class SelectorLike:
+    """LIKE with its escape character."""
+
     name: str
     pattern: str
     escape: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class SelectorIn:
+    """Membership of a property in a list of texts."""
+
     name: str
     values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
+    """Test that the message lacks a property."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A boolean property or literal that is a condition by itself."""
+    """Condition of a boolean property or literal by itself."""
 
-    operand: Name | Literal
+    operand: Name | SelectorLiteral
 
 
-Condition: TypeAlias = "Comparison | Like | In | IsNull | Truth | And[Condition] | Or[Condition] | Negation[Condition]"
+Condition: TypeAlias = (
+    "SelectorComparison | SelectorLike | SelectorIn | IsNull | Truth"
+    " | And[Condition] | Or[Condition] | Negation[Condition]"
+)
 
 
 def parse(text: str) -> Condition:
-    """The selector's tree; an empty one selects everything."""
+    """Syntax tree of the selector; an empty one selects everything."""
     if not text.strip():
-        return Truth(Literal(True))
+        return Truth(SelectorLiteral(True))
     parser = _Parser(text)
     found = parser.disjunction(0)
     if parser.token.kind != "end":
@@ -188,7 +205,7 @@ def parse(text: str) -> Condition:
 
 
 class _Parser:
-    """Recursive descent. A parenthesis may open a condition or an operand; which, its content shows."""
+    """Recursive descent parser. A parenthesis may open a condition or an operand, which its content shows."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -200,7 +217,7 @@ class _Parser:
         return self.tokens[self.at]
 
     def take(self, *values: str) -> bool:
-        """Goes past a word or an operator if it is one of these."""
+        """Advances past a word or an operator if it is one of these; returns True if it did."""
         if self.token.kind in ("word", "operator") and self.token.value in values:
             self.at += 1
             return True
@@ -240,13 +257,13 @@ class _Parser:
         if self.token.kind == "operator" and self.token.value in _COMPARISONS:
             operator = str(self.token.value)
             self.at += 1
-            return Comparison(found, operator, self.operand(self.value(depth)))
+            return SelectorComparison(found, operator, self.operand(self.value(depth)))
         negated = self.take("NOT")
         if self.take("BETWEEN"):
             low = self.operand(self.value(depth))
             self.expect("AND")
             high = self.operand(self.value(depth))
-            between = And((Comparison(found, ">=", low), Comparison(found, "<=", high)))
+            between = And((SelectorComparison(found, ">=", low), SelectorComparison(found, "<=", high)))
             return self.negatable(negated, between)
         if self.take("LIKE"):
             return self.negatable(negated, self.like(found))
@@ -258,29 +275,29 @@ class _Parser:
             negated = self.take("NOT")
             self.expect("NULL")
             return self.negatable(negated, IsNull(self.identifier(found, "IS NULL")))
-        if isinstance(found, Name) or (isinstance(found, Literal) and isinstance(found.value, bool)):
+        if isinstance(found, Name) or (isinstance(found, SelectorLiteral) and isinstance(found.value, bool)):
             return Truth(found)
         raise self.error("expected a comparison")
 
     def negatable(self, negated: bool, condition: Condition) -> Condition:
         return Negation(condition) if negated else condition
 
-    def like(self, subject: Operand) -> Like:
+    def like(self, subject: Operand) -> SelectorLike:
         name, pattern, escape = self.identifier(subject, "LIKE"), self.string("LIKE"), None
         if self.take("ESCAPE"):
             escape = self.string("ESCAPE")
             if len(escape) != 1:
                 raise ConversionError("ESCAPE takes one character", escape, "write ESCAPE '\\'")
-        return Like(name, pattern, escape)
+        return SelectorLike(name, pattern, escape)
 
-    def membership(self, subject: Operand) -> In:
+    def membership(self, subject: Operand) -> SelectorIn:
         name = self.identifier(subject, "IN")
         self.expect("(")
         values = [self.string("IN")]
         while self.take(","):
             values.append(self.string("IN"))
         self.expect(")")
-        return In(name, tuple(values))
+        return SelectorIn(name, tuple(values))
 
     def identifier(self, subject: Operand, where: str) -> str:
         if not isinstance(subject, Name):
@@ -299,12 +316,12 @@ class _Parser:
         raise self.error("a condition cannot be compared", "join conditions by AND, OR and NOT")
 
     def value(self, depth: int) -> Operand | Condition:
-        """A sum, or a condition in parentheses."""
+        """Sum, or condition in parentheses."""
         left = self.product(depth)
         while self.token.value in ("+", "-") and self.token.kind == "operator":
             operator = str(self.token.value)
             self.at += 1
-            left = Arithmetic(self.operand(left), operator, self.operand(self.product(depth)))
+            left = SelectorArithmetic(self.operand(left), operator, self.operand(self.product(depth)))
         return left
 
     def product(self, depth: int) -> Operand | Condition:
@@ -312,7 +329,7 @@ class _Parser:
         while self.token.value in ("*", "/") and self.token.kind == "operator":
             operator = str(self.token.value)
             self.at += 1
-            left = Arithmetic(self.operand(left), operator, self.operand(self.factor(depth)))
+            left = SelectorArithmetic(self.operand(left), operator, self.operand(self.factor(depth)))
         return left
 
     def factor(self, depth: int) -> Operand | Condition:
@@ -328,12 +345,12 @@ class _Parser:
             self.expect(")")
             return found
         if self.take("TRUE"):
-            return Literal(True)
+            return SelectorLiteral(True)
         if self.take("FALSE"):
-            return Literal(False)
+            return SelectorLiteral(False)
         if token.kind in ("name", "string", "number"):
             self.at += 1
-            return Name(str(token.value)) if token.kind == "name" else Literal(token.value)
+            return Name(str(token.value)) if token.kind == "name" else SelectorLiteral(token.value)
         raise self.error("expected a property or a value")
 
     def parenthesised(self, depth: int) -> Operand | Condition:

@@ -1,4 +1,4 @@
-"""A test of a field as conditions on its attribute, by the attribute's domain.
+"""Tests of fields in Sigma rules, and their translation to conditions on an attribute, by its domain.
 
 Sigma's values have no types: `EventID: 4624` and `EventID: '4624'` ask the same. A value is compared as what the
 attribute is.
@@ -18,35 +18,35 @@ from tamis.language.predicates import Like, RLike, Versus, equals
 from tamis.language.tree import And, Negation, Or
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
-# What a Sigma rule asks of a field, before it is known which domain the field's attribute has.
+# Tests of a field, before it is known which domain the field's attribute has.
 
 L = TypeVar("L")
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The whole value matches; case does not count unless `cased`."""
+    """Test that the whole value matches; case-insensitive unless `cased`."""
 
     parts: tuple[str | Wildcard, ...]
     cased: bool
 
     @property
     def literal(self) -> str | None:
-        """The text, if there is no wildcard in it."""
+        """Text of the pattern, if it has no wildcard."""
         texts = [part for part in self.parts if isinstance(part, str)]
         return "".join(texts) if len(texts) == len(self.parts) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A regular expression is found somewhere in the value."""
+    """Test that a regular expression is found somewhere in the value."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """The value is this number or truth value, or a text that spells it."""
+    """Test that the value is this number or truth value, or a text that spells it."""
 
     value: int | float | bool
 
@@ -57,7 +57,7 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """One of <, <=, >, >= and a number."""
+    """Comparison with a number: <, <=, > or >=."""
 
     operator: str
     number: int | float
@@ -65,21 +65,21 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The field has a value (`exists: true`), or has none (`exists: false`, `null`)."""
+    """Test that the field has a value (`exists: true`), or has none (`exists: false`, `null`)."""
 
     wanted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SameAs:
-    """The value is that of another field."""
+    """Test that the value is that of another field."""
 
     field: str
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An IP address that one of these regular expressions matches."""
+    """Test that one of these regular expressions matches an IP address."""
 
     patterns: tuple[str, ...]
 
@@ -89,7 +89,7 @@ Test: TypeAlias = Match | Regex | Equal | Compare | Given | SameAs | Network
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A test of a field; `place` names it in the rule."""
+    """Test of a field, with its `place` in the rule."""
 
     field: str
     test: Test
@@ -104,7 +104,7 @@ _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,2})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One condition, which holds only where all its attributes have values; FALSE where no value of them meets it.
+    """Condition that holds only where all its attributes have values; FALSE where no value of them meets it.
 
     `regex` is set where the same can be said by that regular expression, case ignored; `pattern` where it is a match of
     one value by that pattern, case ignored.
@@ -118,7 +118,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The attribute has a value, or has none."""
+    """Condition that the attribute has a value, or has none."""
 
     attribute: str
     wanted: bool
@@ -128,7 +128,7 @@ Condition = Leaf | Presence
 
 
 def leaves(asked: Asked, schema: Schema) -> Node[Condition]:
-    """The test as a tree of conditions."""
+    """Conditions of the test, as a tree."""
     attribute = attribute_of(asked.field, schema, asked.field)
     match asked.test:
         case Given(wanted):
@@ -169,7 +169,7 @@ def _on_text(attribute: Attribute, test: Test) -> Node[Condition]:
 
 
 def _on_value(attribute: Attribute, test: Test) -> Node[Condition]:
-    """Numbers and booleans, which a rule may write as texts."""
+    """Conditions on numbers and booleans, which a rule may write as texts."""
     kind = attribute.domain.kind
     match test:
         case Equal(bool(value)) if kind == "boolean":
@@ -195,7 +195,7 @@ def _same(attribute: Attribute, other: Attribute, asked: Asked) -> Leaf:
 
 
 def _tried(test: Test) -> Callable[[str], bool]:
-    """The test on one value, for domains whose values are listed."""
+    """Predicate on one value, for domains whose values are listed."""
     match test:
         case Equal():
             spelled = test.text.lower()
@@ -215,7 +215,7 @@ def _like_pattern(parts: tuple[str | Wildcard, ...]) -> str:
 
 
 def _regex(parts: tuple[str | Wildcard, ...]) -> str | None:
-    """Regular expression that is looked for anywhere, for a pattern; None outside ASCII, where cases differ."""
+    """Regular expression for a pattern, found anywhere; None outside ASCII, where cases differ."""
     if not all(isinstance(part, Wildcard) or part.isascii() for part in parts):
         return None
     inner = list(parts)
@@ -235,7 +235,7 @@ def _leaf(attribute: Attribute, condition: Tree) -> Leaf:
 
 
 def _number(text: str) -> int | float | None:
-    """A number as events would have it; Python's own reading takes more, `1_000` and `inf` among it."""
+    """Number as events would have it; Python's own reading takes more, `1_000` and `inf` among it."""
     if not _PLAIN_NUMBER.fullmatch(text):
         return None
     return int(text) if text.lstrip("-").isdigit() else float(text) + 0.0

@@ -1,4 +1,4 @@
-"""A Sigma rule as a tree of tests. pySigma parses it: detections, conditions, modifiers and wildcards are its own."""
+"""Sigma rules: their YAML files, parsing by pySigma into a tree of tests, conversion to filters, needed attributes."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from tamis.language.tree import And, Negation, Or
 from tamis.schema import Schema
 from tamis.yaml_loading import QuickLoader, load_all
 
-# Sigma's files: YAML with one rule a document.
+# Files: YAML with one rule a document.
 
 
 def documents(text: str) -> Iterator[Mapping[str, Any]]:
-    """The rules of a file, each of which may be refused by itself; a text that is no YAML is refused as a whole.
+    """Rules of a file, each of which may be refused by itself; a text that is no YAML is refused as a whole.
 
     In a collection, a document with `action: global` is part of each rule after it, up to `action: reset`; one with
     `action: repeat` is the rule before it with changes.
@@ -78,7 +78,7 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, A
 
 
 def rule_of(rule: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    """The one rule that is given, as text or as it was loaded."""
+    """Single rule, given as text or as it was loaded."""
     if isinstance(rule, str):
         found = list(documents(rule))
         if len(found) != 1:
@@ -106,7 +106,7 @@ _OPERATORS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 
 
 def read(rule: Mapping[str, Any] | str, keywords: str | None, log_source: str | None) -> Node[Asked]:
-    """The rule's tree.
+    """Tree of a rule's tests.
 
     `keywords` is the field that tests without a field look at; `log_source` the prefix of the fields that hold an
     event's log source, where the rule's is to be asked for.
@@ -123,7 +123,7 @@ def read(rule: Mapping[str, Any] | str, keywords: str | None, log_source: str | 
 
 
 def asked(node: Node[Asked]) -> Iterator[Asked]:
-    """Every test of the tree."""
+    """Tests of the tree."""
     match node:
         case Asked():
             yield node
@@ -147,7 +147,7 @@ class _Reader:
         self.wide: dict[float, set[int]] = {}
 
     def detection(self, detection: Mapping[str, Any]) -> Node[Asked]:
-        """Several conditions are several ways to match."""
+        """Tree of a detection: several conditions are alternatives."""
         from pyparsing import ParseBaseException
         from sigma.exceptions import SigmaError
         from sigma.rule.detection import SigmaDetections
@@ -180,7 +180,7 @@ class _Reader:
         raise ConversionError(f"{type(condition).__name__} is not known", "detection.condition")
 
     def keyword(self, value: Any) -> Node[Asked]:
-        """A keyword is found anywhere in the event's text, of which a filter knows attributes only."""
+        """Test of a keyword, found anywhere in the event's text, of which a filter knows attributes only."""
         if self.keywords is None:
             reason = f"the keyword {str(value)[:60]!r} has no field: it is looked for in all of the log line"
             raise ConversionError(
@@ -240,7 +240,7 @@ class _Reader:
         raise ConversionError(f"{type(value).__name__} is not known", field)
 
     def number(self, field: str, value: Any) -> int | float:
-        """The number as the rule has it: pySigma takes a whole one that is no double for the double beside it."""
+        """Number as the rule has it: pySigma takes a whole one that is no double for the double beside it."""
         read: int | float = value.number
         meant = sorted(self.wide.get(read, ())) if isinstance(read, float) else []
         if len(meant) > 1:
@@ -249,7 +249,7 @@ class _Reader:
         return meant[0] if meant else read
 
     def parts(self, field: str, text: Any) -> tuple[str | Wildcard, ...]:
-        """The text's parts; a placeholder has to be filled in before."""
+        """Parts of the text; placeholders must have been filled in."""
         wildcards = {
             self.types.SpecialChars.WILDCARD_MULTI: Wildcard.ANY,
             self.types.SpecialChars.WILDCARD_SINGLE: Wildcard.ONE,
@@ -261,7 +261,7 @@ class _Reader:
 
 
 def _wide_numbers(detection: Any) -> dict[float, set[int]]:
-    """The whole numbers of a detection that are no doubles, under the double beside them."""
+    """Whole numbers of a detection that are no doubles, under the double beside them."""
     found: dict[float, set[int]] = {}
     parts, seen = [detection], set()
     while parts:
@@ -303,13 +303,13 @@ def _placeholder(name: str, place: str) -> ConversionError:
     return ConversionError(reason, place, "write its values in its place")
 
 
-# A Sigma rule to a filter.
+# Conversion to filters.
 
 
 def convert(
     rule: Mapping[str, Any] | str, schema: Schema, *, keywords: str | None = None, log_source: str | None = None
 ) -> str:
-    """A filter that holds for exactly the events that the rule's detection matches.
+    """Filter that holds for exactly the events that the rule's detection matches.
 
     `keywords` names the attribute that detections without a field look at. With `log_source`, events must be of the
     rule's log source, too: `log_source="logsource."` asks for `logsource.category`, `.product` and `.service`.
@@ -332,7 +332,7 @@ def _resolved(node: Node[Asked], schema: Schema) -> Node[Condition]:
 
 
 def _mandatory(schema: Schema) -> frozenset[str]:
-    """The attributes that every event type asks for."""
+    """Attributes that every event type requires."""
     required = [
         {name for name, annotation in event_type.annotations.items() if annotation.mandatory}
         for event_type in schema.event_types.values()
@@ -340,13 +340,13 @@ def _mandatory(schema: Schema) -> frozenset[str]:
     return frozenset(set.intersection(*required))
 
 
-# Which attributes Sigma rules ask for.
+# Needed attributes of rules.
 
 
 def needed(
     rules: Iterable[Mapping[str, Any] | str], *, keywords: str | None = None, log_source: str | None = None
 ) -> Needs:
-    """The fields of all rules that can be read.
+    """Fields of all rules that can be read.
 
     Sigma compares numbers with texts as they are written, so a field is `float` only where no rule asks for a text.
     """

@@ -1,4 +1,4 @@
-"""A tree of conditions as a filter's tree, with Sigma's negation.
+"""Writer of Sigma's conditions as a filter, with Sigma's two-valued negation, and without multiplying out exclusions.
 
 Sigma has two truth values: `not field: x` holds where the field is absent, too. Tamis's `NOT x = 1` does not, so it is
 written `(x IS NULL OR NOT x = 1)`, except where the rest of the rule makes sure that the attribute is there.
@@ -18,15 +18,14 @@ from tamis.language.tree import DEFAULT_LIMITS, FALSE, TRUE, And, Negation, Or, 
 
 # Exclusions that share an attribute, without multiplying them out.
 #
-# `not (T1 and R1) and not (T2 and R2) and …`, where no value matches two of the T, is
-# `(not T1 and not T2 and …) or (T1 and not R1) or (T2 and not R2) or …`: one alternative more than there are
-# exclusions,
-# where multiplying out gives two to the power of their number. Rules with a dozen exceptions are common in Sigma.
+# `not (T1 and R1) and not (T2 and R2) and …`, where no value matches two of the T, is `(not T1 and not T2 and …) or
+# (T1 and not R1) or (T2 and not R2) or …`: one alternative more than there are exclusions, where multiplying out
+# gives two to the power of their number. Rules with a dozen exceptions are common in Sigma.
 
 
 @dataclass(frozen=True, slots=True)
 class Unless:
-    """The negation of a leaf: an attribute is absent, or the condition fails."""
+    """Negation of a leaf: an attribute is absent, or the condition fails."""
 
     leaf: Leaf
 
@@ -36,14 +35,14 @@ Literal = Leaf | Unless | Presence
 
 @dataclass(frozen=True, slots=True)
 class _Exclusion:
-    """`not (one of keys and not rest)`: the keys are patterns of one attribute."""
+    """Exclusion `not (one of keys and not rest)`: the keys are patterns of one attribute."""
 
     keys: tuple[Leaf, ...]
     rest: Node[Literal]
 
 
 def regrouped(parts: tuple[Node[Literal], ...]) -> tuple[Node[Literal], ...]:
-    """The parts of a conjunction, with exclusions that share an attribute put together where that is possible."""
+    """Parts of a conjunction, with exclusions that share an attribute combined where that is possible."""
     left = list(parts)
     groups: list[Node[Literal]] = []
     while (group := _largest(left)) is not None:
@@ -58,7 +57,7 @@ def regrouped(parts: tuple[Node[Literal], ...]) -> tuple[Node[Literal], ...]:
 
 
 def _largest(parts: list[Node[Literal]]) -> tuple[str, list[int]] | None:
-    """The attribute by which most exclusions can be told apart, and which they are; at least two."""
+    """Attribute by which most exclusions can be told apart, and their positions; at least two."""
     best: tuple[str, list[int]] | None = None
     attributes = {name: None for part in parts for name in _attributes(part)}
     for attribute in attributes:
@@ -81,7 +80,7 @@ def _attributes(part: Node[Literal]) -> list[str]:
 
 
 def _keyed(part: Node[Literal], attribute: str) -> _Exclusion | None:
-    """An exclusion by patterns of this attribute; None if the part is no such thing."""
+    """Exclusion by patterns of this attribute; None if the part is none."""
     if not isinstance(part, Or):
         return None
     for at, inner in enumerate(part.items):
@@ -92,7 +91,7 @@ def _keyed(part: Node[Literal], attribute: str) -> _Exclusion | None:
 
 
 def _negated(node: Node[Literal]) -> tuple[Leaf, ...]:
-    """The leaves of which none must hold; empty if the node is something else."""
+    """Leaves of which none must hold; empty if the node is something else."""
     if isinstance(node, Unless):
         return (node.leaf,)
     if isinstance(node, And) and all(isinstance(part, Unless) for part in node.items):
@@ -114,7 +113,7 @@ def _exclusive(one: Leaf, other: Leaf) -> bool:
 
 
 def _beginning(pattern: tuple[str | Wildcard, ...], backwards: bool = False) -> tuple[str, bool]:
-    """The text before the first wildcard, and whether that is all there is."""
+    """Text before the first wildcard, and True if that is the whole pattern."""
     text = ""
     for part in pattern:
         if isinstance(part, Wildcard):
@@ -138,7 +137,7 @@ _FEW = 100
 
 
 def filter_of(tree: Node[Condition], always: frozenset[str]) -> Tree:
-    """The filter. `always` are the attributes that no event lacks."""
+    """Filter of the tree. `always` are the attributes that no event lacks."""
     pushed = _pushed(tree, True)
     if _alternatives(pushed) <= _FEW:
         return _Writer(merging=False).written(pushed, always)
@@ -156,7 +155,7 @@ def _apart(node: Node[Literal]) -> Node[Literal]:
 
 
 def _pushed(node: Node[Condition], wanted: bool) -> Node[Literal]:
-    """Negation at the leaves only."""
+    """Tree with negation at the leaves only."""
     match node:
         case Negation(part):
             return _pushed(part, not wanted)
@@ -171,7 +170,7 @@ def _pushed(node: Node[Condition], wanted: bool) -> Node[Literal]:
 
 
 def _alternatives(node: Node[Literal]) -> float:
-    """Number of alternatives that the filter comes to, at most."""
+    """Upper bound of the filter's alternatives."""
     match node:
         case And(parts):
             return math.prod(_alternatives(part) for part in parts)
@@ -183,7 +182,7 @@ def _alternatives(node: Node[Literal]) -> float:
 
 
 def _implied(node: Node[Literal]) -> frozenset[str]:
-    """The attributes that have a value wherever the node holds."""
+    """Attributes that have a value wherever the node holds."""
     match node:
         case Leaf(attributes):
             return frozenset(attributes)
@@ -198,13 +197,14 @@ def _implied(node: Node[Literal]) -> frozenset[str]:
 
 
 class _Writer:
-    """`merging`: patterns on one attribute become one regular expression, for ORs multiply where they meet an AND."""
+    """Writer of nodes. `merging`: patterns on one attribute become one regular expression, for ORs multiply where
+    they meet an AND."""
 
     def __init__(self, merging: bool) -> None:
         self.merging = merging
 
     def written(self, node: Node[Literal], there: frozenset[str]) -> Tree:
-        """The node, given the attributes that are known to be there."""
+        """Filter of the node, given the attributes that are known to be present."""
         match node:
             case And(parts):
                 return self.every(parts, there)
@@ -221,8 +221,8 @@ class _Writer:
         raise AssertionError(node)
 
     def every(self, parts: tuple[Node[Literal], ...], there: frozenset[str]) -> Tree:
-        """What one part implies, all may count on: it only makes them stronger, and where it is not so the whole does
-        not hold anyway. Negations of one attribute share their `IS NULL`."""
+        """Conjunction of parts, each of which may rely on what another implies: where that fails, the whole does not
+        hold anyway. Negations of one attribute share their `IS NULL`."""
         there = there.union(*(_implied(part) for part in _flat(parts, And)))
         written: list[Tree] = []
         missing: dict[tuple[str, ...], list[Leaf]] = {}
@@ -235,7 +235,7 @@ class _Writer:
         return all_of(written)
 
     def unless(self, attributes: tuple[str, ...], leaves: list[Leaf], there: frozenset[str]) -> Tree:
-        """None of the leaves holds."""
+        """Condition that none of the leaves holds."""
         leaves = [leaf for leaf in leaves if leaf.condition != FALSE]
         if not leaves:
             return TRUE
@@ -282,7 +282,7 @@ def _absent(attribute: str) -> Tree:
 
 
 def _equalities(leaves: Iterable[Leaf]) -> list[Tree]:
-    """The leaves' conditions, with the equalities of one attribute in one list."""
+    """Conditions of the leaves, with the equalities of one attribute in one list."""
     values: dict[str, list[Value]] = {}
     others: dict[Tree, None] = {}
     for leaf in leaves:

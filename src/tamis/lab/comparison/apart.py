@@ -1,4 +1,4 @@
-"""Measuring in a process of its own, as the one who waits for it sees it."""
+"""Measuring process: runs matchers of a comparison in a process of its own, with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from typing import Any
 
 from tamis.lab.comparison.measuring import BATCH_ROWS
 
-# How much memory a process may take: an allocation beyond it fails by itself, instead of the system killing some.
+# Memory limit of a process: an allocation beyond it fails by itself, instead of the system killing some.
 
 _MEMORY = Path("/proc/meminfo")
 _SHARE = 0.9  # of what is available: the rest of the machine goes on
-# How those say it that raise no MemoryError: a thread that is not started wants memory for its stack.
+# Messages of errors other than MemoryError: a thread that is not started lacked memory for its stack.
 _WORDS = ("MemoryError", "out of memory", "bad_alloc", "Cannot allocate memory", "Failed to launch worker thread")
 
 
 def available_memory() -> int | None:
-    """Bytes that can be had without swapping; None where the system does not say."""
+    """Bytes that can be had without swapping; None where the system does not report it."""
     try:
         lines = dict(line.split(":", 1) for line in _MEMORY.read_text(encoding="ascii").splitlines())
         return int(int(lines["MemAvailable"].split()[0]) * 1024 * _SHARE)
@@ -36,7 +36,7 @@ def available_memory() -> int | None:
 
 
 def limit_memory(more: int) -> None:
-    """So many bytes more than this process has now."""
+    """Limits this process to so many bytes more than it has now."""
     taken = _data_bytes()
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = taken + more if hard == resource.RLIM_INFINITY else min(taken + more, hard)
@@ -44,7 +44,7 @@ def limit_memory(more: int) -> None:
 
 
 def tells_of_memory(complaint: str) -> bool:
-    """True if these are the words of something that got no memory."""
+    """True if an error's text says that memory ran out."""
     return any(words in complaint for words in _WORDS)
 
 
@@ -72,7 +72,7 @@ class Terms:
 
 
 class Apart:
-    """A process that measures some matchers, one after the other. It is gone when the `with` is left."""
+    """Process that measures some matchers, one after the other; it ends with the `with` block."""
 
     def __init__(self, folder: Path, matchers: Sequence[str], terms: Terms) -> None:
         self._limit = terms.limit_seconds
@@ -98,7 +98,7 @@ class Apart:
         self._complaints.close()
 
     def next(self) -> tuple[dict[str, Any], bool]:
-        """Finding for the next matcher (`measurement` or `reason`), and whether it can go on."""
+        """Finding for the next matcher (`measurement` or `reason`), and True if the process can go on."""
         late = threading.Event()
 
         def give_up() -> None:

@@ -1,4 +1,5 @@
-"""Any matchers on any workloads: one cell each, measured apart, so that none can stop the others."""
+"""Grid of any matchers on any workloads: one cell each, measured in its own process, so that none can stop the
+others."""
 
 from __future__ import annotations
 
@@ -19,13 +20,13 @@ from tamis.lab.comparison.measuring import Measurement
 from tamis.schema import Schema
 from tamis.workloads import Workload
 
-# A workload as a folder of files, for the process that measures with it.
+# Workloads saved as folders of files, for the measuring process.
 
 _ABOUT, _SUBSCRIPTIONS, _EVENTS, _EXPECTED = "about.json", "subscriptions.arrow", "events.arrow", "expected.arrow"
 
 
 def save_workload(workload: Workload, folder: Path) -> None:
-    """Into a folder that is there and empty."""
+    """Saves a workload into an existing, empty folder."""
     _write(workload.subscriptions, folder / _SUBSCRIPTIONS)
     _write(workload.events, folder / _EVENTS)
     if workload.expected is not None:
@@ -35,7 +36,7 @@ def save_workload(workload: Workload, folder: Path) -> None:
 
 
 def open_workload(folder: Path) -> Workload:
-    """Workload that was saved; the tables are mapped, not read."""
+    """Opens a saved workload; the tables are mapped, not read."""
     about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
     expected = _map(folder / _EXPECTED)["matches"].to_numpy() if (folder / _EXPECTED).exists() else None
     return Workload(
@@ -58,7 +59,7 @@ def _map(path: Path) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A workload that is made when it is its turn. `subscriptions`: how many it is asked to have, where it is asked."""
+    """Workload generated on demand. `subscriptions`: the number asked for, where there is a choice."""
 
     name: str
     make: Callable[[], Workload]
@@ -67,7 +68,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A matcher on a problem: either it was measured, or there is a reason why not.
+    """Result of a matcher on a problem: a measurement, or the reason why there is none.
 
     `subscriptions` is how many the problem has; 0 where it could not be made.
     """
@@ -85,7 +86,7 @@ class Cell:
 
 
 def compare(problems: Iterable[Problem], matchers: Sequence[str], terms: Terms = Terms()) -> Iterator[Cell]:  # noqa: B008
-    """The cells, problem by problem, as they are found."""
+    """Measures all cells, problem by problem, and yields them as they are found."""
     for problem in problems:
         with TemporaryDirectory(prefix="tamis-bench-") as folder:
             try:
@@ -103,7 +104,7 @@ def compare(problems: Iterable[Problem], matchers: Sequence[str], terms: Terms =
 
 
 def _checked(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """Those of one problem that saw equally many events saw the same ones: they must have found the same."""
+    """Cells of one problem, checked against each other: those that saw equally many events must have equal matches."""
     found: dict[int, Measurement] = {}
     for cell in cells:
         ours = cell.measurement

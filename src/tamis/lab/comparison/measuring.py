@@ -1,4 +1,4 @@
-"""One matcher on one workload: the time to build it, the time an event takes, the work done and the memory held."""
+"""Measurement of one matcher on one workload: build time, time per event, work done, memory, and cost of additions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def measure(
     options: Mapping[str, Any] | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Measurement:
-    """Builds the matcher and matches for about so many seconds of the processor, building and warming not counted.
+    """Builds the matcher and matches for about `seconds` of processor time, building and warming not counted.
 
     A slow matcher sees fewer events, at least one; a fast one sees all of them several times. `warm=False` leaves
     compilation of kernels in the measured times. `options` are the matcher's own (see `tamis.compile`).
@@ -109,21 +109,21 @@ def measure(
 
 
 def built(matcher: str, workload: Workload, options: Mapping[str, Any] | None) -> tuple[Index, float]:
-    """The index, and how many seconds it took to make."""
+    """Index, and the seconds it took to build."""
     made: list[Index] = []
     taken = seconds(lambda: made.append(compile(workload.subscriptions, workload.schema, matcher, options=options)))
     return made[0], taken
 
 
 def warm_up(matcher: str, workload: Workload, options: Mapping[str, Any] | None) -> Index:
-    """Has every kernel compiled, with a few of the subscriptions and events; the index of those few."""
+    """Compiles every kernel, with a few of the subscriptions and events; returns the index of those few."""
     some = compile(workload.subscriptions.slice(0, WARM_SUBSCRIPTIONS), workload.schema, matcher, options=options)
     some.match(workload.events.slice(0, WARM_EVENTS))
     return some
 
 
 class _Round:
-    """All the batches matched once: the seconds, each event's matches, the work (predicates, nodes, candidates)."""
+    """Pass over all batches: the seconds, each event's matches, and the work (predicates, nodes, candidates)."""
 
     def __init__(self, index: Index, batches: list[pa.RecordBatch]) -> None:
         self.seconds = 0.0
@@ -140,7 +140,7 @@ class _Round:
 
 
 def _affordable(index: Index, events: pa.RecordBatch, budget: float, batch_rows: int) -> int:
-    """Number of events that can be matched in several rounds: found with one event, then with ever more.
+    """Number of events that can be matched in several rounds, found by trying one event, then ever more.
 
     The last and largest attempt says how long an event takes; the earlier ones also pay for what a call costs.
     """
@@ -153,19 +153,19 @@ def _affordable(index: Index, events: pa.RecordBatch, budget: float, batch_rows:
 
 
 def _batches(events: pa.RecordBatch, count: int, rows: int) -> list[pa.RecordBatch]:
-    """So many of the events, in batches."""
+    """First events of the workload, in batches."""
     if count < len(events):
         events = events.take(pa.array(_spread(count, len(events))))
     return [events.slice(start, rows) for start in range(0, count, rows)]
 
 
 def _spread(count: int, events: int) -> npt.NDArray[np.int64]:
-    """The rows of so many events, evenly among all: a file of events may be in some order."""
+    """Rows of `count` events, evenly spread among all: a file of events may be in some order."""
     return np.arange(count) * events // count
 
 
 def _check(seen: _Round, workload: Workload, matcher: str) -> None:
-    """Against the workload's own counts, where it has them."""
+    """Checks matches against the workload's own counts, where it has them."""
     if workload.expected is None:
         return
     rows = _spread(len(seen.counts), len(workload.events))
@@ -182,12 +182,12 @@ def _spent(begun: float) -> float:
     return time.process_time() - begun
 
 
-# Cost of one subscription more among those that are there, whenever it is paid.
+# Cost of adding a subscription to an index, whenever it is paid: in the call or in the next match.
 
 
 @dataclass(frozen=True)
 class Adding:
-    """Subscriptions added one by one to `present` others, and made use of by a match after every `between` of them.
+    """Cost of adding subscriptions one by one to `present` others, with a match after every `between` of them.
 
     `seconds_per_add` is the mean over all that were added: the calls, and what they put off to the next match (its
     time, less that of matching the same event once more). `seconds_per_call` is the calls alone. `worst_seconds` is
@@ -218,7 +218,7 @@ def measure_adding(
     options: Mapping[str, Any] | None = None,
     between: int = 1,
 ) -> Adding:
-    """Adds the rows of `extra` (columns `id` and `filter`) one by one, for about so many seconds, at least one.
+    """Adds the rows of `extra` (columns `id` and `filter`) one by one, for about `seconds`, at least one.
 
     `between=1`: the next event meets each of them at once. More is how a stream of changes goes, and cheaper where a
     matcher puts work off.

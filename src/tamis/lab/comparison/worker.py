@@ -1,4 +1,5 @@
-"""The process that measures: a matcher that takes all memory, or never ends, takes down nothing but this.
+"""Worker of a comparison: the measuring process, so that a matcher that takes all memory, or never ends, stops nothing
+else.
 
 Orders come as the first line of standard input, as JSON; what is found goes to standard output, one line a matcher.
 When standard input ends, so does the process.
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 def _measured(matcher: str, workload: Workload, budget_seconds: float, batch_rows: int) -> dict[str, Any]:
-    """`measurement`, or the `reason` why there is none."""
+    """Finding of one matcher: `measurement`, or the `reason` why there is none."""
     try:
         found = measure(matcher, workload, budget_seconds=budget_seconds, batch_rows=batch_rows)
     except TamisError as error:

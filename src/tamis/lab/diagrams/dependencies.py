@@ -1,4 +1,7 @@
-"""The minimal cache of dependencies between predicates: which follow from which, without what follows from others."""
+"""Minimal cache of implications between predicates, and the kernels of covering by a pair of decision diagrams.
+
+The cache has an edge only where no other edges imply it (Li, Hou and Jacobsen 2005, §4.4).
+"""
 
 from __future__ import annotations
 
@@ -24,18 +27,17 @@ from tamis.routing.standing.rows import (
     follows,
 )
 
-# Kernels that relate a new conjunction to all predicates and diagrams: both directions, one pass or two.
+# Kernels that compare a new conjunction with all predicates and diagrams: both directions, in one pass or two.
 #
 # An assignment is two marks a predicate: `right` that it follows from the new conjunction's predicate on its column,
-# `left` that that one follows from it; a mark is good with the stamp of its time: `stamp << 2 | answer`. `asked` has
-# the
-# stamp at columns that the new conjunction is on.
+# `left` that it implies that predicate; a mark is valid with the current stamp: `stamp << 2 | answer`. `asked` has
+# the stamp at columns that the new conjunction is on.
 
 NOBODY = -1
 NO_EDGE = -1
-# What `evaluate` counts beside what `relate_to_all` does: nodes evaluated, in place of rows compared.
+# Counter of `evaluate`, in place of rows compared: nodes evaluated.
 EVALUATED = COMPARED
-# What an edge list's state is: how many edges were made, and the first free one.
+# State of an edge list: how many edges were made, and the first free one.
 EDGES, FREE = range(2)
 _BLOCKED = -1
 
@@ -57,14 +59,14 @@ def assign_by_scan(
 
 @bare_kernel
 def assign_by_cache(term: int, upward: Any, downward: Any, stack: Any, stamp: int, left: Any, right: Any) -> None:
-    """Marks what follows from a predicate, and what it follows from, by going along the known dependencies."""
+    """Marks predicates implied by one, and those that imply it, by following the known dependencies."""
     walk(term, upward, stack, stamp << 2 | YES, right)
     walk(term, downward, stack, stamp << 2 | YES, left)
 
 
 @bare_kernel
 def walk(start: int, edges: Any, stack: Any, mark: int, marks: Any) -> int:
-    """Marks all predicates that edges lead to; returns how many there are."""
+    """Marks all predicates that edges lead to; returns their number."""
     heads, targets, nexts, _ = edges
     marks[start] = mark
     stack[0] = start
@@ -85,7 +87,7 @@ def walk(start: int, edges: Any, stack: Any, mark: int, marks: Any) -> int:
 
 @bare_kernel
 def link(source: int, target: int, edges: Any) -> None:
-    """A new edge."""
+    """Adds an edge."""
     heads, targets, nexts, state = edges
     edge = state[FREE]
     if edge == NO_EDGE:
@@ -99,7 +101,7 @@ def link(source: int, target: int, edges: Any) -> None:
 
 @bare_kernel
 def unlink(source: int, target: int, edges: Any) -> bool:
-    """Takes an edge away, if it is there."""
+    """Removes an edge; returns True if it existed."""
     heads, targets, nexts, state = edges
     before, edge = NO_EDGE, heads[source]
     while edge != NO_EDGE and targets[edge] != target:
@@ -117,7 +119,7 @@ def unlink(source: int, target: int, edges: Any) -> bool:
 
 @bare_kernel
 def nearest(some: Any, count: int, edges: Any, stack: Any, mark: int, marks: Any, near: Any) -> None:
-    """Of some predicates, those that no other one of them leads to: the first on the way, in minimal dependencies."""
+    """Nearest of some predicates: those that no other one of them leads to, in minimal dependencies."""
     for k in range(count):
         near[k] = 1
     for k in range(count):
@@ -132,7 +134,7 @@ def depend(
     term: int, weaker: Any, weaker_count: int, stronger: Any, stronger_count: int, upward: Any, downward: Any,
     near: Any, stack: Any, mark: int, marks: Any,
 ) -> None:  # fmt: skip
-    """Enters a predicate's dependencies, and takes out those that it makes redundant: the cache stays minimal."""
+    """Adds a predicate's dependencies, and removes those that they make redundant: the cache stays minimal."""
     nearest(weaker, weaker_count, upward, stack, mark, marks, near[0])
     nearest(stronger, stronger_count, downward, stack, mark + weaker_count, marks, near[1])
     for i in range(stronger_count):
@@ -152,7 +154,7 @@ def depend(
 
 @bare_kernel
 def forget(term: int, upward: Any, downward: Any, stack: Any, mark: int, marks: Any) -> int:
-    """Takes a predicate out; what led through it is linked directly, unless there is another way.
+    """Removes a predicate; dependencies through it become direct ones, unless there is another way.
 
     Returns how many marks were used.
     """
@@ -182,7 +184,7 @@ def candidates(
     term: int, columns: Any, known: Any, alive: Any, births: Any, count: int, predicates: Any, weaker: Any,
     stronger: Any, asked: Any, ends: Any,
 ) -> None:  # fmt: skip
-    """The known predicates that follow from one, that it follows from, and those to be looked at more closely."""
+    """Known predicates implied by one, those that imply it, and those to be compared more closely."""
     ends[0] = ends[1] = ends[2] = 0
     for other in range(count):
         if other == term or columns[other] != columns[term]:
@@ -220,6 +222,8 @@ def evaluate(
             if variable == DEAD:
                 continue
             work[EVALUATED] += 1
+            # Children are evaluated before parents, so both marks of a node come from its child's in one
+            # step.
             if upward:
                 told = right[variable]
                 answer = told & 3 if told >> 2 == stamp else NO
@@ -233,6 +237,8 @@ def evaluate(
                     else:
                         below = (below + 2) | (told & 3 == ASK)
                 lhs[node] = below
+        # An output node of a stored conjunction: its marks are now final. A certain cover is looked for
+        # first, as it may end the evaluation.
         owner = owners[node]
         if owner == NOBODY:
             continue
@@ -259,7 +265,7 @@ _FIRST_ROOM = 256
 
 
 class Dependencies:
-    """Edges from each predicate to the nearest ones that follow from it, and back (Li, Hou and Jacobsen 2005, §4.4).
+    """Cached implications: edges from each predicate to the nearest ones it implies, and back (Li et al. 2005, §4.4).
 
     Complete: what follows is found by going along edges. Minimal: no edge says what others say together. A predicate is
     entered when it is first asked of; `_known` has its birth, for its number may be another one's later.
@@ -277,7 +283,7 @@ class Dependencies:
         self._up, self._down = _edges(_FIRST_ROOM), _edges(_FIRST_ROOM)
 
     def enter(self, term: int) -> bool:
-        """Sees to it that a predicate is known; whether it was not."""
+        """Makes sure that a predicate is known; returns True if it was not."""
         index = self._index
         if term < len(self._known) and self._known[term] == index.births[term]:
             return False
@@ -307,15 +313,15 @@ class Dependencies:
         return True
 
     def assign(self, term: int, stamp: int, left: Int64s, right: Int64s) -> None:
-        """Marks what follows from a known predicate, and what it follows from."""
+        """Marks predicates implied by a known predicate, and those that imply it."""
         assign_by_cache(term, self._up, self._down, self._stack, stamp, left, right)
 
     def weaker(self, term: int) -> list[int]:
-        """The nearest predicates that follow from one."""
+        """Nearest predicates that follow from one."""
         return _targets(term, self._up)
 
     def stronger(self, term: int) -> list[int]:
-        """The nearest predicates that one follows from."""
+        """Nearest predicates that one follows from."""
         return _targets(term, self._down)
 
     def _forget(self, term: int) -> None:

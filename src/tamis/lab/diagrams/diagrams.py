@@ -1,4 +1,5 @@
-"""Multi-rooted diagrams: conjunctions of Boolean variables whose lower parts are shared."""
+"""Multi-rooted decision diagrams of conjunctions, hash-consed so that lower parts are shared, and the matching
+kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tamis.lab.le_subscribe.verified import load, settle
 from tamis.matching.base.flat_arrays import extended
 from tamis.matching.base.matcher import CANDIDATES, NODES
 
-# Diagrams of conjunctions: hash-consed nodes, and their evaluation.
+# Hash-consed nodes, and their evaluation.
 #
 # Node n > 0 is `variables[n]` and, if that holds, `children[n]`; if not, it is false, so the low child is not stored.
 # Node 0 is true. A child is numbered before its parents. `table` is an open hash table of the nodes.
@@ -21,7 +22,7 @@ from tamis.matching.base.matcher import CANDIDATES, NODES
 TRUE = 0
 DEAD = -1
 EMPTY = -1
-# What is counted: nodes, and those of them that are dead.
+# Counters: nodes, and dead nodes among them.
 MADE, GONE = range(2)
 _FACTOR, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _SHIFT = np.uint64(29)
@@ -42,7 +43,7 @@ def slot_of(variable: int, child: int, variables: Any, children: Any, table: Any
 
 @bare_kernel
 def add_chain(chain: Any, begin: int, end: int, variables: Any, children: Any, uses: Any, table: Any, work: Any) -> int:
-    """The node that holds iff all variables do, bottom first; what of it is there already is shared."""
+    """Output node of a conjunction, its variables bottom first; existing lower parts are shared."""
     node = TRUE
     for i in range(begin, end):
         slot = slot_of(chain[i], node, variables, children, table)
@@ -61,14 +62,14 @@ def add_chain(chain: Any, begin: int, end: int, variables: Any, children: Any, u
 def add_chains(
     offsets: Any, chains: Any, variables: Any, children: Any, uses: Any, table: Any, work: Any, roots: Any
 ) -> None:
-    """The node of every chain, into `roots`."""
+    """Output nodes of many chains, written to `roots`."""
     for c in range(len(offsets) - 1):
         roots[c] = add_chain(chains, offsets[c], offsets[c + 1], variables, children, uses, table, work)
 
 
 @bare_kernel
 def drop_node(node: int, variables: Any, children: Any, uses: Any, work: Any) -> None:
-    """One use less of a node; nodes that nobody uses any more are dead, though they stay in the table for now."""
+    """Releases one use of a node; unused nodes are dead, though they stay in the table for now."""
     uses[node] -= 1
     while node != TRUE and uses[node] == 0:
         child = children[node]
@@ -80,7 +81,7 @@ def drop_node(node: int, variables: Any, children: Any, uses: Any, work: Any) ->
 
 @bare_kernel
 def collect(variables: Any, children: Any, uses: Any, table: Any, work: Any, moved: Any) -> None:
-    """Closes up over dead nodes; `moved` gets every living node's new number."""
+    """Compacts the arrays over dead nodes; `moved` gets every living node's new number."""
     for slot in range(len(table)):
         table[slot] = EMPTY
     kept = 0
@@ -99,7 +100,7 @@ def collect(variables: Any, children: Any, uses: Any, table: Any, work: Any, mov
 
 @bare_kernel
 def enter_all(variables: Any, children: Any, table: Any, made: int) -> None:
-    """Fills an empty table with the living nodes."""
+    """Fills an empty hash table with the living nodes."""
     for node in range(1, made):
         if variables[node] != DEAD:
             table[slot_of(variables[node], children[node], variables, children, table)] = node
@@ -120,9 +121,12 @@ def match_by_diagrams(
             return e
         stamp += 1
         load(codes, e, event)
+        # Predicates first: every distinct one is decided once, and `truth` has the result of each.
         for variable in range(len(truth)):
             truth[variable] = 0
         count(predicates, e, event, sets, truth, work)
+        # Then nodes in ascending order, which is children first: each is one AND, and outputs its
+        # conjunctions.
         holds[TRUE] = 1
         for i in range(starts[TRUE], starts[TRUE + 1]):
             out[end] = rows[i]
@@ -163,16 +167,16 @@ class Diagrams:
         self._chain = np.zeros(64, np.int32)
 
     def __len__(self) -> int:
-        """Nodes in use, TRUE among them."""
+        """Number of nodes in use, TRUE among them."""
         return int(self._work[MADE] - self._work[GONE])
 
     @property
     def end(self) -> int:
-        """Nodes are numbered below this; those whose variable is DEAD are none."""
+        """Upper end of node numbers; nodes whose variable is DEAD are not in use."""
         return int(self._work[MADE])
 
     def add(self, chain: tuple[int, ...]) -> int:
-        """The output node of a conjunction, its variables from the bottom up."""
+        """Output node of a conjunction, its variables from the bottom up."""
         self._make_room(len(chain))
         if len(chain) > len(self._chain):
             self._chain = np.zeros(2 * len(chain), np.int32)
@@ -182,14 +186,15 @@ class Diagrams:
         )
 
     def add_all(self, offsets: Int64s, chains: Int32s) -> Int32s:
-        """The output nodes of many conjunctions."""
+        """Output nodes of many conjunctions."""
         self._make_room(len(chains))
         roots = np.zeros(len(offsets) - 1, np.int32)
         add_chains(offsets, chains, self.variables, self.children, self.uses, self._table, self._work, roots)
         return roots
 
     def drop(self, root: int) -> Int32s | None:
-        """One conjunction less. If nodes moved: where each went; whoever holds numbers must look there."""
+        """Removes one conjunction. If nodes were renumbered, returns their new numbers, which users of nodes must
+        adopt."""
         drop_node(root, self.variables, self.children, self.uses, self._work)
         if self._work[GONE] <= max(_ROOM, self._work[MADE] // 2):
             return None

@@ -1,4 +1,5 @@
-"""Matching by diagrams: every predicate decided once, every node evaluated once."""
+"""Matcher `mbd`: modified binary decision diagrams; every distinct predicate and every node is evaluated once an
+event."""
 
 from __future__ import annotations
 
@@ -22,19 +23,22 @@ from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 from tamis.schema import Schema
 
-# What can be chosen of the diagrams.
+# Options of the matcher.
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """`order`: attributes from the top of the diagrams down; those that are not named come before them, in the order
-    that past subscriptions suggest (see `_ranks`). An index that is opened from files keeps the order that its
-    diagrams have; what is added to it later is ordered by what was asked for."""
+class DiagramOptions:
+    """Options of the matcher `mbd`.
+
+    `order`: attributes from the top of the diagrams down; those that are not named come before them, in the order that
+    past subscriptions suggest (`from_the_top`). An index that is opened from files keeps the order that its diagrams
+    have; what is added to it later is ordered by what was asked for.
+    """
 
     order: tuple[str, ...] = ()
 
     @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> Options:
+    def from_dict(cls, form: Mapping[str, Any]) -> DiagramOptions:
         """Options by name; `order` may be one attribute."""
         for name, value in form.items():
             if name != "order":
@@ -45,11 +49,11 @@ class Options:
         return cls((named,) if isinstance(named, str) else tuple(named))
 
 
-# Which attributes stand at the top of the diagrams, and which at the bottom, where nodes are shared.
+# Order of attributes: at the bottom those whose nodes can be shared most.
 
 
 def from_the_top(uses: npt.NDArray[Any], distinct: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Attributes in order, by how often each is asked of and how many distinct predicates ask of it.
+    """Order of attributes from the top, by how often each is used and how many distinct predicates use it.
 
     What is asked often, and by few predicates, goes to the bottom: there most conjunctions can have it in common
     (Li, Hou and Jacobsen 2005, §3.2; its third criterion, what belongs together by its meaning, is not known here).
@@ -59,7 +63,7 @@ def from_the_top(uses: npt.NDArray[Any], distinct: npt.NDArray[Any]) -> npt.NDAr
 
 
 class Nodes(NamedTuple):
-    """Node n is variable `variables[n]` and node `children[n] < n`; node 0 is true.
+    """Arrays of the diagrams: node n is variable `variables[n]` and node `children[n] < n`; node 0 is true.
 
     The conjunctions that hold iff node n does are `rows[starts[n]:starts[n + 1]]`.
     """
@@ -71,7 +75,7 @@ class Nodes(NamedTuple):
 
 
 class MbdLevel(VerifiedLevel):
-    """Predicates, each of which is a variable, and the diagrams over them."""
+    """Level of the index: predicates, each of which is a variable, and the diagrams over them."""
 
     parts: ClassVar[dict[str, type[Any]]] = {"predicates": Predicates, "diagrams": Nodes}
     kernel = match_by_diagrams
@@ -79,7 +83,7 @@ class MbdLevel(VerifiedLevel):
 
     @classmethod
     def in_order(cls, order: tuple[str, ...]) -> type[Self]:
-        """Levels with these attributes at the bottom, the last one lowest."""
+        """Class of levels with these attributes at the bottom, the last one lowest."""
         return type(cls.__name__, (cls,), {"order": order})
 
     @classmethod
@@ -113,7 +117,7 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
 
     name: ClassVar[str] = "mbd"
     level = MbdLevel
-    options: ClassVar[type[Options]] = Options
+    options: ClassVar[type[DiagramOptions]] = DiagramOptions
 
     @classmethod
     def build(
@@ -121,7 +125,7 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
         subscriptions: Subscriptions,
         schema: Schema,
         statistics: Statistics | None,
-        options: Options = Options(),  # noqa: B008  # frozen
+        options: DiagramOptions = DiagramOptions(),  # noqa: B008  # frozen
     ) -> Self:
         for name in options.order:
             if name not in schema.attributes:
@@ -136,11 +140,11 @@ class MbdMatcher(LevelledMatcher[MbdLevel]):
         return {"order": list(self.level.order)} if self.level.order else {}
 
     def _take_options(self, options: Mapping[str, Any]) -> None:
-        self.level = MbdLevel.in_order(Options.from_dict(options).order)
+        self.level = MbdLevel.in_order(DiagramOptions.from_dict(options).order)
 
 
 def _columns(predicates: Predicates) -> Int64s:
-    """The column that each predicate is on."""
+    """Column of each predicate."""
     columns = np.zeros(len(predicates.bounds), np.int64)
     places = np.flatnonzero(predicates.equal >= 0)
     columns[predicates.equal[places]] = np.searchsorted(predicates.equal_firsts, places, "right") - 1
@@ -151,7 +155,7 @@ def _columns(predicates: Predicates) -> Int64s:
 
 
 def _ranks(variables: Int32s, columns: Int64s, attributes: list[str], order: tuple[str, ...]) -> Int64s:
-    """Each column's place from the top: by what is asked for, and below that as it was ordered."""
+    """Place of each column from the top: by frequency of use, and below that as ordered by the options."""
     count = len(attributes)
     uses, distinct = np.bincount(columns[variables], minlength=count), np.bincount(columns, minlength=count)
     given = {name: place for place, name in enumerate(order)}
@@ -162,7 +166,7 @@ def _ranks(variables: Int32s, columns: Int64s, attributes: list[str], order: tup
 
 
 def _nodes(rows: Int32s, variables: Int32s, ranks: Int64s, conjunctions: int) -> Nodes:
-    """The diagrams of conjunctions: which row has which variable, and how far that is from the top."""
+    """Diagrams of conjunctions, from the rows' variables and their distance from the top."""
     order = np.lexsort((variables, -ranks, rows))  # each conjunction from the bottom up
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(rows, minlength=conjunctions))])
     diagrams = Diagrams(len(variables) + 1)

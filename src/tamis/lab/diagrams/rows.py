@@ -1,4 +1,4 @@
-"""The conjunctions of a covering table as diagrams, evaluated for every new one."""
+"""Covering by diagrams: the conjunctions of a covering table as decision diagrams, evaluated for every new one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS = 256
 
 
 class DiagramRows:
-    """The paper's covering algorithm as the rows of a `CoveringTable` (Li, Hou and Jacobsen 2005, §4.2 to 4.4).
+    """Rows of a `CoveringTable` as diagrams: the paper's covering algorithm (Li, Hou and Jacobsen 2005, §4.2 to 4.4).
 
     A new conjunction gives every predicate of the index two bits, whether it covers and whether it is covered; then the
     diagrams are evaluated with both. `order`: the attributes from the top of the diagrams down; those that are not in
@@ -47,7 +47,7 @@ class DiagramRows:
         self._relating = Relating(_ROWS)
 
     def add(self, owner: int, terms: Terms, alone: bool) -> None:
-        """A conjunction of the owner, who does not have it yet; `alone`: and will have no other."""
+        """Adds a conjunction of an owner, who does not have it yet; `alone`: it will be the owner's only one."""
         root = self.diagrams.add(self._chain(terms))
         self._make_room()
         self._roots[owner, terms] = root
@@ -74,7 +74,7 @@ class DiagramRows:
                 self._owners[node] = 2 * other + (not alone)
 
     def relate(self, terms: Terms, *, covering: bool = True, covered: bool = True, once: bool = True) -> Related:
-        """Conjunctions that cover one, and those that it covers."""
+        """Pairs of the conjunctions that cover one, and of those that it covers."""
         self.assign(terms)
         if self._one_pass:
             return self._evaluate(COVERING * covering + COVERED * covered, len(terms), once)
@@ -84,7 +84,7 @@ class DiagramRows:
         return above, self._evaluate(COVERED, len(terms), once)[1]
 
     def assign(self, terms: Terms) -> None:
-        """Tells every predicate how it stands to those of a conjunction: the first of two steps."""
+        """First of two steps: marks every predicate by its relation to those of a conjunction."""
         index = self._index
         if len(self._left) < len(index.columns):
             self._left, self._right = np.zeros(len(index.columns), np.int64), np.zeros(len(index.columns), np.int64)
@@ -127,11 +127,11 @@ class DiagramRows:
             self._rhs, self._lhs = np.zeros(len(self._owners), np.int8), np.zeros(len(self._owners), np.int32)
 
 
-# The order of attributes in the diagrams, by what past filters asked for.
+# Order of attributes in the diagrams, from the predicates of past filters.
 
 
 def order_from_history(filters: Iterable[Filter]) -> list[str]:
-    """The attributes of past filters, from the top of the diagrams down."""
+    """Attributes of past filters, from the top of the diagrams down."""
     uses: dict[str, int] = {}
     distinct: dict[str, set[Literal]] = {}
     for filter in filters:

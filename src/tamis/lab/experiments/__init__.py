@@ -1,5 +1,7 @@
-"""The papers' figures, measured anew on Spark: one folder a paper, one file a figure (`tamis experiments`).
+"""Experiments: the papers' figures, measured anew on Spark; one folder a paper, one file a figure (`tamis
+experiments`).
 
 point_store.py  finished points, as Parquet
-reporting.py    which papers and figures there are, their points spread over Spark's workers, docs/reproduction.md
+reporting.py    the catalogue of papers and figures, running of points on Spark, and docs/reproduction.md
+p0/ to p4/      the papers
 """

@@ -1,4 +1,4 @@
-"""Finished points, kept as Parquet: what is there need not be run again."""
+"""Store of finished measurements (points of figures) as Parquet; a point that is there need not be run again."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tamis.durable import UNFINISHED, replacing_durably
 from tamis.lab.measuring import Figure, Point, Row, Rows
 from tamis.lab.timing import occasion
 
-# Beside the figure's own columns, in every row.
+# Columns of every row, beside the figure's own.
 POINT, MACHINE, AT, TOOK = "point", "machine", "at", "took_seconds"
 
 
 @dataclass(frozen=True)
 class PointStore:
-    """A folder `paper/figure/` with one file a point, named by the figure's version and a hash of the point.
+    """Folder `paper/figure/` with one file a point, named by the figure's version and a hash of the point.
 
     Figures that share their points have one folder for them.
 
@@ -49,7 +49,7 @@ class PointStore:
         return [point for point in points if not self.has(figure, point)]
 
     def write(self, figure: Figure, point: Point, rows: Rows, took: float) -> None:
-        """Keeps what a point gave; what a row has no value for is no column of the file."""
+        """Saves the rows of a point; a column without values is left out of the file."""
         if not rows:
             raise ValueError(f"{figure.name} gave no row for {dict(point)}")
         path = self.path(figure, point)
@@ -62,12 +62,12 @@ class PointStore:
             pyarrow.parquet.write_table(_table(full), file)
 
     def rows(self, figure: Figure, points: Sequence[Point]) -> list[Row]:
-        """All rows of these points that are there, in the points' order."""
+        """Saved rows of these points, in the points' order."""
         found = [self.path(figure, point) for point in points if self.has(figure, point)]
         return [row for path in found for row in pyarrow.parquet.read_table(path).to_pylist()]
 
     def forget(self, figure: Figure, points: Sequence[Point]) -> None:
-        """Removes what is known of these points, and whatever a killed run left unfinished."""
+        """Deletes the rows of these points, and whatever a killed run left unfinished."""
         for point in points:
             self.path(figure, point).unlink(missing_ok=True)
         for left in self.folder(figure).glob(f"*{UNFINISHED}"):

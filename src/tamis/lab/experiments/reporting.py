@@ -1,4 +1,4 @@
-"""docs/reproduction.md, made from the results: for each figure the claim, the command, the curve, the verdict, why."""
+"""Runs the experiments on Spark and writes docs/reproduction.md: claim, command, curve and verdict of each figure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _WORDS = {Outcome.REPRODUCED: "reproduced", Outcome.PARTLY: "partly reproduced",
 
 @dataclass(frozen=True)
 class Section:
-    """One figure's part of the page. `text` is what stands between its marks."""
+    """Section of one figure in the page. `text` is the content between its marks."""
 
     figure: str
     version: int
@@ -60,7 +60,7 @@ class Section:
 
 
 def sections(page: str) -> dict[str, Section]:
-    """The sections of a page, by figure."""
+    """Sections of a page, by figure."""
     return {
         name: Section(name, int(version), Outcome[outcome.upper()], text)
         for name, version, outcome, text in _SECTION.findall(page)
@@ -68,7 +68,7 @@ def sections(page: str) -> dict[str, Section]:
 
 
 def report(papers: Sequence[Paper], results: PointStore, docs: Path, scale: float = 1.0) -> tuple[list[str], list[str]]:
-    """Writes the page and the pictures of all figures whose points are all there; their names, and the others'.
+    """Writes the page and pictures of all figures whose points are complete; returns their names, and the others'.
 
     The others keep the section that the page has of them.
     """
@@ -132,7 +132,7 @@ def _filled(text: str) -> str:
 
 
 def _made(rows: Rows) -> str:
-    """Place and time of the measurement, and how long it took."""
+    """Place, time and duration of the measurement."""
     days = sorted({row[AT][:10] for row in rows})
     machines = " and ".join(sorted({row[MACHINE] for row in rows}))
     took = sum({row[POINT]: row[TOOK] for row in rows}.values())
@@ -140,14 +140,14 @@ def _made(rows: Rows) -> str:
     return f"Measured on {machines}; {days[0] if len(days) == 1 else f'{days[0]} to {days[-1]}'}; {worded} in all."
 
 
-# Which papers and figures there are, by name.
+# Catalogue of papers and figures, by name.
 
 PAPERS: Sequence[Paper] = (P0, P1, P2, P3, P4)
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.figures}
 
 
 def chosen(names: Sequence[str]) -> list[Figure]:
-    """The figures of these names, `p2/figure-9`, or of these papers, `p2`; all of them if none is named."""
+    """Figures of these names, `p2/figure-9`, or of these papers, `p2`; all of them if none is named."""
     found: dict[str, Figure] = {}
     for name in names or [paper.name for paper in PAPERS]:
         some = {key: figure for key, figure in FIGURES.items() if name in (key, key.partition("/")[0])}
@@ -158,14 +158,14 @@ def chosen(names: Sequence[str]) -> list[Figure]:
     return list(found.values())
 
 
-# The points of a figure, spread over Spark's workers.
+# Running: the points of a figure, spread over Spark's workers.
 
 _POLL = 0.25  # seconds
 _GROUP = "tamis experiments"
 
 
 class Failure(NamedTuple):
-    """A point that could not be measured, and why."""
+    """Point that could not be measured, and the reason."""
 
     point: Point
     why: str
@@ -178,7 +178,7 @@ def run_missing(
     results: PointStore,
     told: Callable[[int], None] = lambda done: None,
 ) -> list[Failure]:
-    """Measures what is not there yet: a task a point, or one task for all of them where they must run alone.
+    """Measures missing points: a task a point, or one task for all of them where they must run alone.
 
     Workers write what they have finished into the results' folder, which all of them must see; so whatever ends a run
     before its time, the next one goes on from there. A point that fails does not stop the others. `told` hears now and
@@ -207,7 +207,7 @@ def run_missing(
 
 
 def _measured(figure: Figure, root: str, points: Iterable[Point]) -> Iterator[Failure]:
-    """In a worker: measures points one after the other, and writes each down."""
+    """Measures points one after the other in a worker, and saves each."""
     results = PointStore(Path(root))
     for point in points:
         begun = time.perf_counter()

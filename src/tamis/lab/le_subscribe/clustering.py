@@ -1,4 +1,5 @@
-"""Equality clusters: conjunctions that fix the same columns to the same codes, by one lookup a schema."""
+"""Le Subscribe's equality-preferred matchers: conjunctions in clusters by the columns and values of their
+equalities."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ from tamis.matching.columnar.planning_kernels import mix
 
 @bare_kernel
 def hashed(value: Any, word: int) -> Any:
-    """A hash continued by one more word."""
+    """Continues a hash by one more word."""
     return mix(np.int64((value ^ np.uint64(np.uint32(word))) & np.uint64(0x7FFFFFFFFFFFFFFF)))
 
 
 @kernel
 def distinct_runs(offsets: Any, words: Any, table: Any, numbers: Any, firsts: Any) -> int:
-    """Gives equal runs `words[offsets[r]:offsets[r + 1]]` the same number, and `firsts` where each first stands.
+    """Numbers equal runs `words[offsets[r]:offsets[r + 1]]` alike, with the place where each is first in `firsts`.
 
     `table`, of a power of two and more than there are runs, holds the numbers by hash, -1 where free.
     """
@@ -68,7 +69,7 @@ def distinct_runs(offsets: Any, words: Any, table: Any, numbers: Any, firsts: An
 
 @bare_kernel
 def look_up(clusters: Any, schema: int, key: Any, size: int, work: Any) -> int:
-    """The cluster of a schema whose codes are these, or -1. `key`: the schema, then the codes."""
+    """Cluster of a schema with these codes, or -1. `key`: the schema, then the codes."""
     mask = len(clusters.table) - 1
     value = np.uint64(size)
     for i in range(size):
@@ -93,11 +94,13 @@ def look_up(clusters: Any, schema: int, key: Any, size: int, work: Any) -> int:
 
 @bare_kernel
 def find_clusters(clusters: Any, e: int, event: Any, sets: Any, key: Any, found: Any, work: Any) -> int:
-    """The clusters whose equalities all hold, into `found`; returns how many. Schemas go by their first column."""
+    """Finds the clusters whose equalities all hold, into `found`; returns their number."""
     set_ends, set_codes = sets
     singles, columns = len(event) - 1, len(clusters.schema_firsts) - 1
     end = 0
     for column in range(columns):
+        # Schemas are sorted by their first column, so a column that the event lacks skips all schemas that
+        # begin with it.
         if column < singles:
             if event[column] == ABSENT:
                 continue
@@ -105,6 +108,8 @@ def find_clusters(clusters: Any, e: int, event: Any, sets: Any, key: Any, found:
             continue
         for schema in range(clusters.schema_firsts[column], clusters.schema_firsts[column + 1]):
             start, stop = clusters.schema_offsets[schema], clusters.schema_offsets[schema + 1]
+            # The key of a lookup: the schema and the event's codes on its columns; a set column, always
+            # the last, stays open.
             key[0] = schema
             last, present = -1, True
             for i in range(start, stop):
@@ -124,6 +129,7 @@ def find_clusters(clusters: Any, e: int, event: Any, sets: Any, key: Any, found:
                     found[end] = there
                     end += 1
                 continue
+            # One lookup for each value of the set.
             for member in range(set_ends[last, e], set_ends[last, e + 1]):
                 key[stop - start] = set_codes[member]
                 there = look_up(clusters, schema, key, 1 + stop - start, work)
@@ -147,7 +153,10 @@ def match_by_clusters_and_counting(
             return e
         stamp += 1
         load(codes, e, event)
+        # Counting comes first: `hits` has the satisfied predicates of every conjunction besides its
+        # equalities.
         count(predicates, e, event, sets, hits, work)
+        # Clusters then give the conjunctions whose equalities hold: those with a full count are matches.
         for f in range(find_clusters(clusters, e, event, sets, key, found, work)):
             start, stop = clusters.offsets[found[f]], clusters.offsets[found[f] + 1]
             work[CANDIDATES] += stop - start
@@ -156,6 +165,7 @@ def match_by_clusters_and_counting(
                 if hits[c] == counted.needs[c]:
                     out[end] = c
                     end += 1
+        # Conjunctions without equalities are in no cluster: all of their counts are compared.
         work[CANDIDATES] += len(counted.unequal)
         for i in range(len(counted.unequal)):
             c = counted.unequal[i]
@@ -197,11 +207,12 @@ def match_by_clusters_and_quarantine(
     return len(codes)
 
 
-# Conjunctions clustered by the columns they fix and the codes they fix them to.
+# Clusters: arrays, and their construction.
 
 
 class Clusters(NamedTuple):
-    """Schema s fixes `schema_columns[schema_offsets[s]:schema_offsets[s + 1]]`, ascending; at most one is a set.
+    """Clusters of conjunctions by schema: s fixes `schema_columns[schema_offsets[s]:schema_offsets[s + 1]]`, at most
+    one a set.
 
     Schemas are sorted by their first column: those of column c are `schema_firsts[c]:schema_firsts[c + 1]`. Cluster k
     has the conjunctions `members[offsets[k]:offsets[k + 1]]`; its key is its schema and then the codes. `table` holds
@@ -219,7 +230,7 @@ class Clusters(NamedTuple):
 
 
 def equalities(conjuncts: Conjuncts, rows: Int32s, encoder: Encoder) -> Bools:
-    """The intervals to cluster by: one code on a single-code column, and on the first set of a conjunction."""
+    """Mask of the intervals to cluster by: one code on a single-code column, and on the first set of a conjunction."""
     sets = conjuncts.columns >= encoder.singles
     first = np.ones(len(rows), np.bool_)
     first[1:] = (rows[1:] != rows[:-1]) | ~sets[:-1]
@@ -258,13 +269,13 @@ def clusters_of(conjuncts: Conjuncts, rows: Int32s, equal: Bools, encoder: Encod
 
 
 def lookup_memory(clusters: Clusters) -> tuple[Int32s, Int32s]:
-    """Room for the longest key, and for every cluster that one event may lead to."""
+    """Scratch for the longest key, and for every cluster that one event may lead to."""
     longest = int(np.diff(clusters.key_offsets).max(initial=1))
     return np.zeros(longest, np.int32), np.zeros(len(clusters.offsets), np.int32)
 
 
 def _distinct(offsets: Int64s, words: Int32s) -> tuple[Int32s, Int32s, Int32s]:
-    """Numbers of the runs, where each number first stands, and the table of the numbers by hash."""
+    """Numbers of the runs, the place where each number is first, and the hash table of the numbers."""
     count = len(offsets) - 1
     table, numbers = np.full(power_of_two(2 * count + 1), -1, np.int32), np.empty(count, np.int32)
     firsts = np.empty(count, np.int32)
@@ -277,7 +288,7 @@ def _starts(sizes: npt.NDArray[Any]) -> Int64s:
 
 
 def _runs(starts: Int64s, sizes: npt.NDArray[Any]) -> Int64s:
-    """Every position of the runs from `starts` on, of these sizes."""
+    """Positions of the runs from `starts` on, of these sizes."""
     return np.repeat(starts - _starts(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
 
 
@@ -287,7 +298,7 @@ def _inverse(order: Int64s) -> Int32s:
     return inverse
 
 
-# The equality-preferred algorithm: clusters by equalities, the other predicates counted.
+# Equality-preferred: clusters by equalities, the other predicates counted.
 
 
 class Counted(NamedTuple):
@@ -298,7 +309,7 @@ class Counted(NamedTuple):
 
 
 class EqualityPreferredLevel(VerifiedLevel):
-    """Clusters, and one counter a conjunction for its other predicates."""
+    """Level of the index: clusters, and one counter a conjunction for its other predicates."""
 
     parts: ClassVar[dict[str, type[Any]]] = {"clusters": Clusters, "predicates": Predicates, "counted": Counted}
     kernel = match_by_clusters_and_counting
@@ -321,7 +332,7 @@ class EqualityPreferredLevel(VerifiedLevel):
 
 
 class EqualityPreferredMatcher(LevelledMatcher[EqualityPreferredLevel]):
-    """Clusters by equality schema (Fabret et al., Le Subscribe, §3.1 Fig 4), the other predicates counted.
+    """Matcher by equality schemas (Fabret et al., Le Subscribe, §3.1 Fig 4), the other predicates counted.
 
     One lookup for each schema that the event's attributes contain finds the subscriptions whose equalities hold; they,
     and those without equalities, match if the count of their other predicates is full.
@@ -334,11 +345,11 @@ class EqualityPreferredMatcher(LevelledMatcher[EqualityPreferredLevel]):
     level = EqualityPreferredLevel
 
 
-# The equality-preferred algorithm with nonequality quarantining.
+# Equality-preferred with nonequality quarantining: only conjunctions without equalities are counted.
 
 
 class QuarantineLevel(VerifiedLevel):
-    """Clusters whose members carry their other intervals, in the members' order; counters for the rest only."""
+    """Level of the index: clusters whose members carry their other intervals; counters for the rest only."""
 
     parts: ClassVar[dict[str, type[Any]]] = {
         "clusters": Clusters,
@@ -371,7 +382,7 @@ class QuarantineLevel(VerifiedLevel):
 
 
 class QuarantineMatcher(LevelledMatcher[QuarantineLevel]):
-    """Equality-preferred with nonequality quarantining (Fabret et al., Le Subscribe, §3.1 Fig 5).
+    """Matcher by equality schemas with nonequality quarantining (Fabret et al., Le Subscribe, §3.1 Fig 5).
 
     Subscriptions with equalities are found in clusters, and their other predicates evaluated one by one; only the
     subscriptions without equalities, apart from the others, are counted for.

@@ -1,4 +1,5 @@
-"""Counting: the predicates an event satisfies, and a count of them for each conjunction."""
+"""Le Subscribe's counting matcher: satisfied predicates add to the counters of their subscriptions (fair
+predicates)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _BYTE, _ONE, _EIGHT = np.uint64(0xFF), np.uint64(1), np.uint64(8)
 
 @bare_kernel
 def add(predicates: Any, first: int, last: int, hits: Any, work: Any) -> None:
-    """Counts for everything that has one of the predicates `first..last - 1`: they stand side by side."""
+    """Adds one to all counters of the predicates `first..last - 1`, which are adjacent."""
     if first == last:
         return
     start, stop = predicates.starts[first], predicates.starts[last]
@@ -35,7 +36,7 @@ def add(predicates: Any, first: int, last: int, hits: Any, work: Any) -> None:
 
 @bare_kernel
 def not_above(predicates: Any, first: int, last: int, code: int, work: Any) -> int:
-    """End of the predicates with a bound not above the code; those that were looked at and lie above are counted."""
+    """End of the predicates with a bound not above the code; counts as work those it looked at beyond."""
     while first < last:
         middle = (first + last) >> 1
         if predicates.bounds[middle] <= code:
@@ -93,7 +94,7 @@ def count(predicates: Any, e: int, event: Any, sets: Any, hits: Any, work: Any) 
 
 @bare_kernel
 def compare(words: Any, needs: Any, rows: Any, out: Any, end: int, work: Any) -> int:
-    """Compares every counter with what it needs, eight to a word, and clears it. Counter i stands for `rows[i]`."""
+    """Compares every counter with its target, eight to a word, and clears it. Counter i stands for `rows[i]`."""
     work[CANDIDATES] += len(rows)
     for w in range(len(words)):
         differ = words[w] ^ needs[w]
@@ -128,11 +129,11 @@ def match_by_counting(
     return len(codes)
 
 
-# Counters, a byte each, read eight to a word.
+# Counters of a byte each, compared eight to a word.
 
 
 class Counters(NamedTuple):
-    """Counter i is that of conjunction `rows[i]`, and full at byte i of `needs`; the last word is padded."""
+    """Targets of counters: counter i is that of conjunction `rows[i]`, and full at byte i of `needs`; padded."""
 
     needs: UInt64s
     rows: npt.NDArray[np.int32]
@@ -145,19 +146,19 @@ def counters_of(needs: npt.NDArray[np.uint8], rows: npt.NDArray[np.int32]) -> Co
 
 
 def zeroed(counters: Counters) -> tuple[npt.NDArray[np.uint8], UInt64s]:
-    """Counters at nothing, as bytes and as words."""
+    """Cleared counters, as bytes and as words."""
     words = np.zeros(len(counters.needs), np.uint64)
     return words.view(np.uint8), words
 
 
-# Distinct predicates and the counters each of them adds to.
+# Distinct predicates, and the counters that each of them adds to.
 
 
 EQUAL, FROM, UP_TO = 0, 1, 2
 
 
 class Predicates(NamedTuple):
-    """Predicates clustered by comparison and column, ascending by `bounds`; each stands here once.
+    """Distinct predicates, grouped by comparison and column, ascending by `bounds`.
 
     Predicate p adds to the counters `targets[starts[p]:starts[p + 1]]`. Of column c the predicates `code >= bound` are
     `from_firsts[c]:from_firsts[c + 1]`, the predicates `code <= bound` `up_to_firsts[c]:up_to_firsts[c + 1]`. The
@@ -175,7 +176,7 @@ class Predicates(NamedTuple):
 
 
 class Loose(NamedTuple):
-    """Predicates before they are told apart: comparison, column and bound of each, and its conjunction."""
+    """Predicates before deduplication: comparison, column and bound of each, and its conjunction."""
 
     comparisons: Int32s
     columns: Int32s
@@ -184,7 +185,7 @@ class Loose(NamedTuple):
 
 
 def loose_predicates(conjuncts: Conjuncts, rows: Int32s, chosen: Bools) -> Loose:
-    """The chosen intervals as predicates: a range that is bounded on both sides is two."""
+    """Predicates of the chosen intervals: a range that is bounded on both sides is two."""
     lows, highs, columns = conjuncts.lows, conjuncts.highs, conjuncts.columns
     equal = chosen & (lows == highs)
     up_to = chosen & ~equal & (highs != HIGHEST)
@@ -198,12 +199,12 @@ def loose_predicates(conjuncts: Conjuncts, rows: Int32s, chosen: Bools) -> Loose
 
 
 def needs(loose: Loose, count: int) -> npt.NDArray[np.uint8]:
-    """Number of predicates of each of so many conjunctions: at most two an interval, so a byte holds it."""
+    """Number of predicates of each of `count` conjunctions: at most two an interval, so a byte holds it."""
     return np.bincount(loose.rows, minlength=count).astype(np.uint8)
 
 
 def predicates_of(loose: Loose, targets: Int32s, encoder: Encoder) -> Predicates:
-    """`targets[c]`: the counter of conjunction c."""
+    """Distinct predicates of loose ones; `targets[c]` is the counter of conjunction c."""
     order = np.lexsort((loose.rows, loose.bounds, loose.columns, loose.comparisons))
     comparisons, columns, bounds = (some[order] for some in loose[:3])
     new = np.ones(len(order), np.bool_)
@@ -240,11 +241,11 @@ def code_counts(encoder: Encoder) -> Int64s:
     return np.array(counts, np.int64)
 
 
-# The fair-predicate algorithm: every predicate once, then a count for every subscription.
+# Fair predicates: every predicate once, then a count for every subscription.
 
 
 class FairPredicateLevel(VerifiedLevel):
-    """One counter a conjunction, compared with its number of predicates after every event."""
+    """Level of the index: one counter a conjunction, compared with its number of predicates after every event."""
 
     parts: ClassVar[dict[str, type[Any]]] = {"predicates": Predicates, "counters": Counters}
     kernel = match_by_counting
@@ -260,7 +261,7 @@ class FairPredicateLevel(VerifiedLevel):
 
 
 class FairPredicateMatcher(LevelledMatcher[FairPredicateLevel]):
-    """Counting (Fabret et al., Le Subscribe, §3.1 Fig 2): each distinct predicate is stored and decided once an event.
+    """Counting matcher (Fabret et al., Le Subscribe, §3.1 Fig 2): each distinct predicate is decided once an event.
 
     Equalities are found by hashing, inequalities by binary search in ordered arrays; every satisfied predicate adds
     one to the counters of its subscriptions, and the counters of all subscriptions are compared.

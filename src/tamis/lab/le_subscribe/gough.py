@@ -1,4 +1,4 @@
-"""The algorithm of Gough and Smith: one path through an automaton, rebuilt on every change."""
+"""Gough and Smith's matcher: one path through an automaton, which is rebuilt on every change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tamis.matching.codes.encoding import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 
-# Automata of one path: grown from conjunctions, walked by events.
+# Automata: grown from conjunctions, walked by events.
 
 NOWHERE = -1
 
 
 @kernel
 def last_not_above(starts: Any, first: int, last: int, code: int) -> int:
-    """The last of the ascending starts that is not above the code; the first never is."""
+    """Index of the last of the ascending starts that is not above the code; the first never is."""
     while last - first > 1:
         middle = (first + last) >> 1
         if starts[middle] <= code:
@@ -46,7 +46,7 @@ def position(offsets: Any, columns: Any, c: int, column: int) -> int:
 
 @kernel
 def intern(runs: Any, run_starts: Any, count: int, end: int, table: Any) -> int:
-    """The number of the state written at the end of the runs: that of an equal one, or `count`, for a new one."""
+    """Number of the state written at the end of the runs: that of an equal one, or `count`, for a new one."""
     start, mask = run_starts[count], len(table) - 1
     value = np.uint64(end - start)
     for i in range(start, end):
@@ -69,7 +69,7 @@ def intern(runs: Any, run_starts: Any, count: int, end: int, table: Any) -> int:
 
 @kernel
 def cut(lows: Any, highs: Any, places: Any) -> Any:
-    """Cuts where the codes of a column must be told apart: each range begins at one and ends before another."""
+    """Cuts of a column's codes into the ranges to tell apart: each begins at one cut and ends before the next."""
     cuts = np.empty(2 * len(places) + 1, np.int32)
     cuts[0], count = LOWEST, 1
     for at in places:
@@ -90,7 +90,7 @@ def cut(lows: Any, highs: Any, places: Any) -> Any:
 
 @kernel
 def grow(offsets: Any, columns: Any, lows: Any, highs: Any, members: Any, limit: int) -> Any:
-    """The automaton of these conjunctions (ascending, each with an interval), unless it needs more than the limit.
+    """Builds the automaton of these conjunctions (ascending, each with an interval), up to a limit of size.
 
     A state is a column and the conjunctions that may still hold and have an interval there or later; equal states are
     one node. A conjunction is written on the edge that its last interval leads along. Returns whether it fitted, then
@@ -110,6 +110,8 @@ def grow(offsets: Any, columns: Any, lows: Any, highs: Any, members: Any, limit:
     edge_starts[0], out_starts[0], run_starts[0] = 0, 0, 0
     fits = len(members) + 1 <= limit
     count, edges, written = 0, 0, 0
+    # The root is the state of all members, at the first column that any of them has an interval on. States are
+    # runs of a column and its members, interned so that equal ones are one node.
     if fits:
         column = columns[offsets[members[0]]]
         for i in range(len(members)):
@@ -119,6 +121,7 @@ def grow(offsets: Any, columns: Any, lows: Any, highs: Any, members: Any, limit:
         intern(runs, run_starts, 0, 1 + len(members), table)
         count = 1
     node = 0
+    # Breadth first: a node's edges are made when it is reached, and new states are appended behind.
     while fits and node < count:
         start, stop = run_starts[node] + 1, run_starts[node + 1]
         column = runs[start - 1]
@@ -129,6 +132,8 @@ def grow(offsets: Any, columns: Any, lows: Any, highs: Any, members: Any, limit:
             at = position(offsets, columns, runs[start + i], column)
             places[i] = at if at < offsets[runs[start + i] + 1] and columns[at] == column else -1
             free += places[i] < 0
+        # Which members stay possible within each range between cuts: counted first, so that the node fits or
+        # is given up before anything is written.
         here = cut(lows, highs, places)
         sizes = np.zeros(len(here) + 1, np.int64)
         needed = free * len(here)
@@ -148,6 +153,7 @@ def grow(offsets: Any, columns: Any, lows: Any, highs: Any, members: Any, limit:
                 sizes[x + 1] += 1
         for x in range(len(here)):
             sizes[x + 1] += sizes[x]
+        # `inside` gets the members of each range, grouped by range (a counting sort).
         inside = np.empty(needed, np.int64)
         filled = sizes.copy()
         for i in range(len(places)):
@@ -166,6 +172,8 @@ def grow(offsets: Any, columns: Any, lows: Any, highs: Any, members: Any, limit:
             if end + last - first > limit or written + last - first > limit:
                 fits = False
                 break
+            # For each range: a member without a further interval is complete and written on the edge, the
+            # others make up the state that the edge leads to.
             following = np.int32(2**31 - 1)
             for y in range(first, last):
                 i = inside[y] if x < len(here) else y
@@ -220,6 +228,8 @@ def match_by_automata(
             return e
         stamp += 1
         load(codes, e, event)
+        # One path an automaton: an absent attribute takes its own edge, else the value's edge is found by
+        # binary search over the cuts; conjunctions written on the edge are matches by their intervals.
         for r in range(len(automata.roots)):
             node = automata.roots[r]
             while node != NOWHERE:
@@ -241,6 +251,7 @@ def match_by_automata(
                     out[end] = automata.outs[i]
                     end += 1
                 node = automata.nexts[left]
+        # Conjunctions without intervals are on no path: all are handed on.
         work[CANDIDATES] += len(automata.loose)
         for i in range(len(automata.loose)):
             out[end] = automata.loose[i]
@@ -250,16 +261,17 @@ def match_by_automata(
     return len(codes)
 
 
-# One automaton for all subscriptions, or as few as space allows.
+# Arrays and construction: one automaton for all subscriptions, or as few as the space limit allows.
 
 
-# An automaton may have so many words (edges, members of states, conjunctions written) for each interval it is made of.
+# Space limit: words (edges, members of states, conjunctions written) for each interval of an automaton.
 WORDS = 64
 LEAST, MOST = 1 << 10, 1 << 22
 
 
 class Automata(NamedTuple):
-    """Node n looks at `columns[n]`: from cut i of `cuts[edge_starts[n]:edge_starts[n + 1]]` to the next, edge i.
+    """Automata as arrays: node n tests `columns[n]`: from cut i of `cuts[edge_starts[n]:edge_starts[n + 1]]` to the
+    next, edge i.
 
     Edge i leads to node `nexts[i]` and writes the conjunctions `outs[out_starts[i]:out_starts[i + 1]]`; where the
     attribute is absent, nothing is written and node `absents[n]` is next. -1 is the end. `loose`: conjunctions that no
@@ -298,7 +310,8 @@ def automata_of(conjuncts: Conjuncts, singles: int) -> Automata:
 
 
 def _by_columns(intervals: Intervals, members: Int32s) -> list[Int32s]:
-    """The members that have intervals on the same columns: they share every state until values tell them apart."""
+    """Groups of members that have intervals on the same columns: they share every state until values tell them
+    apart."""
     count = len(intervals.offsets) - 1
     table, firsts = np.full(power_of_two(2 * count + 1), -1, np.int32), np.empty(count, np.int32)
     numbers = np.empty(count, np.int32)
@@ -309,7 +322,7 @@ def _by_columns(intervals: Intervals, members: Int32s) -> list[Int32s]:
 
 
 def _together(made: list[tuple[Any, ...]], loose: Int32s) -> Automata:
-    """The automata one after the other."""
+    """Automata concatenated."""
     nodes, edges, written = 0, 0, 0
     roots, parts = [], []
     for columns, absents, edge_starts, cuts, nexts, out_starts, outs in made:
@@ -342,7 +355,7 @@ def _moved(nodes: Int32s, base: int) -> Int32s:
 
 
 class GoughLevel(VerifiedLevel):
-    """Automata over the intervals on single values."""
+    """Level of the index: automata over the intervals on single values."""
 
     parts: ClassVar[dict[str, type[Any]]] = {"automata": Automata}
     kernel = match_by_automata
@@ -353,7 +366,7 @@ class GoughLevel(VerifiedLevel):
 
 
 class GoughMatcher(LevelledMatcher[GoughLevel]):
-    """A single path (Gough and Smith 1995, as in Fabret et al., Le Subscribe, §3.1 Fig 3).
+    """Matcher by a single path (Gough and Smith 1995, as in Fabret et al., Le Subscribe, §3.1 Fig 3).
 
     An attribute a level, the value's edge found by binary search: each bound is looked at at most once an event, and
     where all fits into one automaton no more nodes are visited than there are attributes. What is added makes a new

@@ -1,4 +1,5 @@
-"""Hanson's algorithm: an interval tree on the most selective predicate, the rest verified."""
+"""Hanson's matcher: an interval binary search tree on each subscription's most selective predicate, the rest
+verified."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tamis.matching.codes.encoding import ABSENT, HIGHEST, LOWEST, Conjuncts
 from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 
-# Interval binary search trees: marks are set, and gathered on the way of a value.
+# Kernels: marking of intervals on a tree, and the search of a value.
 
 BELOW, AT, ABOVE = 0, 1, 2  # where a node's marks are for: values less than its key, equal to it, greater
 _DEEPEST = 64
@@ -24,7 +25,7 @@ _DEEPEST = 64
 
 @kernel
 def mark(firsts: Any, trees: Any, begins: Any, stops: Any, rows: Any, starts: Any, marks: Any, fill: bool) -> None:
-    """Marks the nodes of every interval: counts marks into `starts`, or, if `fill`, writes rows from there on.
+    """Marks the nodes of every interval; counts marks into `starts`, or, if `fill`, writes rows from there on.
 
     The tree of column t is the keys `firsts[t]:firsts[t + 1]`, halved again and again. Of n keys, key i is place
     2i + 1 and the gap before it place 2i; interval j is the places from `begins[j]` to `stops[j]`. It is marked where
@@ -35,6 +36,8 @@ def mark(firsts: Any, trees: Any, begins: Any, stops: Any, rows: Any, starts: An
         base, begin, stop = firsts[trees[j]], begins[j], stops[j]
         stack[0, 0], stack[0, 1] = 0, firsts[trees[j] + 1] - base
         depth = 1
+        # From the root down: a node's three sides (below, at, above its key) that the interval covers whole
+        # are marked, those that it meets in part are descended into.
         while depth > 0:
             depth -= 1
             left, right = stack[depth, 0], stack[depth, 1]
@@ -59,7 +62,7 @@ def mark(firsts: Any, trees: Any, begins: Any, stops: Any, rows: Any, starts: An
 
 @bare_kernel
 def verify(tree: Any, place: int, intervals: Any, event: Any, out: Any, end: int, work: Any) -> int:
-    """Everything marked at a place."""
+    """Verifies everything marked at a place."""
     start, stop = tree.starts[place], tree.starts[place + 1]
     work[CANDIDATES] += stop - start
     work[BUCKETS] += start < stop
@@ -73,7 +76,7 @@ def verify(tree: Any, place: int, intervals: Any, event: Any, out: Any, end: int
 
 @bare_kernel
 def search(tree: Any, column: int, code: int, intervals: Any, event: Any, out: Any, end: int, work: Any) -> int:
-    """One value down the tree of its column."""
+    """Searches one value down the tree of its column."""
     left, right = tree.firsts[column], tree.firsts[column + 1]
     while left < right:
         node = (left + right) >> 1
@@ -121,14 +124,14 @@ def match_by_trees(
     return len(codes)
 
 
-# Interval binary search trees over the most selective interval of each conjunction.
+# Arrays and construction, over the most selective interval of each conjunction.
 
 
 _EMPTY_SHARE = 1e-9  # of an interval that no known value lies in
 
 
 class Trees(NamedTuple):
-    """A balanced tree a column: its keys are `keys[firsts[c]:firsts[c + 1]]`, the middle one the root.
+    """Balanced interval trees, one a column: its keys are `keys[firsts[c]:firsts[c + 1]]`, the middle one the root.
 
     Node n has the marks of values below, at and above its key in places 3n, 3n + 1 and 3n + 2; place p is
     `marks[starts[p]:starts[p + 1]]`. Mark m stands for conjunction `rows[m]`: marks are numbered as they first come, so
@@ -179,7 +182,7 @@ def trees_of(conjuncts: Conjuncts, rows: Int32s, chosen: Int64s, encoder: Encode
 
 
 def most_selective(conjuncts: Conjuncts, rows: Int32s, encoder: Encoder, knowledge: Knowledge) -> Int64s:
-    """Of each conjunction the interval that the fewest events are expected to satisfy."""
+    """For each conjunction the interval that the fewest events are expected to satisfy."""
     order = np.lexsort((shares(conjuncts, encoder, knowledge), rows))
     new = np.ones(len(order), np.bool_)
     new[1:] = rows[order][1:] != rows[order][:-1]
@@ -187,7 +190,7 @@ def most_selective(conjuncts: Conjuncts, rows: Int32s, encoder: Encoder, knowled
 
 
 def shares(conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> npt.NDArray[np.float64]:
-    """The share of events expected to satisfy each interval."""
+    """Expected share of events that satisfy each interval."""
     found = np.empty(len(conjuncts.lows))
     for column in range(len(encoder.columns)):
         here = np.flatnonzero(conjuncts.columns == column)
@@ -206,7 +209,7 @@ def shares(conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> npt.
 
 
 class HansonLevel(VerifiedLevel):
-    """A tree a column, and by mark the intervals that are not in a tree."""
+    """Level of the index: a tree a column, and by mark the intervals that are not in a tree."""
 
     parts: ClassVar[dict[str, type[Any]]] = {"trees": Trees, "intervals": Intervals}
     kernel = match_by_trees
@@ -222,7 +225,7 @@ class HansonLevel(VerifiedLevel):
 
 
 class HansonMatcher(LevelledMatcher[HansonLevel]):
-    """Interval binary search trees (Hanson et al. 1990, as in Fabret et al., Le Subscribe, §3.1 Fig 6).
+    """Matcher by interval binary search trees (Hanson et al. 1990, as in Fabret et al., Le Subscribe, §3.1 Fig 6).
 
     The most selective predicate of each subscription is in the tree of its attribute; the subscriptions whose one is
     satisfied are found on the way of the event's value, and their other predicates evaluated one by one.

@@ -1,4 +1,4 @@
-"""The NEON algorithm: predicate tables, nothing shared between subscriptions."""
+"""NEON's matcher: predicate tables by attribute and comparison, nothing shared between subscriptions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tamis.matching.codes.levelled_matcher import LevelledMatcher
 from tamis.matching.columnar.plan import Knowledge
 from tamis.matching.columnar.probing_kernels import any_within
 
-# Predicate tables: every predicate of an operation is evaluated and counted for its subscription.
+# Kernels: every predicate of an operation is evaluated and counted for its subscription.
 
 
 @bare_kernel
 def note(c: int, hits: Any, touched: Any, count: int) -> int:
-    """Counts for a subscription, which is entered the first time."""
+    """Counts a satisfied predicate for a conjunction, which is listed as touched the first time."""
     if hits[c] == 0:
         touched[count] = c
         count += 1
@@ -33,7 +33,7 @@ def note(c: int, hits: Any, touched: Any, count: int) -> int:
 
 @bare_kernel
 def evaluate(tables: Any, o: int, e: int, event: Any, sets: Any, hits: Any, touched: Any, count: int, work: Any) -> int:
-    """All predicates of operation o."""
+    """Evaluates all predicates of operation o on an event; returns the number of touched conjunctions."""
     set_ends, set_codes = sets
     singles, column = len(event) - 1, tables.columns[o]
     first, last = tables.starts[o], tables.starts[o + 1]
@@ -98,7 +98,7 @@ def match_by_tables(
 
 
 class Tables(NamedTuple):
-    """Operation o compares `columns[o]` by `comparisons[o]`; its predicates are rows `starts[o]:starts[o + 1]`.
+    """Predicate tables: operation o compares `columns[o]` by `comparisons[o]`; its rows are `starts[o]:starts[o + 1]`.
 
     A row is a bound and a conjunction. `needs`: the predicates of each conjunction; `loose`: those that have none.
     """
@@ -113,7 +113,7 @@ class Tables(NamedTuple):
 
 
 class NeonLevel(VerifiedLevel):
-    """The tables, and a count for every conjunction that some predicate was satisfied of."""
+    """Level of the index: the tables, and a count for every conjunction with a satisfied predicate."""
 
     parts: ClassVar[dict[str, type[Any]]] = {"tables": Tables}
     kernel = match_by_tables
@@ -142,7 +142,7 @@ class NeonLevel(VerifiedLevel):
 
 
 class NeonMatcher(LevelledMatcher[NeonLevel]):
-    """Predicate tables (NEONRules, as in Fabret et al., Le Subscribe, §3.1 Fig 8).
+    """Matcher by predicate tables (NEONRules, as in Fabret et al., Le Subscribe, §3.1 Fig 8).
 
     An index over attribute and comparison locates the predicates that may be asked of the event; each of them is
     evaluated, as often as subscriptions repeat it, and counted for its subscription.

@@ -1,4 +1,5 @@
-"""Levels of the algorithms that find conjunctions by their intervals and have the rest verified."""
+"""Common base of Le Subscribe's matchers: levels that find conjunctions by intervals and verify the rest; and a
+scan."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class _Scratch(Scratch):
 
 
 class VerifiedLevel(Level):
-    """An algorithm is named tuples of arrays (`parts`), made by `lay_out`, and a kernel over them.
+    """Level of an index, given by an algorithm's named tuples of arrays (`parts`) and a kernel over them.
 
     Negations, lists, patterns, several conditions on one multiple-valued attribute are no intervals: the kernel hands
     the conjunctions whose intervals hold to `settle`, which tests what is left. A removed conjunction is marked in
@@ -64,10 +65,10 @@ class VerifiedLevel(Level):
     @classmethod
     @abstractmethod
     def lay_out(cls, conjuncts: Conjuncts, encoder: Encoder, knowledge: Knowledge) -> tuple[Any, ...]:
-        """The parts, in their order."""
+        """Builds the parts, in their order."""
 
     def working_memory(self) -> Any:
-        """Memory that one thread's kernel writes to besides the common."""
+        """Scratch that one thread's kernel writes to besides the common."""
         return ()
 
     def own_arrays(self) -> Arrays:
@@ -99,7 +100,8 @@ def _named(parts: Mapping[str, type[Any]], own: tuple[Any, ...]) -> Arrays:
 
 
 class Intervals(NamedTuple):
-    """Row c asks for `lows <= code <= highs` on each of `columns`, from `offsets[c]` to `offsets[c + 1]`."""
+    """Intervals of rows: row c asks for `lows <= code <= highs` on each of `columns`, from `offsets[c]` to
+    `offsets[c + 1]`."""
 
     offsets: Int32s
     columns: Int32s
@@ -108,38 +110,38 @@ class Intervals(NamedTuple):
 
 
 def intervals_of(conjuncts: Conjuncts, chosen: Bools) -> Intervals:
-    """The chosen ones among the intervals of all conjunctions."""
+    """Intervals chosen among those of all conjunctions."""
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(chosen, dtype=np.int32)])[conjuncts.offsets]
     columns = conjuncts.columns[chosen].astype(np.int32)
     return Intervals(offsets, columns, conjuncts.lows[chosen], conjuncts.highs[chosen])
 
 
 def rows_of(conjuncts: Conjuncts) -> Int32s:
-    """The conjunction of each interval."""
+    """Conjunction of each interval."""
     return np.repeat(np.arange(len(conjuncts), dtype=np.int32), np.diff(conjuncts.offsets))
 
 
 def taken(intervals: Intervals, rows: Int32s) -> Intervals:
-    """The rows in another order: what is verified together then lies together."""
+    """Intervals with rows reordered: rows that are verified together are then adjacent."""
     sizes = np.diff(intervals.offsets)[rows]
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)])
     places = np.repeat(intervals.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
     return Intervals(offsets, intervals.columns[places], intervals.lows[places], intervals.highs[places])
 
 
-# What the kernels of several algorithms share: an event's codes, intervals, and what is left after them.
+# Kernels that several algorithms share: an event's codes, intervals, and the verification of the rest.
 
 
 @bare_kernel
 def load(codes: Any, e: int, event: Any) -> None:
-    """Copies one event's codes out: what small kernels hand each other is then one array."""
+    """Copies one event's codes to an array of its own, which small kernels hand each other."""
     for column in range(len(event)):
         event[column] = codes[e, column]
 
 
 @bare_kernel
 def holds(intervals: Any, c: int, event: Any, work: Any) -> bool:
-    """True if all intervals of row c hold. An absent attribute fails each of them by itself."""
+    """True if all intervals of row c hold; an absent attribute fails each of them by itself."""
     for i in range(intervals.offsets[c], intervals.offsets[c + 1]):
         code = event[intervals.columns[i]]
         work[PREDICATES] += 1
@@ -179,7 +181,7 @@ def settle(
     return kept
 
 
-# A compiled scan: every subscription verified on every event.
+# Scan: every subscription verified on every event, compiled.
 
 
 @bare_kernel
@@ -206,7 +208,7 @@ def match_by_scanning(
 
 
 class ScanLevel(VerifiedLevel):
-    """Intervals in the conjunctions' order; what is asked of sets is tested."""
+    """Level of the index: intervals in the conjunctions' order; conditions on sets are tested."""
 
     parts: ClassVar[dict[str, type[Any]]] = {"intervals": Intervals}
     kernel = match_by_scanning
@@ -217,7 +219,7 @@ class ScanLevel(VerifiedLevel):
 
 
 class ScanMatcher(LevelledMatcher[ScanLevel]):
-    """The naive algorithm (Fabret et al., Le Subscribe, §3.1 Fig 1) over codes, compiled: the baseline of its rivals.
+    """Scan matcher, compiled, over codes (Fabret et al., Le Subscribe, §3.1 Fig 1): the baseline of its rivals.
 
     Predicates are evaluated subscription by subscription until one fails.
     """

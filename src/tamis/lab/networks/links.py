@@ -1,4 +1,8 @@
-"""A tree of nodes whose links know the ranges behind them."""
+"""Content-based network: a tree of nodes whose links filter by the ranges behind them; regions, messages and their
+trees.
+
+Regions, `Post`, `Way` and `Network` are the common part of this network and that of zones.py.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,9 @@ import numpy.typing as npt
 from tamis.arrays import Bools, Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
 
-# Whom messages are for: regions in a space whose points are subscriptions.
+# Regions: the recipients of messages, in a space whose points are subscriptions.
 
-# Points in regions. A region's boxes are `Regions.arrays`.
+# Membership of points in regions. A region's boxes are `Regions.arrays`.
 
 
 @inlined_kernel
@@ -37,7 +41,7 @@ def in_region(first: Any, low: Any, high: Any, region: int, points: Any, point: 
 
 @bare_kernel
 def held(first: Any, low: Any, high: Any, region: int, points: Any, mask: Any) -> None:
-    """`mask[p]`: whether point p lies in a region."""
+    """Membership mask: `mask[p]` is whether point p lies in a region."""
     for point in range(len(points)):
         mask[point] = in_region(first, low, high, region, points, point)
 
@@ -58,7 +62,7 @@ UNBOUNDED = 1e300
 
 @dataclass(frozen=True)
 class Regions:
-    """Any number of regions in a space of so many dimensions, each a union of closed boxes.
+    """Regions of a space of `dimensions` dimensions, each a union of closed boxes.
 
     Those of region r are `low[b]` to `high[b]` for b from `first[r]` up to `first[r + 1]`; a region may have none. A
     subscription with k ranges is a point of 2k dimensions, low end and high end of each. So "v lies in the range" is a
@@ -79,14 +83,14 @@ class Regions:
 
     @classmethod
     def of(cls, dimensions: int, regions: Sequence[Sequence[tuple[Sequence[float], Sequence[float]]]]) -> Regions:
-        """From boxes written out, (low, high) each."""
+        """Regions from explicit boxes, (low, high) each."""
         boxes = [box for region in regions for box in region]
         first = np.concatenate([[0], np.cumsum([len(region) for region in regions])]).astype(np.int64)
         low, high = (np.array([box[end] for box in boxes], np.float64).reshape(-1, dimensions) for end in (0, 1))
         return cls(first, low, high)
 
     def hold(self, region: int, points: Floats) -> Bools:
-        """Points that lie in a region."""
+        """Mask of the points that lie in a region."""
         mask = np.zeros(len(points), np.bool_)
         held(self.first, self.low, self.high, region, points, mask)
         return mask
@@ -97,14 +101,14 @@ class Regions:
         return self.first, self.low, self.high
 
 
-# Messages as networks see them: whom they are for, how large they are, what they carry.
+# Messages as networks see them: region, size and payloads.
 
 EVERYBODY = -1
 
 
 @dataclass(frozen=True)
 class Post:
-    """Any number of messages in the order in which they are sent: all that a network reads of them.
+    """Messages in the order in which they are sent: all that a network reads of them.
 
     Message m is for all subscriptions in `regions[m]`, or for the one whose number is `address[m]`. It has `size[m]`
     bytes beside its payloads, which are `payload[first_payload[m]:first_payload[m + 1]]`: numbers that name their
@@ -123,18 +127,18 @@ class Post:
 
     @property
     def whole_size(self) -> Int64s:
-        """Bytes with all payloads."""
+        """Bytes of messages with all payloads."""
         whole: Int64s = self.size + self.payload_size * np.diff(self.first_payload)
         return whole
 
 
-# The way of one message through a network.
+# Routes: the tree that one message takes through a network.
 
 ROOT = -1
 
 
 class Way(NamedTuple):
-    """Room for one message's tree, for kernels: the first so many entries are those of the last message.
+    """Scratch for one message's tree, for kernels: the first entries are those of the last message.
 
     The message comes to node `node[k]` from the node at place `parent[k]`, which stands before it, over its link number
     `link[k]`. Place 0 is the home, where messages come in: its parent is ROOT. `seen[n]` is the stamp of the last
@@ -151,14 +155,14 @@ class Way(NamedTuple):
 
 
 def way_for(nodes: int) -> Way:
-    """Room for trees of at most so many nodes."""
+    """Scratch for trees of at most `nodes` nodes."""
     node, parent, link, seen, place = (np.zeros(max(1, nodes), np.int64) for _ in range(5))
     return Way(node, parent, link, seen, place, np.zeros(4 * nodes + 64, np.int64), np.zeros(1, np.int64))
 
 
 @dataclass(frozen=True)
-class Tree:
-    """The way of one message, as `Way` has it, with nothing behind its end. Every node stands in it once."""
+class SpreadTree:
+    """Tree of nodes that one message goes through, as `Way` has it, trimmed. Every node is in it once."""
 
     node: Int64s
     parent: Int64s
@@ -169,7 +173,7 @@ class Tree:
 
 
 class Network(Protocol):
-    """Nodes with subscriptions, and the way that each message takes.
+    """Base of networks: nodes with subscriptions, and the tree of nodes that each message takes.
 
     Subscriptions stand in the order of their nodes: those of node n are `points[first[n]:first[n + 1]]`, and
     `numbers` says which each of them was. `node_of[s]` is the node of subscription number s, -1 if it has none.
@@ -188,8 +192,8 @@ class Network(Protocol):
     def arrays(self) -> Any:
         """Arrays for the network's own kernel."""
 
-    def spread(self, regions: Regions, region: int) -> Tree:
-        """The way of a message for a region."""
+    def spread(self, regions: Regions, region: int) -> SpreadTree:
+        """Tree of a message for a region."""
 
 
 def by_node(points: Floats, node_of: Int64s, nodes: int) -> tuple[Floats, Int64s, Int64s]:
@@ -200,15 +204,15 @@ def by_node(points: Floats, node_of: Int64s, nodes: int) -> tuple[Floats, Int64s
     return np.ascontiguousarray(points[order]), order.astype(np.int64), first
 
 
-def tree_of(way: Way, count: int) -> Tree:
-    return Tree(*(part[:count].copy() for part in (way.node, way.parent, way.link)))
+def tree_of(way: Way, count: int) -> SpreadTree:
+    return SpreadTree(*(part[:count].copy() for part in (way.node, way.parent, way.link)))
 
 
-# The way of a message through a tree of nodes, over those links whose filters it passes.
+# Routing by links: a message passes those links whose filters it matches.
 
 
 class Links(NamedTuple):
-    """The arrays of a network of links, for kernels.
+    """Arrays of a network of links, for kernels.
 
     Node n hands messages to `child[first[n]:first[n + 1]]`; the place of one in it is the number of the link to it.
     What is behind the link to node n are the boxes from `first_box[n]` on, a binary tree as in a heap: box k holds the
@@ -234,7 +238,7 @@ def _touches(links: Any, box: int, low: Any, high: Any, other: int) -> bool:
 
 @bare_kernel
 def passes(links: Any, node: int, first: Any, low: Any, high: Any, region: int, stack: Any, start: int) -> bool:
-    """True if a region touches one of the boxes that hold what is behind the link to a node.
+    """True if a region touches one of the boxes that summarise the subscriptions behind a link.
 
     The stack is free from `start` on.
     """
@@ -260,7 +264,7 @@ def passes(links: Any, node: int, first: Any, low: Any, high: Any, region: int, 
 
 @bare_kernel
 def spread(links: Any, first: Any, low: Any, high: Any, region: int, way: Any) -> int:
-    """The tree of a message for a region, written to `way`; how many places it has."""
+    """Computes the tree of a message for a region, into `way`; returns the number of its places."""
     way.stamp[0] += 1
     way.node[0], way.parent[0], way.link[0] = links.home, ROOT, 0
     count, place = 1, 0
@@ -274,11 +278,11 @@ def spread(links: Any, first: Any, low: Any, high: Any, region: int, way: Any) -
     return count
 
 
-# Many points as few boxes: what a link needs to know of those behind it.
+# Filters of links: many points summarised by few boxes.
 
 
 def summary(points: Floats, leaves: int | None) -> tuple[Floats, Floats]:
-    """Low and high corners of boxes in a binary tree as in a heap, of which the last ones hold all points.
+    """Boxes that contain all points, as low and high corners in a heap-ordered binary tree, the leaves last.
 
     There are at most so many of these, a power of two; None stands for one a point, which loses nothing. Points are
     halved at the median of the dimension in which they are widest, so that boxes are small.
@@ -301,7 +305,7 @@ def summary(points: Floats, leaves: int | None) -> tuple[Floats, Floats]:
 
 
 def _halves(some: Int64s, points: Floats) -> list[Int64s]:
-    """Two halves by the widest dimension; one point alone is both."""
+    """Halves of points by the widest dimension; one point alone is both."""
     if len(some) == 1:
         return [some, some]
     here = points[some]
@@ -313,7 +317,7 @@ LEAVES = 256
 
 
 class LinkNetwork:
-    """Nodes in a tree; each link has a filter, at most so many boxes around the subscriptions behind it.
+    """Network of nodes in a tree; each link has a filter, a limited number of boxes around the subscriptions behind it.
 
     `parents[n]` is the node that hands messages to node n, ROOT for the home. Subscription s is at node `node_of[s]`,
     wherever its subscriber is; -1 is nowhere. Filters let through whatever is wanted behind them, and now and then
@@ -354,14 +358,14 @@ class LinkNetwork:
 
     @property
     def boxes(self) -> int:
-        """Number of boxes of all filters together: what the network's tables hold instead of subscriptions."""
+        """Number of boxes of all filters together: the size of the network's routing tables."""
         return int(self._links.leaves.sum())
 
-    def spread(self, regions: Regions, region: int) -> Tree:
+    def spread(self, regions: Regions, region: int) -> SpreadTree:
         return tree_of(self._way, spread(self._links, *regions.arrays, region, self._way))
 
     def _behind(self, parents: Int64s) -> list[Int64s]:
-        """The subscriptions at each node or below it, by place."""
+        """Subscriptions at each node or below it, by place."""
         behind: list[list[Int64s]] = [[np.arange(self.first[node], self.first[node + 1])] for node in range(self.nodes)]
         for node in _leaves_first(parents):
             if parents[node] != ROOT:

@@ -1,4 +1,5 @@
-"""Zones with their neighbours, owners and subscriptions."""
+"""Content-addressable network (CAN): zones of the subscription space, their neighbours, and routing from zone to
+zone."""
 
 from __future__ import annotations
 
@@ -12,16 +13,16 @@ import numpy.typing as npt
 
 from tamis.arrays import Bools, Floats, Int64s
 from tamis.compiled import bare_kernel, inlined_kernel
-from tamis.lab.networks.links import ROOT, UNBOUNDED, Regions, Tree, Way, by_node, tree_of, way_for
+from tamis.lab.networks.links import ROOT, UNBOUNDED, Regions, SpreadTree, Way, by_node, tree_of, way_for
 
-# The way of a message through zones: greedily to the region, then from zone to zone within it.
+# Routing: greedily to the region, then from zone to zone within it.
 
 LEAF = -1
 SPLIT = np.dtype([("dimension", "i4"), ("at", "f8"), ("below", "i4"), ("above", "i4"), ("zone", "i4")])
 
 
 class Zones(NamedTuple):
-    """The arrays of a network of zones, for kernels.
+    """Arrays of a network of zones, for kernels.
 
     `neighbour[first[z]:first[z + 1]]` are the zones that share a face with zone z; the place of one in it is the number
     of the link to it. `scale` is the width of the space in each dimension. `home` has the point at which messages come
@@ -44,7 +45,7 @@ class Zones(NamedTuple):
 
 @inlined_kernel
 def zone_at(zones: Any, point: Any) -> int:
-    """The zone that a point of the space lies in."""
+    """Zone of a point of the space."""
     here = 0
     while zones.cuts[here].dimension != LEAF:
         if point[zones.cuts[here].dimension] < zones.cuts[here].at:
@@ -56,7 +57,7 @@ def zone_at(zones: Any, point: Any) -> int:
 
 @bare_kernel
 def zones_at(zones: Any, points: Any, found: Any) -> None:
-    """The zone of each point; points beyond the space count as at its end."""
+    """Zones of points; points beyond the space count as at its end."""
     for p in range(len(points)):
         for d in range(len(zones.target)):
             zones.target[d] = min(max(points[p, d], zones.space_low[d]), zones.space_high[d])
@@ -75,7 +76,7 @@ def _reach(way: Any, zone: int, parent: int, link: int, count: int) -> int:
 
 @inlined_kernel
 def _link(zones: Any, zone: int, other: int) -> int:
-    """The number of the link between neighbours; they are in ascending order."""
+    """Number of the link between neighbours; they are in ascending order."""
     low, high = zones.first[zone], zones.first[zone + 1]
     while high - low > 1:
         middle = (low + high) >> 1
@@ -102,7 +103,8 @@ def _distance(zones: Any, zone: int) -> float:
 
 @bare_kernel
 def _approach(zones: Any, way: Any, zone: int, count: int) -> int:
-    """Goes to the zone of the target, always on to the neighbour nearest to it; zones that have the message stay."""
+    """Routes to the zone of the target, always to the neighbour nearest to it; zones that have the message are
+    skipped."""
     goal = zone_at(zones, zones.target)
     while zone != goal:
         nearest, best = 0, np.inf
@@ -119,7 +121,7 @@ def _approach(zones: Any, way: Any, zone: int, count: int) -> int:
 
 @inlined_kernel
 def _before(zones: Any, zone: int, box_low: Any, box_high: Any, box: int) -> int:
-    """The neighbour within the box that hands the message on to a zone: every zone of a box works it out alike.
+    """Neighbour within the box that hands the message on to a zone: every zone of a box computes it alike.
 
     From the zone's point nearest to the target within the box, one step over the zone's face towards the target, in the
     dimension in which it is farthest. The step stays in the box, since box and target do, and comes nearer.
@@ -143,7 +145,7 @@ def _before(zones: Any, zone: int, box_low: Any, box_high: Any, box: int) -> int
 
 @bare_kernel
 def _flood(zones: Any, way: Any, box_low: Any, box_high: Any, box: int, count: int) -> int:
-    """Brings the message to all zones that a box touches; that of the target has it."""
+    """Routes the message to all zones that a box touches; that of the target has it already."""
     depth = 1
     way.stack[0] = 0
     while depth > 0:
@@ -173,7 +175,7 @@ def _flood(zones: Any, way: Any, box_low: Any, box_high: Any, box: int, count: i
 
 @bare_kernel
 def spread(zones: Any, first: Any, low: Any, high: Any, region: int, box_low: Any, box_high: Any, way: Any) -> int:
-    """The tree of a message for a region, written to `way`; how many places it has.
+    """Computes the tree of a message for a region, into `way`; returns the number of its places.
 
     `box_low` and `box_high` are room for one box, clipped to the space. A region without boxes goes nowhere.
     """
@@ -193,12 +195,12 @@ def spread(zones: Any, first: Any, low: Any, high: Any, region: int, box_low: An
     return count
 
 
-# The space cut into zones, the zone with the most subscriptions next.
+# Zones: the space is cut where the most subscriptions are.
 
 
 @dataclass(frozen=True)
 class Splits:
-    """A tree of cuts: points with `value < at` in its dimension go below a cut, all others above.
+    """Binary tree of cuts: points with `value < at` in its dimension go below a cut, all others above.
 
     `cuts[0]` is the root. Zone z is all points with `low[z] <= p < high[z]`; where the space ends, its end belongs to
     the zone. `zone_of` are the zones of the points that they were made for.
@@ -211,7 +213,7 @@ class Splits:
 
 
 def bounds_of(points: Floats) -> tuple[Floats, Floats]:
-    """A space with all coordinates strictly inside but those without bounds, which count as at its end."""
+    """Bounds of a space with all coordinates strictly inside but infinite ones, which count as at its end."""
     finite = np.abs(points) < UNBOUNDED
     least = np.where(finite, points, np.inf).min(axis=0, initial=np.inf)
     most = np.where(finite, points, -np.inf).max(axis=0, initial=-np.inf)
@@ -222,7 +224,7 @@ def bounds_of(points: Floats) -> tuple[Floats, Floats]:
 
 
 def split(points: Floats, load: Floats, zones: int, low: Floats, high: Floats) -> Splits:
-    """So many zones of the space from `low` to `high`, about as much load in each (App. A).
+    """Cuts the space from `low` to `high` into zones of about equal load (App. A).
 
     `load` is what each point weighs. The zone with the greatest load is cut next, at the median in the next dimension
     that its points differ in, the dimensions taking turns as in CAN; one whose points are all alike is cut in the
@@ -264,7 +266,7 @@ def split(points: Floats, load: Floats, zones: int, low: Floats, high: Floats) -
 
 
 def _cut(points: Floats, load: Floats, low: Floats, high: Floats, turn: int) -> tuple[int, float]:
-    """In which dimension to cut a zone, and where: strictly inside it."""
+    """Dimension and place at which to cut a zone: strictly inside it."""
     for step in range(len(low)):
         dimension = (turn + step) % len(low)
         values = points[:, dimension]
@@ -283,7 +285,7 @@ def _cut(points: Floats, load: Floats, low: Floats, high: Floats, turn: int) -> 
 
 
 def _median(values: Floats, load: Floats) -> float:
-    """A value with about half of the load below it."""
+    """Value with about half of the load below it."""
     if load.min() == load.max():
         return float(np.partition(values, len(values) // 2)[len(values) // 2])
     order = np.argsort(values, kind="stable")
@@ -292,7 +294,7 @@ def _median(values: Floats, load: Floats) -> float:
 
 
 class ZoneNetwork:
-    """A CAN of so many nodes, each the owner of one zone of the space and of the subscriptions in it.
+    """CAN in which each node owns one zone of the space and the subscriptions in it.
 
     See Chandramouli & Yang 2008, App. A.
 
@@ -335,16 +337,16 @@ class ZoneNetwork:
         return self._zones.low, self._zones.high
 
     def neighbours(self, node: int) -> Int64s:
-        """By the number of the link to each."""
+        """Neighbours by the number of the link to each."""
         return self._zones.neighbour[self._zones.first[node] : self._zones.first[node + 1]]
 
     def node_at(self, points: Floats) -> Int64s:
-        """The node that is responsible for subscriptions at these points."""
+        """Node that is responsible for subscriptions at these points."""
         found = np.empty(len(points), np.int64)
         zones_at(self._zones, np.ascontiguousarray(points, np.float64), found)
         return found
 
-    def spread(self, regions: Regions, region: int) -> Tree:
+    def spread(self, regions: Regions, region: int) -> SpreadTree:
         box = np.empty((2, 1, regions.dimensions))
         return tree_of(self._way, spread(self._zones, *regions.arrays, region, box[0], box[1], self._way))
 
@@ -354,7 +356,7 @@ class ZoneNetwork:
 
 
 def _neighbours(low: Floats, high: Floats) -> tuple[Int64s, Int64s]:
-    """For each zone those that abut it in one dimension and overlap it in all others, ascending."""
+    """Neighbours of each zone: those that abut it in one dimension and overlap it in all others, ascending."""
     found = []
     for zone in range(len(low)):
         overlaps = (low[zone] < high) & (low < high[zone])

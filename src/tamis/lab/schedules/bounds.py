@@ -1,4 +1,4 @@
-"""Lower bounds for problems too large to solve."""
+"""Lower bounds and exact optima of predicate evaluations for a schedule: what no order of evaluation can do without."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def holds(members: Any, truth: Any, subscription: int) -> bool:
 
 @kernel
 def marked(members: Any, subscribers: Any, truth: Any, cost: Any) -> float:
-    """Theorem 2's bound: what the subscriptions that Algorithm 1 takes up cost at the least.
+    """Theorem 2's bound: the least cost of the subscriptions that Algorithm 1 takes up.
 
     Those taken up have no open predicate in common, so whoever decides them pays for each by itself: for all its open
     predicates if it matches, else for the cheapest that fails.
@@ -58,7 +58,8 @@ def marked(members: Any, subscribers: Any, truth: Any, cost: Any) -> float:
 
 @kernel
 def failing(members: Any, truth: Any, offsets: Any, lists: Any, needed: Any) -> int:
-    """Of each subscription that does not match the predicates that fail, as rows; `needed`: those of one that does.
+    """Collects the failing predicates of each subscription that does not match, as rows; `needed`: predicates of
+    matches.
 
     Returns how many rows there are.
     """
@@ -82,7 +83,7 @@ def failing(members: Any, truth: Any, offsets: Any, lists: Any, needed: Any) -> 
 
 @kernel
 def essentials(offsets: Any, lists: Any, rows: int, chosen: Any) -> int:
-    """Chooses every predicate that is alone in a row, and drops the rows that these hit; returns how many are left."""
+    """Chooses every predicate that is alone in a row, and drops the rows that it hits; returns how many are left."""
     for r in range(rows):
         if offsets[r + 1] - offsets[r] == 1:
             chosen[lists[offsets[r]]] = True
@@ -113,7 +114,7 @@ def slope_of(offsets: Any, lists: Any, reduced: Any, row: int) -> float:
 
 @kernel
 def relaxed(offsets: Any, lists: Any, rows: int, weight: Any, rounds: int, patience: int) -> float:
-    """A lower bound on the least weight of predicates that hit every row: the best Lagrangian bound found.
+    """Lagrangian lower bound on the least weight of predicates that hit every row.
 
     For any prices y >= 0 of the rows the bound is Σ y + Σ min(0, weight - Σ of the prices of the rows it hits). Prices
     follow the subgradient (Held and Karp 1971), in steps that are halved when `patience` of them have gained nothing.
@@ -122,6 +123,7 @@ def relaxed(offsets: Any, lists: Any, rows: int, weight: Any, rounds: int, patie
     degree = np.zeros(predicates)
     for i in range(offsets[rows]):
         degree[lists[i]] += 1
+    # Initial prices that are feasible: no predicate's rows cost more than its weight.
     price = np.empty(rows)
     for r in range(rows):
         least = np.inf
@@ -132,6 +134,8 @@ def relaxed(offsets: Any, lists: Any, rows: int, weight: Any, rounds: int, patie
     reduced = np.empty(predicates)
     step, idle = 1.0, 0
     for _ in range(rounds):
+        # The bound at the current prices, from the reduced weights; any prices give a valid one, so the best
+        # is kept.
         bound = 0.0
         reduced[:] = weight
         for r in range(rows):
@@ -146,11 +150,13 @@ def relaxed(offsets: Any, lists: Any, rows: int, weight: Any, rounds: int, patie
                 idle = 0
             best = bound
             at_best[:] = price
+        # No progress: half the step, again from the best prices.
         if idle >= patience:
             step *= 0.5
             idle = 0
             price[:] = at_best
             continue
+        # A subgradient step towards rows that are hit too seldom (price up) or too often (price down).
         square = 0.0
         for r in range(rows):
             square += slope_of(offsets, lists, reduced, r) ** 2
@@ -163,7 +169,7 @@ def relaxed(offsets: Any, lists: Any, rows: int, weight: Any, rounds: int, patie
 
 @kernel
 def best_strategy(predicates: int, wants: Any, cost: Any, selectivity: Any) -> float:
-    """The expected cost of the best schedule; `wants[s]` has a bit for each predicate of subscription s.
+    """Expected cost of the best schedule; `wants[s]` has a bit for each predicate of subscription s.
 
     A state is a number to base 3: of each predicate 0 open, 1 true, 2 false. What is known only grows, and with it the
     number, so all states are solved from the last to the first.
@@ -180,6 +186,8 @@ def best_strategy(predicates: int, wants: Any, cost: Any, selectivity: Any) -> f
                 true |= 1 << t
             elif digit == 2:
                 false |= 1 << t
+        # Only predicates that an undecided subscription still wants are worth evaluating; without any the
+        # state is final.
         useful = 0
         for want in wants:
             if want & false == 0:
@@ -198,7 +206,7 @@ ROUNDS, PATIENCE = 400, 15  # of steps that improve the bound
 
 
 def theorem_2(problem: Problem, truths: Int8s) -> Floats:
-    """For each event (a row of truths) the bound in the proof of Theorem 2 (Liu et al. 2007).
+    """Theorem 2's bound of each event (a row of truths), from its proof (Liu et al. 2007).
 
     Even who knows the truths beforehand evaluates as much to prove them, and Sequential at most d times as much where
     costs are equal, d being the most predicates of a subscription.
@@ -209,7 +217,7 @@ def theorem_2(problem: Problem, truths: Int8s) -> Floats:
 
 
 def in_hindsight(problem: Problem, truths: Int8s) -> Floats:
-    """For each event what is needed, at the least, to prove what matches and what does not, the truths being known.
+    """Bound of each event: the least cost of proving all matches and non-matches, the truths being known.
 
     A match needs all its predicates. The rest is hit by predicates that fail: a covering problem, bounded from below.
     """
@@ -217,7 +225,7 @@ def in_hindsight(problem: Problem, truths: Int8s) -> Floats:
 
 
 def foreseeing_nothing(problem: Problem, truths: Int8s) -> Floats:
-    """For each event a number whose *mean* over events no schedule's mean cost falls below.
+    """Bound of each event whose *mean* over events no schedule's mean cost falls below.
 
     Where predicates hold independently with their selectivities, a schedule that does not know a predicate's truth
     before evaluating it gets a failure for every 1 / (1 - selectivity) evaluations, whatever its order. So each failure
@@ -240,13 +248,13 @@ def _covering(problem: Problem, truth: Int8s, weight: Floats, matches: bool) -> 
     return bound + (float(problem.cost[needed].sum()) if matches else 0.0)
 
 
-# Exact optima of problems small enough to try everything.
+# Exact optima of problems small enough for exhaustive search.
 
 MOST_PREDICATES = 14  # 3^14 states are 4.8 million
 
 
 def certificate(problem: Problem, truth: Int8s) -> float:
-    """The least cost of evaluations that prove, on one event, what matches and what does not.
+    """Least cost of evaluations that prove, on one event, which subscriptions match and which do not.
 
     This is the optimum that Theorem 2 of Liu et al. 2007 speaks of: its proof counts what *any* algorithm must evaluate
     on the event at hand, be it clairvoyant. Every predicate of a match, and of each other subscription one that fails.
@@ -260,7 +268,7 @@ def certificate(problem: Problem, truth: Int8s) -> float:
 
 
 def _cover(rows: frozenset[frozenset[int]], cost: Floats) -> float:
-    """The least cost of numbers that hit every row: some number of the shortest row is among them."""
+    """Least cost of numbers that hit every row: some number of the shortest row is among them."""
 
     @cache
     def least(rest: frozenset[frozenset[int]]) -> float:
@@ -273,7 +281,7 @@ def _cover(rows: frozenset[frozenset[int]], cost: Floats) -> float:
 
 
 def strategy(problem: Problem) -> float:
-    """The expected cost of the best schedule there is, which may choose by all that it has seen of the event.
+    """Expected cost of the best adaptive schedule, which may choose by all that it has seen of the event.
 
     By dynamic programming over what can be known: each predicate open, true or false. Predicates are independent.
     """

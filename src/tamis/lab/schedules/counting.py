@@ -1,4 +1,5 @@
-"""Counts of the evaluations that schedules need on the workloads of the paper: pure functions of their parameters."""
+"""Counts of the evaluations that schedules need on P0's workloads, and the base of schedules that walk
+subscriptions."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from tamis.operators.schedules.running import Evidence, Lanes, Live, lanes_for
 from tamis.operators.schedules.schedule import Schedule
 from tamis.workloads.expensive_operators import ExpensiveOperators, Parameters, expensive_operators
 
-# What Algorithm 1 of Liu et al. 2007 returns as it is printed, which is not quite what it evaluates.
+# Algorithm 1 of Liu et al. 2007 as it is printed: the set it returns is not quite the set it evaluates.
 
 
 @kernel
@@ -66,7 +67,7 @@ SAMPLE = 16  # trails of them that kinds of events are learned from
 
 @dataclass(frozen=True)
 class Counts:
-    """Of each event how many predicates were evaluated, what they cost, and how many subscriptions matched."""
+    """Counts of each event: predicates evaluated, their cost, and subscriptions matched."""
 
     evaluations: Floats
     costs: Floats
@@ -86,13 +87,13 @@ def problem_of(workload: ExpensiveOperators) -> Problem:
 
 
 def evaluations(name: str, parameters: Parameters, events: int = EVENTS) -> Counts:
-    """A point of a figure: one schedule on one workload. The schedule knows the selectivities, and learns if it can."""
+    """Counts at a point of a figure: one schedule on one workload; it knows the selectivities, and learns if it can."""
     workload = expensive_operators(parameters)
     return counted(schedule(name, problem_of(workload)), batches(workload, events), workload.cost)
 
 
 def batches(workload: ExpensiveOperators, events: int, first: int = 0) -> Iterator[Int8s]:
-    """The truths of so many events, some at a time."""
+    """Truths of `events` events, in batches."""
     for start in range(first, first + events, AT_ONCE):
         yield workload.truths(min(AT_ONCE, first + events - start), start)
 
@@ -110,7 +111,7 @@ def counted(planned: Schedule, truths: Iterator[Int8s], cost: Floats) -> Counts:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Means over events of what no schedule can do without (see bounding/bounds.py)."""
+    """Means over events of the lower bounds (see bounds.py)."""
 
     theorem_2: float
     in_hindsight: float
@@ -118,7 +119,7 @@ class Bounds:
 
 
 def bounds(parameters: Parameters, events: int = EVENTS) -> Bounds:
-    """The bounds of a point, on the first so many of its events."""
+    """Bounds of a point, on its first `events` events."""
     workload = expensive_operators(parameters)
     problem = problem_of(workload)
     found = [
@@ -130,7 +131,7 @@ def bounds(parameters: Parameters, events: int = EVENTS) -> Bounds:
 
 @dataclass(frozen=True)
 class Printed:
-    """What else the paper may have counted: predicates that are in a subscription at all, and means over events of the
+    """Alternative counts that the paper may mean: predicates in any subscription, and means over events of the
     subscriptions that Algorithm 1 takes up and of the predicates in the set that it returns."""
 
     in_use: float
@@ -165,7 +166,7 @@ class Recovery:
 def recovery(
     parameters: Parameters, events: int = 3000, drift_from: int = 1000, drift_until: int = 1400, wrong: float = 10.0
 ) -> list[Recovery]:
-    """Selectivities declared too high or too low by a factor; later the true ones change places, little by little."""
+    """Recovery from selectivities declared wrong by a factor; later the true ones change places, little by little."""
     workload = expensive_operators(parameters)
     rng = np.random.default_rng(parameters.seed)
     factors = np.where(rng.random(parameters.predicates) < 0.5, wrong, 1 / wrong)
@@ -188,13 +189,13 @@ def recovery(
     return rows
 
 
-# A schedule that walks subscriptions in an order of its own.
+# Base of walking schedules: subscriptions are taken up in an order of the schedule's own.
 
-# The order in which subscriptions are walked.
+# Order of subscriptions.
 
 
 class Order:
-    """Numbers in a doubly linked list, so that one can be put anywhere or taken out at once.
+    """Order of numbers as a doubly linked list, so that one can be inserted anywhere or removed in constant time.
 
     `after[n]` and `before[n]` are n's neighbours, -1 at the ends, the second of which is `last`. `listed` and `rank`
     are made when first asked for after a change.
@@ -211,7 +212,7 @@ class Order:
         self._rank: Int32s | None = None
 
     def insert(self, number: int, after: int | None = None) -> None:
-        """Puts a number behind another one: -1 is the front, None the end."""
+        """Inserts a number behind another one: -1 is the front, None the end."""
         left = self.last if after is None else after
         right = self._first if left < 0 else int(self.after[left])
         if number >= len(self.after):
@@ -235,7 +236,7 @@ class Order:
         return self._listed
 
     def rank(self) -> Int32s:
-        """Each number's place in the order."""
+        """Place of each number in the order."""
         if self._rank is None:
             self._rank = np.zeros(len(self.after), np.int32)
             self._rank[self.listed()] = np.arange(self._count, dtype=np.int32)
@@ -256,12 +257,12 @@ class Order:
         self._listed = self._rank = None
 
 
-# The lanes of a walk.
+# Lanes: the states of many events walking at once.
 
 
 class Walk(NamedTuple):
-    """States of walks, a lane an event: how many predicates of a subscription are open (or what became of it), what is
-    known of a predicate, which predicates were told in what order, and where the walk stands (see kernels)."""
+    """States of walks, a lane an event: open predicates of each subscription (or its result), known truths,
+    predicates reported in order, and the position of the walk (see operators/schedules kernels)."""
 
     left: npt.NDArray[np.uint16]
     truth: Int8s
@@ -313,7 +314,7 @@ class WalkingLanes(Lanes):
 
 
 class Walking(Schedule):
-    """Takes subscriptions as they came, and a subscription's predicates as they were given.
+    """Schedule that takes subscriptions in insertion order, and a subscription's predicates as they were given.
 
     `way` (see kernels) says what an evaluation that fails spares the subscriptions behind.
     """

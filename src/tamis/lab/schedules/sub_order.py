@@ -1,4 +1,5 @@
-"""The paper's second algorithm."""
+"""Sub-Order (linked chains), Sequential and naive schedules of Liu et al. 2007: orders of evaluating expensive
+predicates."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from tamis.operators.schedules.knowledge import HALF_LIFE, LEAST, MOST, Knowledg
 from tamis.operators.schedules.problem import Problem
 from tamis.operators.schedules.running import Evidence
 
-# Chains compared in pairs, and put in line. A chain is a subscription's predicates by rising `rank`, in its row.
+# Kernels of Sub-Order: chains compared in pairs, and put in line. A chain is a subscription's predicates by rising
+# `rank`.
 
 COMPARED = 32  # chains that a chain is compared with for one shared predicate, where more share it
 
@@ -35,6 +37,8 @@ def difference(members: Any, rank: Any, cost: Any, selectivity: Any, one: int, o
     total, first = 0.0, -1
     while i < end and j < stop:
         a, b = members.pool[i], members.pool[j]
+        # A link, that is a shared predicate: evaluated by the first chain that reaches it, so the second
+        # saves it; then both go on with its truth known.
         if a == b:
             total += (1.0 - selectivity[a]) * (reached_j * above_i - reached_i * above_j)
             reached_i *= selectivity[a]
@@ -43,6 +47,7 @@ def difference(members: Any, rank: Any, cost: Any, selectivity: Any, one: int, o
                 first = a
             i += 1
             j += 1
+        # Otherwise the chain with the lower rank advances, which finds all links in one merge.
         elif rank[a] < rank[b]:
             above_i += passed_i * cost[a]
             passed_i *= selectivity[a]
@@ -58,7 +63,7 @@ def difference(members: Any, rank: Any, cost: Any, selectivity: Any, one: int, o
 
 @bare_kernel
 def descend(members: Any, cost: Any, selectivity: Any, reached: Any, above: Any) -> None:
-    """For every place in every chain the chance that evaluation comes so far, and what it has cost by then."""
+    """Computes, for every place in every chain, the chance that evaluation comes so far, and its cost by then."""
     for s in range(len(members.start)):
         chance, spent = 1.0, 0.0
         for i in range(members.start[s], members.start[s] + members.length[s]):
@@ -69,7 +74,7 @@ def descend(members: Any, cost: Any, selectivity: Any, reached: Any, above: Any)
 
 @bare_kernel
 def comparisons(lengths: Any) -> int:
-    """At most so many pairs are compared."""
+    """Upper bound of the number of pairs compared."""
     total = 0
     for length in lengths:
         total += length * (length - 1) // 2 if length <= COMPARED else (length // 2) * (COMPARED + 1)
@@ -88,7 +93,8 @@ def compare(
     behind: Any,
     weight: Any,
 ) -> int:
-    """Pairs of chains in which it matters which is first, that one first, with the cost difference (below 0).
+    """Compares pairs of chains that share a predicate; each pair comes out in its cheaper order, with the cost
+    difference.
 
     `lists[offsets[t] : offsets[t + 1]]` has the chains of predicate t, those first that gain by being first. In a short
     list all are compared with all. In a long one those at the front with those at the back, who differ the most. A
@@ -123,7 +129,8 @@ def root(parent: Any, node: int) -> int:
 
 @bare_kernel
 def join(edges: Any, before: Any, behind: Any, after: Any, parent: Any, headed: Any) -> None:
-    """Kruskal's way: edges in the order given, each taken if it leaves a chain one neighbour a side and no cycle."""
+    """Kruskal's greedy: takes edges in the given order if every chain keeps one neighbour a side and no cycle
+    arises."""
     for edge in edges:
         one, other = before[edge], behind[edge]
         if after[one] >= 0 or headed[other]:
@@ -137,7 +144,7 @@ def join(edges: Any, before: Any, behind: Any, after: Any, parent: Any, headed: 
 
 @bare_kernel
 def line_up(heads: Any, after: Any, out: Any) -> int:
-    """The paths from these heads on, one behind the other."""
+    """Concatenates the paths from these heads on."""
     count = 0
     for head in heads:
         number = head
@@ -152,7 +159,7 @@ def line_up(heads: Any, after: Any, out: Any) -> int:
 def best_place(
     members: Any, subscribers: Any, rank: Any, cost: Any, selectivity: Any, after: Any, before: Any, last: int, new: int
 ) -> int:
-    """The chain behind which a new one costs the least more beside its neighbours (-1: the front).
+    """Finds the chain behind which a new one costs the least beside its neighbours (-1: the front).
 
     Looked at are the end, and the places before and behind the chains that share a predicate with it, in long lists
     some of them.
@@ -160,6 +167,7 @@ def best_place(
     best, least = last, 0.0
     if last >= 0:
         least = difference(members, rank, cost, selectivity, last, new)[0]
+    # Only places beside chains that share a predicate can save anything; long lists are sampled.
     for i in range(members.start[new], members.start[new] + members.length[new]):
         t = members.pool[i]
         begin, length = subscribers.start[t], subscribers.length[t]
@@ -171,6 +179,8 @@ def best_place(
             for side in range(2):
                 left = before[chain] if side == 0 else chain
                 right = chain if side == 0 else after[chain]
+                # Cost of squeezing the new chain between two neighbours, less that of the pair it
+                # separates.
                 more = 0.0
                 if left >= 0:
                     more += difference(members, rank, cost, selectivity, left, new)[0]
@@ -196,7 +206,7 @@ LEAST_COST = 0.01
 
 
 class SubOrder(Walking):
-    """Linked chains (Liu et al. 2007, §4.2).
+    """Schedule of linked chains (Liu et al. 2007, §4.2).
 
     A chain has the predicates that decide most for their cost first: by rising cost / (1 - selectivity), which is
     rising selectivity where costs are equal; equals by number. Chains are compared in pairs by the cost difference
@@ -219,7 +229,7 @@ class SubOrder(Walking):
         self.replan()
 
     def learn(self, evidence: Evidence) -> None:
-        """Takes note; the order stays as it is until `reconsider` or `replan`."""
+        """Takes in statistics; the order stays as it is until `reconsider` or `replan`."""
         self.knowledge.learn(evidence)
         made = evidence.evaluated + evidence.unknown
         self._paid += float(made @ self.knowledge.cost()[evidence.predicates].clip(LEAST_COST))
@@ -237,7 +247,7 @@ class SubOrder(Walking):
         return True
 
     def _moved(self) -> bool:
-        """True if enough of what is evaluated has moved. Predicates that are seldom asked for may have by chance."""
+        """True if enough of what is evaluated has moved; seldom evaluated predicates may have by chance."""
         cost = self.knowledge.cost()
         now, planned = worths(self.knowledge.selectivity(), cost), worths(self._selectivity, self._cost)
         moved = np.abs(np.log(now) - np.log(planned)) > np.log(MOVED)
@@ -245,7 +255,7 @@ class SubOrder(Walking):
         return any(weight[moved].sum() > SHARE * weight.sum() for weight in (often, often * cost))
 
     def replan(self) -> None:
-        """Builds chains and order anew, by the selectivities and costs that are believed now."""
+        """Builds chains and order anew, by the current estimates of selectivities and costs."""
         self._paid = 0.0
         self._selectivity, self._cost = self.knowledge.selectivity(), self.knowledge.cost()
         self._rank = ranks(self._selectivity, self._cost)
@@ -261,7 +271,7 @@ class SubOrder(Walking):
         return number
 
     def insert(self, members: Iterable[int]) -> int:
-        """Puts the new chain where it costs the least more beside the chains that share a predicate with it."""
+        """Inserts the new chain where it costs the least beside the chains that share a predicate with it."""
         chain = np.fromiter(members, np.int32)
         number = super().insert(chain[np.argsort(self._rank[chain], kind="stable")] if self._fits(chain) else chain)
         self.order.remove(number)
@@ -275,7 +285,7 @@ class SubOrder(Walking):
         return bool(np.all((chain >= 0) & (chain < self.graph.predicates)))
 
     def _in_line(self, offsets: Int64s) -> Int32s:
-        """The chains' order, from all comparisons."""
+        """Order of the chains, from all comparisons."""
         chains = self.graph.members.rows
         advantage, lists = self._advantages(chains, offsets)
         most = comparisons(np.diff(lists[0]))
@@ -293,8 +303,8 @@ class SubOrder(Walking):
         return order
 
     def _advantages(self, chains: Rows, offsets: Int64s) -> tuple[Floats, tuple[Int64s, Int32s]]:
-        """What each chain would cost more before all others than behind them, a link counted by itself; and each
-        predicate's chains, those first that gain by being first."""
+        """Advantage of each chain from being before all others instead of behind them, a link counted by itself; and
+        each predicate's chains, those first that gain by being first."""
         predicates = self.graph.predicates
         reached, above = np.empty(len(chains.pool)), np.empty(len(chains.pool))
         descend(chains, self._cost, self._selectivity, reached, above)
@@ -314,26 +324,29 @@ class SubOrder(Walking):
 
 
 def worths(selectivity: Floats, cost: Floats) -> Floats:
-    """Each predicate's cost / (1 - selectivity), finite even where it never fails: the cost until it fails once."""
+    """Worth of each predicate, cost / (1 - selectivity), finite even where it never fails: the cost until it fails
+    once."""
     return cost / (1 - selectivity.clip(LEAST, MOST))
 
 
 def ranks(selectivity: Floats, cost: Floats) -> Int32s:
-    """Each predicate's place by rising cost / (1 - selectivity), equals by number; those that always hold last."""
+    """Rank of each predicate by rising cost / (1 - selectivity), equals by number; those that always hold last."""
     worth = np.divide(cost, 1 - selectivity, out=np.full(len(cost), np.inf), where=selectivity < 1)
     place = np.empty(len(cost), np.int32)
     place[np.lexsort((np.arange(len(cost)), cost, worth))] = np.arange(len(cost), dtype=np.int32)
     return place
 
 
-# The paper's first algorithm, and the reading of it that was simulated.
+# Sequential: the paper's first algorithm, and the reading of it that was simulated.
 
 
 class Sequential(Walking):
-    """Algorithm 1 (Liu et al. 2007, §4.1), to the letter: an undecided subscription is taken up and *all* its
-    predicates are evaluated that anybody undecided wants, even once it is decided itself.
+    """Schedule of Algorithm 1 (Liu et al. 2007, §4.1), to the letter: *all* wanted predicates of a subscription are
+    evaluated.
 
-    That is what makes it cost at most d times the optimum (Theorem 2), d being the most predicates of a subscription.
+    An undecided subscription is taken up, and all its predicates that any undecided subscription wants are evaluated,
+    even once it is decided itself. That is what makes it cost at most d times the optimum (Theorem 2), d being the most
+    predicates of a subscription.
     """
 
     name = "sequential"
@@ -341,7 +354,7 @@ class Sequential(Walking):
 
 
 class Stopping(Walking):
-    """Algorithm 1 but for one thing: a subscription is left as soon as it is decided.
+    """Schedule of Algorithm 1 but for one thing: a subscription is left as soon as it is decided.
 
     It costs less where predicates are shared evenly, but Theorem 2 does not hold for it: subscriptions {a1, b},
     {a2, b}, … are decided by b alone, and this may evaluate every a.
@@ -351,12 +364,12 @@ class Stopping(Walking):
     way = STOPPING
 
 
-# The baseline: subscriptions by themselves, one after the other.
+# Naive: the baseline, subscriptions by themselves, one after the other.
 
 
 class Naive(Walking):
-    """Every subscription up to its first predicate that fails; evaluations are remembered, eliminations are not passed
-    on (Liu et al. 2007, §5.2)."""
+    """Schedule that evaluates every subscription up to its first predicate that fails; truths are remembered,
+    eliminations not passed on (Liu et al. 2007, §5.2)."""
 
     name = "naive"
     way = NAIVE

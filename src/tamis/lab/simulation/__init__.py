@@ -1,7 +1,8 @@
-"""Simulation of networks of brokers: topologies, and messages of join schemes sent through them by the million.
+"""Simulation of broker networks: Internet-like topologies, and the traffic of join schemes over them (`tamis
+simulate`).
 
-spaces.py      which subscriptions of a shape share a network, and messages of schemes as networks see them
-accounting.py  the way of each message gone through and added up, and what it came to
-simulation.py  an Internet-like graph, the nodes of a network placed on it, and all of it together
+simulation.py  topology, overlay of nodes on it, and the messages sent through both
+spaces.py      subscriptions that share a network, and messages of schemes as networks see them
+accounting.py  bytes, hops and latency added up along each message's tree
 joins.py       a workload and a scheme over a network, from beginning to end
 """

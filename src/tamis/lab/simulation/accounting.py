@@ -1,4 +1,5 @@
-"""One message's tree gone through, parents before children, in CN and in CN*."""
+"""Traffic accounting of a simulation: bytes, hops and latency of each message, parents before children, in CN and
+CN*."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tamis.lab.networks.links import spread as spread_over_links
 from tamis.lab.networks.zones import spread as spread_over_zones
 from tamis.routing.payloads.kernels import NOWHERE, acknowledged, arrived, found, has_gone, supplied
 
-# What is added up, and the room that kernels need for it.
+# Sums, and the scratch that kernels need for them.
 
 BYTES, HOPS, LINK_BYTES, DELIVERED, LATENCY, LAST_HOP, ASKS, FROM_HOME, IDLE, MESSAGES = range(10)
 NAME_BYTES = 20
@@ -41,7 +42,7 @@ class Books(NamedTuple):
 
 
 def books_for(nodes: int, payloads: int) -> Books:
-    """Empty books for trees of so many nodes and messages of at most so many payloads."""
+    """Empty sums for trees of at most so many nodes and messages of at most so many payloads."""
     payloads = max(1, payloads)
     return Books(
         np.zeros(10, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64),
@@ -54,7 +55,7 @@ _THERE_AND_BACK = 2  # hops
 
 @inlined_kernel
 def _sent(books: Any, hops: Any, start: int, stop: int, size: int) -> None:
-    """So many bytes from one node to another."""
+    """Accounts for bytes sent from one node to another."""
     books.totals[BYTES] += size
     books.totals[LINK_BYTES] += size * hops[start, stop]
     books.totals[HOPS] += 1
@@ -63,7 +64,7 @@ def _sent(books: Any, hops: Any, start: int, stop: int, size: int) -> None:
 
 @bare_kernel
 def _asked(books: Any, hops: Any, store: Any, node: int, source: int, home: int, key: int, size: int) -> int:
-    """A node gets a payload from the last node that had it, or at last from the home; how many hops that takes."""
+    """Fetches a payload from the last node that had it, or at last from the home; returns the hops that takes."""
     books.totals[ASKS] += 1
     _sent(books, hops, node, source, NAME_BYTES)
     delay = _THERE_AND_BACK
@@ -80,7 +81,7 @@ def _asked(books: Any, hops: Any, store: Any, node: int, source: int, home: int,
 def _delay(
     books: Any, hops: Any, store: Any, place: int, node: int, home: int, j: int, key: int, size: int
 ) -> int:  # fmt: skip
-    """Hops until a node has the content of a payload in hand: none if it has."""
+    """Hops until a node has the content of a payload: none if it has it."""
     if books.content[place, j]:
         return 0
     books.content[place, j] = True
@@ -92,7 +93,7 @@ def _forwarded(
     way: Any, place: int, size: int, payload: Any, start: int, stop: int, payload_size: int, store: Any, plain: Any,
     hops: Any, home: int, books: Any,
 ) -> None:  # fmt: skip
-    """The parent of a place sends a message on to it, payloads by content or by name."""
+    """Forwards a message to a place from its parent, payloads by content or by name."""
     parent = way.parent[place]
     sender, receiver, delay = way.node[parent], way.node[place], 0
     for j in range(stop - start):
@@ -123,7 +124,7 @@ def _account(
     way: Any, count: int, post: Any, m: int, regions: Any, region: int, first: Any, points: Any, star: bool, store: Any,
     plain: Any, hops: Any, books: Any, counting: bool,
 ) -> None:  # fmt: skip
-    """Adds one message up, whose tree is in `way`."""
+    """Accounts for one message, whose tree is in `way`."""
     size, first_payload, payload, payload_size = post
     region_first, low, high = regions
     start, stop = first_payload[m], first_payload[m + 1]
@@ -132,6 +133,8 @@ def _account(
     books.totals[MESSAGES] += 1
     for place in range(count):
         node, parent = way.node[place], way.parent[place]
+        # Places are in the order of the tree, so a place's parent has its arrival time and payload state
+        # already.
         if parent == ROOT:
             books.arrival[place] = 0
             for j in range(stop - start):
@@ -147,6 +150,8 @@ def _account(
             else:
                 _sent(books, hops, way.node[parent], node, whole)
                 books.arrival[place] = books.arrival[parent] + 1
+        # Arrived: count local subscribers first, for the repository keeps what they want longer than what
+        # passes by.
         if not counting:
             continue
         clients = count_held(region_first, low, high, region, points, first[node], first[node + 1])
@@ -158,6 +163,7 @@ def _account(
         if clients == 0:
             books.totals[IDLE] += 1
             continue
+        # With subscribers here, missing payloads are fetched, and the slowest of them delays the delivery.
         delay = 0
         if star and not plain[node]:
             for j in range(stop - start):
@@ -172,7 +178,7 @@ def carry_over_zones(
     zones: Any, way: Any, post: Any, regions: Any, first: Any, points: Any, star: bool, store: Any, plain: Any,
     hops: Any, books: Any, counting: bool, box_low: Any, box_high: Any,
 ) -> None:  # fmt: skip
-    """All messages of a post through a network of zones."""
+    """Carries all messages of a post through a network of zones."""
     for m in range(len(post[0])):
         if regions[0][m] < regions[0][m + 1]:
             count = spread_over_zones(zones, regions[0], regions[1], regions[2], m, box_low, box_high, way)
@@ -184,19 +190,19 @@ def carry_over_links(
     links: Any, way: Any, post: Any, regions: Any, first: Any, points: Any, star: bool, store: Any, plain: Any,
     hops: Any, books: Any, counting: bool,
 ) -> None:  # fmt: skip
-    """All messages of a post through a network of links."""
+    """Carries all messages of a post through a network of links."""
     for m in range(len(post[0])):
         if regions[0][m] < regions[0][m + 1]:
             count = spread_over_links(links, regions[0], regions[1], regions[2], m, way)
             _account(way, count, post, m, regions, m, first, points, star, store, plain, hops, books, counting)
 
 
-# What a simulated network had to do.
+# Results: the traffic of a simulated network.
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Sums over so many events. Bytes and hops are between nodes of the overlay.
+    """Sums over a number of events. Bytes and hops are between nodes of the overlay.
 
     `injected` are the messages that the server made, `injected_bytes` theirs. `link_bytes` counts a byte once for every
     link of the topology that it goes over. `stress` are the bytes that each node sent, `server` those of the server's.
@@ -244,7 +250,7 @@ class Traffic:
 
     @property
     def row(self) -> dict[str, float]:
-        """By event, for tables of results."""
+        """Values by event, for tables of results."""
         per = {
             name: self.an_event(getattr(self, name))
             for name in ("injected", "injected_bytes", "bytes", "hops", "link_bytes", "server", "delivered", "last_hop")

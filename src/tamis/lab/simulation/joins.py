@@ -1,4 +1,5 @@
-"""The select-join workload with a scheme over a network: what experiments and `tamis simulate` run."""
+"""Simulated runs of join workloads over a network: select-joins and multi-way mixes, for experiments and `tamis
+simulate`."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from tamis.lab.simulation.accounting import Traffic
 from tamis.lab.simulation.simulation import Overlay, Simulation, Star
 from tamis.workloads.select_joins import EDGES, EDGES_OF, SIGNATURES, JoinMix, SelectJoins
 
-# A scheme on the select-join workload: what experiments and benchmarks measure.
+# Select-joins: one scheme on the workload, as experiments and benchmarks measure it.
 
 SHAPE = Shape((1, 1), ((LEFT, RIGHT),))
 
 
 class Trial:
-    """Subscriptions and tables of a workload in a scheme; R's further rows come when asked for.
+    """Subscriptions and tables of a workload in a scheme; further rows of R are added on demand.
 
     An event is a row of R that comes and the oldest that goes: two changes, the first of which has an even number.
     """
@@ -37,7 +38,7 @@ class Trial:
         self.played = 0
 
     def next(self, events: int) -> Changes:
-        """The changes of the next so many events."""
+        """Changes of the next events."""
         start = self.workload.r_rows + self.played
         stop = min(start + events, len(self.workload.r_keys))
         coming = self.scheme.state.rows[LEFT].put(self.workload.r_values[start:stop], self.workload.r_keys[start:stop])
@@ -53,7 +54,7 @@ class Trial:
 
 
 def ranges_of(workload: SelectJoins) -> Ranges:
-    """A workload's subscriptions as numbers."""
+    """Subscriptions of a workload as numbers."""
     count = len(workload.a_low)
     low = np.column_stack((workload.a_low, workload.c_low))
     high = np.column_stack((workload.a_high, workload.c_high))
@@ -77,7 +78,8 @@ def simulate(
     leaves: int | None = 256,
     seed: int = 1,
 ) -> Traffic:
-    """So many events (all of the workload's if None) after others that only fill tables, and repositories in CN*."""
+    """Runs a number of events (all of the workload's if None), after others that only fill tables, and repositories
+    in CN*."""
     trial = Trial(scheme, workload)
     simulation = Simulation(
         SHAPE, ranges_of(workload), overlay, network,
@@ -94,7 +96,7 @@ def simulate(
 
 
 def _play(trial: Trial, simulation: Simulation, events: int, carrying: bool = True) -> None:
-    """A few events first, then as many at a time as keep the messages of a batch few."""
+    """Plays a few events first, then as many at a time as keep the messages of a batch few."""
     left = min(events, trial.workload.events - trial.played)
     batch = min(left, 16, trial.workload.r_rows)
     while left > 0:
@@ -109,7 +111,7 @@ def _play(trial: Trial, simulation: Simulation, events: int, carrying: bool = Tr
         batch = max(1, min(4_096, int(AT_ONCE / each), trial.workload.r_rows))
 
 
-# The mix of multi-way joins with a scheme over a network.
+# Multi-way joins: the mix with a scheme over a network.
 
 MIX_SHAPE = Shape((1, 1, 1, 1), EDGES, signatures=SIGNATURES)
 _BATCH = 20
@@ -126,7 +128,7 @@ def simulate_mix(
     bulky: Sequence[int] = (0, 1, 2, 3),
     network: str = "zones",
 ) -> Traffic:
-    """So many events of a mix. `decomposition` says by signature and table which edge filters it (§4).
+    """Runs a number of events of a mix. `decomposition` says by signature and table which edge filters it (§4).
 
     Rows of the `bulky` tables have payloads.
     """

@@ -1,4 +1,4 @@
-"""Messages of a join scheme through a network on a topology."""
+"""Network simulation: an Internet-like topology, an overlay of nodes on it, and join messages sent through them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tamis.lab.simulation.accounting import (
 from tamis.lab.simulation.spaces import PayloadNumbers, Space, Spaces, hops_from, post_of, sizes_of
 from tamis.routing.payloads.kernels import DIRECTORY, REPOSITORY, Store, store_of
 
-# An Internet-like graph: few nodes with very many links, very many with few.
+# Topology: an Internet-like graph, few nodes with very many links, very many with few.
 
 EXPONENT = 2.2
 """Of the power law of degrees, as INET takes it from the Internet's autonomous systems."""
@@ -42,7 +42,7 @@ NODES = 20_000
 
 @dataclass(frozen=True)
 class Topology:
-    """A connected graph without direction: the neighbours of node n are `neighbour[first[n]:first[n + 1]]`."""
+    """Connected undirected graph: the neighbours of node n are `neighbour[first[n]:first[n + 1]]`."""
 
     first: Int64s
     neighbour: Int64s
@@ -60,7 +60,7 @@ class Topology:
         return np.diff(self.first)
 
     def hops(self, starts: Int64s) -> Int64s:
-        """Number of links between each of the starts and each node, on a shortest way."""
+        """Hops between each of the starts and each node, on a shortest path."""
         found = np.empty((len(starts), self.nodes), np.int64)
         queue = np.empty(self.nodes, np.int64)
         for place, start in enumerate(starts.tolist()):
@@ -69,7 +69,7 @@ class Topology:
 
 
 def internet_like(nodes: int = NODES, seed: int = 1, exponent: float = EXPONENT) -> Topology:
-    """So many nodes whose degrees follow a power law, linked in the manner of INET.
+    """Random graph whose degrees follow a power law, linked in the manner of INET.
 
     Degrees are drawn first. Nodes join in the order of their degrees, each by a link to one that is there, in
     proportion to the links it has still to get; what is left then is paired at random. Links that would be there twice,
@@ -112,7 +112,7 @@ def _degrees(rng: np.random.Generator, nodes: int, exponent: float) -> Int64s:
     return np.sort(np.minimum(drawn, most))[::-1].astype(np.int64)
 
 
-# Nodes of a dissemination network on a topology.
+# Overlay: nodes of a dissemination network on a topology.
 
 OVERLAY = 1_000
 FAN_OUT = 8
@@ -120,7 +120,7 @@ FAN_OUT = 8
 
 @dataclass(frozen=True)
 class Overlay:
-    """So many nodes of a topology; node 0 is the server's.
+    """Nodes chosen from a topology; node 0 is the server's.
 
     `hops[a, b]` are links of the topology between two of them. `parents` is a tree for networks whose links are chosen:
     each node joined at the nearest node that was there and had not its full number of links.
@@ -136,7 +136,7 @@ class Overlay:
 
 @lru_cache(maxsize=4)
 def overlay_of(nodes: int = OVERLAY, topology: int = NODES, seed: int = 1, fan_out: int = FAN_OUT) -> Overlay:
-    """Nodes drawn from an Internet-like topology, the same for the same seed."""
+    """Overlay of nodes drawn from an Internet-like topology, deterministic in the seed."""
     graph = internet_like(max(topology, nodes), seed)
     rng = np.random.default_rng([seed, 21])
     places = rng.choice(graph.nodes, nodes, replace=False)
@@ -156,7 +156,7 @@ NETWORKS = ("zones", "links")
 
 @dataclass(frozen=True)
 class Star:
-    """Nodes keep payloads (CN*, Chandramouli & Yang 2008, §5): directories and repositories of so many entries.
+    """Settings of payload caching (CN*, Chandramouli & Yang 2008, §5): entries of directories and repositories.
 
     `plain[n]`: node n does not.
     """
@@ -213,7 +213,7 @@ class Simulation:
         self._injected = np.zeros(2, np.int64)
 
     def carry(self, messages: Messages) -> None:
-        """Sends messages through. `payloads` has followed the changes that they tell of."""
+        """Sends messages through. `payloads` has already followed the changes that they announce."""
         addressed = messages.subscription != EVERYBODY
         sizes = sizes_of(messages, self.shape, self.payload, self._bulky)
         self._injected += (len(messages), int(sizes.sum()))
@@ -233,7 +233,7 @@ class Simulation:
             self._networks[number].carry(post)
 
     def traffic(self, events: int) -> Traffic:
-        """Everything so far, which was of so many events."""
+        """Traffic so far, over a given number of events."""
         totals = np.zeros(10, np.int64)
         stress: Int64s = np.zeros(self.overlay.nodes, np.int64)
         for running in self._networks.values():
@@ -259,7 +259,7 @@ class Simulation:
         )
 
     def network(self, space: int = 0) -> ZoneNetwork | LinkNetwork:
-        """The network of one of the spaces that messages have gone through."""
+        """Network of one of the spaces that messages have gone through."""
         return self._networks[space].network
 
     def _made(self, space: Space) -> _Running:
@@ -286,7 +286,7 @@ class Simulation:
 
 @dataclass
 class _Running:
-    """One space's network, and its books. Node n of the network is the overlay's node `dealt[n]`."""
+    """Network of one space, and its sums. Node n of the network is the overlay's node `dealt[n]`."""
 
     network: ZoneNetwork | LinkNetwork
     dealt: Int64s

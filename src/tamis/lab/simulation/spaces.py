@@ -1,4 +1,4 @@
-"""Spaces of subscriptions that share a network, and messages of join schemes as networks see them."""
+"""Spaces of subscriptions that share a network, and the encoding of join messages as regions of boxes in them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tamis.joins.index.ranges import Ranges, Shape
 from tamis.joins.index.tables import NO_ROW, Changes
 from tamis.lab.networks.links import Post, Regions
 
-# Distances in a graph, and messages of schemes as boxes.
+# Kernels: distances in a graph, and messages of schemes as boxes.
 
 
 @bare_kernel
 def hops_from(first: Any, neighbour: Any, start: int, hops: Any, queue: Any) -> None:
-    """Number of links from one node of a graph to each; -1 where there is no way."""
+    """Hops from one node of a graph to each; -1 where there is no path."""
     hops[:] = -1
     hops[start] = 0
     queue[0] = start
@@ -43,14 +43,15 @@ def _everything(low: Any, high: Any, box: int) -> None:
 
 @inlined_kernel
 def _reach(low: Any, high: Any, box: int, dimension: int, start: float, stop: float) -> None:
-    """Ranges with their low end at `start` or below, and their high end at `stop` or above."""
+    """Restricts a box to ranges with their low end at `start` or below, and their high end at `stop` or above."""
     high[box, dimension] = min(high[box, dimension], start)
     low[box, dimension + 1] = max(low[box, dimension + 1], stop)
 
 
 @inlined_kernel
 def _alone(low: Any, high: Any, box: int, dimension: int, numbers: Any, here: int, end: int) -> bool:
-    """Ranges that hold the first of the numbers and none of the others; whether there can be one."""
+    """Restricts a box to ranges that hold the first of the numbers and none of the others; False if there can be
+    none."""
     value = numbers[here]
     _reach(low, high, box, dimension, value, value)
     for k in range(here + 1, end):
@@ -66,7 +67,7 @@ def _alone(low: Any, high: Any, box: int, dimension: int, numbers: Any, here: in
 
 @bare_kernel
 def boxes_of(messages: Any, groups: Any, dimension: Any, chosen: Any, first: Any, low: Any, high: Any) -> int:
-    """The filters of chosen messages as boxes; how many boxes.
+    """Writes the filters of chosen messages as boxes; returns the number of boxes.
 
     `messages` are `Messages.arrays`. `dimension[t]` is where the ends of table t's ranges stand in the space. Boxes of
     the k-th chosen message begin at `first[k]`. Messages with an address have none.
@@ -79,6 +80,8 @@ def boxes_of(messages: Any, groups: Any, dimension: Any, chosen: Any, first: Any
         if address[m] >= 0:
             continue
         start, stop, here, end = first_tuple[m], first_tuple[m + 1], first_number[m], first_number[m + 1]
+        # A joined row: one box for each row of the message, in which the ranges on every table hold its
+        # value.
         if form[m] == Form.JOINED:
             for t in range(start, stop):
                 if t == start or table[t] <= table[t - 1]:
@@ -87,6 +90,7 @@ def boxes_of(messages: Any, groups: Any, dimension: Any, chosen: Any, first: Any
                 value = values[first_value[t]]
                 _reach(low, high, box - 1, dimension[table[t]], value, value)
             continue
+        # A dropped neighbour: ranges that hold the number that left and none of those that remain.
         if form[m] == Form.DROPPED:
             _everything(low, high, box)
             if _alone(low, high, box, dimension[groups[group[m], 1]], numbers, here, end):
@@ -101,6 +105,8 @@ def boxes_of(messages: Any, groups: Any, dimension: Any, chosen: Any, first: Any
                 _reach(low, high, box, dimension[table[t]], value, value)
                 box += 1
                 continue
+            # Semijoins: ranges on the tuple's own table hold its value, and ranges on the other table are
+            # described by the message's numbers.
             filtering = dimension[groups[group[m], 1]]
             if form[m] == Form.EXPOSED:
                 _everything(low, high, box)
@@ -123,7 +129,7 @@ NO_DIMENSION = -1
 
 @dataclass(frozen=True)
 class Space:
-    """Subscriptions that messages of one kind may be for, as points: the ends of their ranges on some tables.
+    """Space of the subscriptions that messages of one kind may be for, as points: the ends of their ranges.
 
     `dimension[t]` is where the ends of table t's range stand, NO_DIMENSION if the space has not that table. Points of
     all subscriptions are there, by number; those that are not `members` are for no message of the space.
@@ -135,7 +141,7 @@ class Space:
 
 
 class Spaces:
-    """The spaces of a shape: one for the semijoins of each group, for each signature, and for each table.
+    """Spaces of a shape: one for the semijoins of each group, for each signature, and for each table.
 
     Those with the same tables and the same members are one. Where there is one edge only, all are: a subscription is a
     point of four dimensions then (App. D). Every table has one attribute that descriptions speak of; others are left to
@@ -153,7 +159,7 @@ class Spaces:
         self._of_form: dict[tuple[int, int], int] = {}
 
     def of(self, messages: Messages) -> Int64s:
-        """The space of each message, by number; those with an address have the space of their group."""
+        """Space of each message, by number; those with an address have the space of their group."""
         tables = np.append(messages.table, 0)[messages.first_tuple[:-1]]
         selected = messages.form == Form.SELECTED
         of_what = np.where(selected, tables, messages.group)
@@ -202,18 +208,18 @@ class Spaces:
         return self._known[key]
 
 
-# Messages of join schemes as networks see them.
+# Messages of join schemes as networks see them: regions, sizes and payloads.
 
 
 class PayloadNumbers:
-    """A number for the payload of every row that ever was: row numbers are used again, these are not."""
+    """Unique number for the payload of every row that ever was; row numbers are reused, these are not."""
 
     def __init__(self, shape: Shape) -> None:
         self._numbers: list[Int64s] = [np.empty(0, np.int64) for _ in range(shape.tables)]
         self._given = 0
 
     def loaded(self, table: int, rows: Int64s) -> None:
-        """Rows of a table are there."""
+        """Numbers the initial rows of a table."""
         numbers = self._numbers[table]
         needed = int(rows.max(initial=-1)) + 1
         if needed > len(numbers):
@@ -222,7 +228,7 @@ class PayloadNumbers:
         self._given += len(rows)
 
     def follow(self, changes: Changes) -> None:
-        """Before the messages of these changes are read."""
+        """Numbers the rows of changes, before their messages are read."""
         for table in range(len(self._numbers)):
             new = changes.new[(changes.table == table) & (changes.new != NO_ROW)]
             if len(new):
@@ -245,7 +251,7 @@ def post_of(
     payload_size: int,
     bulky: Bools | None = None,
 ) -> Post:
-    """Chosen messages of one space as a network sees them. A tuple of a bulky table that comes has its payload."""
+    """Messages of one space, chosen, as a network sees them. An added tuple of a bulky table has its payload."""
     regions = regions_of(messages, chosen, shape, space)
     sizes = messages.sizes(shape, payload=0)[chosen]
     counts = np.diff(messages.first_tuple)[chosen]
@@ -259,7 +265,7 @@ def post_of(
 
 
 def with_payload(messages: Messages, bulky: Bools | None) -> Bools:
-    """Tuples of messages that have a payload: those that come, of tables that are bulky (all if None)."""
+    """Mask of the messages with a payload: added tuples of tables that are bulky (all if None)."""
     coming: Bools = messages.operation == Operation.INSERT
     return coming if bulky is None else coming & bulky[messages.table]
 
@@ -273,7 +279,7 @@ def sizes_of(messages: Messages, shape: Shape, payload_size: int, bulky: Bools |
 
 
 def regions_of(messages: Messages, chosen: Int64s, shape: Shape, space: Space) -> Regions:
-    """The filters that subscriptions are reformulated to, as boxes of those that accept a message."""
+    """Regions of messages: the reformulated filters, as boxes of the subscriptions that accept a message."""
     tuples, numbers = np.diff(messages.first_tuple)[chosen], np.diff(messages.first_number)[chosen]
     addressed = messages.subscription[chosen] >= 0
     most = int(np.where(addressed, 0, tuples * np.maximum(1, numbers)).sum()) + 1

@@ -1,4 +1,5 @@
-"""Checks of what the tree cannot hold, at its leaves: tests that subscriptions share, each decided once an event."""
+"""Checks at the leaves of the matching tree: tests it cannot hold, shared by subscriptions and decided once an
+event."""
 
 from __future__ import annotations
 
@@ -53,13 +54,13 @@ class Checks:
         return sum(array.nbytes for array in self.arrays().values())
 
     def number_rows(self, rows: Int64s) -> Int64s:
-        """The numbers of tests given as (column, flags, low, high)."""
+        """Numbers of tests given as (column, flags, low, high)."""
         which = np.empty(len(rows), np.int32)
         distinct = rows[distinct_rows(rows, which)]
         return np.array([self._number(tuple(row), row) for row in distinct.tolist()], np.int64)[which]
 
     def number_lists(self, column: int, flags: int, lists: Int64s) -> Int64s:
-        """The numbers of listings on one column, a row each; a row may say a key twice."""
+        """Numbers of listings on one column, a row each; a row may list a key twice."""
         lists = np.sort(lists, axis=1)
         which = np.empty(len(lists), np.int32)
         numbers = []
@@ -70,7 +71,7 @@ class Checks:
         return np.array(numbers, np.int64)[which]
 
     def make(self, owners: Int64s, several: npt.NDArray[np.bool_], counts: Int64s, tests: Int64s) -> Int64s:
-        """Numbers for special conjunctions of these subscriptions, which have so many of the tests each, in order."""
+        """Numbers of new special conjunctions, from their subscriptions and the tests of each, in order."""
         again = [self._free_specials.pop() for _ in range(min(len(self._free_specials), len(owners)))]
         fresh = len(owners) - len(again)
         numbers = np.array([*again, *range(self._specials, self._specials + fresh)], np.int64)
@@ -88,7 +89,7 @@ class Checks:
         return numbers
 
     def release(self, numbers: Iterable[int]) -> None:
-        """Forgets special conjunctions, and the tests that none has any more."""
+        """Releases special conjunctions, and the tests that none has any more."""
         for number in numbers:
             first, count = int(self.specials[number, TESTS]), int(self.specials[number, TEST_COUNT])
             for test in self.lists[first : first + count].tolist():
@@ -104,7 +105,7 @@ class Checks:
             self._pack_listed()
 
     def refresh(self, vocabulary: Vocabulary, moved: set[str]) -> None:
-        """Says the tests on ranked columns anew, whose constants moved."""
+        """Updates the tests on ranked columns whose constants moved."""
         for column, source in enumerate(vocabulary.sources):
             if source.ranked and source.column.attribute in moved:
                 some = np.flatnonzero(self.tests[: self._tests, 0] == column)

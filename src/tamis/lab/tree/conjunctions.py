@@ -1,4 +1,5 @@
-"""Subscriptions as conjunctions over keys: the predicates a tree can hold, and the tests it cannot."""
+"""Subscriptions as conjunctions over keys for the matching tree (predicates it holds, tests it cannot), and events
+as keys."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from tamis.schema.columns import typed
 
 @dataclass(frozen=True)
 class Conjunctions:
-    """Conjunction c belongs to subscription `owners[c]`.
+    """Conjunctions of new subscriptions: conjunction c belongs to subscription `owners[c]`.
 
     Its predicates are `offsets[c]:offsets[c + 1]`, ascending by level, a level once: a key of the level's column lies
     between low and high; on a column of sets, low is high; from TESTED on, the test of that number holds (1).
@@ -61,7 +62,7 @@ def conjunctions_of(bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: 
 
 
 class _Reading:
-    """One addition: lowered as for the columnar engine, but to keys that stay."""
+    """Addition of subscriptions: lowered as for the columnar engine, but to keys that never change."""
 
     def __init__(self, bound: Bound, rows: Int64s, vocabulary: Vocabulary, checks: Checks, general: bool) -> None:
         self._vocabulary, self._checks, self._general = vocabulary, checks, general
@@ -118,7 +119,7 @@ class _Reading:
         )
 
     def _members(self, source: Source, tests: list[Test]) -> None:
-        """One member of a set a conjunction is a predicate, the others are tests."""
+        """Splits conditions on a set: one member a conjunction is a predicate, the others are tests."""
         conjuncts = np.concatenate([test.conjuncts for test in tests])
         keys = np.concatenate([np.broadcast_to(self._bounds(t, source)[0], len(t.conjuncts)) for t in tests])
         firsts = np.unique(conjuncts, return_index=True)[1]
@@ -128,7 +129,7 @@ class _Reading:
             self._test(conjuncts[rest], source, 0, keys[rest], keys[rest])
 
     def _matrix(self, listing: Listing) -> tuple[Source, Int64s]:
-        """A listing's keys, a row a conjunction or one for all; around them a range that a tree can hold."""
+        """Keys of a listing, a row a conjunction or one for all; with a surrounding range that the tree can hold."""
         source, count = Source(listing.column), len(listing.conjuncts)
         keys = [self._vocabulary.keys(source, edge, self._given, self._patterns) for edge in listing.edges]
         columns = [np.broadcast_to(some, count) for some in keys]
@@ -151,7 +152,8 @@ class _Reading:
         self._tests.append((conjuncts, np.broadcast_to(numbers, len(conjuncts))))
 
     def _number_levels(self) -> None:
-        """Levels for new columns: first those that most conjunctions fix to a value, then those that bound it."""
+        """Numbers levels for new columns: first those that most conjunctions fix to a value, then those that bound
+        it."""
         weights: dict[Source, tuple[int, int]] = {}
         for some in self._predicates:
             fixed = int((some.lows == some.highs).sum())
@@ -209,13 +211,13 @@ class _Reading:
         return found
 
 
-# Events into keys: what the tree sees of them.
+# Events as keys: what the tree tests.
 
 _PLAIN = (Kind.VALUE, Kind.LEAST, Kind.GREATEST, Kind.VALUES)
 
 
 class Encoded(NamedTuple):
-    """Some events in keys: `values[event, column]` where `present`, for the columns of one key an event.
+    """Encoded events: `values[event, column]` where `present`, for the columns of one key an event.
 
     `sets[column]` is -1 for those, else the number s of a column of sets, whose keys for event e are
     `set_keys[set_ends[s, e]:set_ends[s, e + 1]]`, each once.
@@ -230,7 +232,7 @@ class Encoded(NamedTuple):
 
 @bare_kernel
 def sort_sets(starts: Any, valid: Any, keys: Any, ends: Any, out: Any) -> int:
-    """The keys of each row ascending, each once. Returns the end."""
+    """Sorts and deduplicates the keys of each row. Returns the end."""
     end = 0
     ends[0] = 0
     for row in range(len(starts) - 1):
@@ -251,7 +253,7 @@ def sort_sets(starts: Any, valid: Any, keys: Any, ends: Any, out: Any) -> int:
 
 
 def encode(vocabulary: Vocabulary, batch: pa.RecordBatch) -> Encoded:
-    """The columns of a canonical batch; attributes it lacks are absent."""
+    """Encodes a canonical batch; attributes it lacks are absent."""
     return _Encoding(vocabulary, batch).encoded()
 
 
@@ -314,7 +316,7 @@ class _Encoding:
         return ends, out[: sort_sets(starts, valid, keys, ends, out)]
 
     def _keys(self, attribute: str, values: pa.Array, starts: Int64s) -> Int64s:
-        """The key of each value, arbitrary where there is none; row r has the values `starts[r]:starts[r + 1]`."""
+        """Keys of the values, arbitrary for nulls; row r has the values `starts[r]:starts[r + 1]`."""
         kind = self._vocabulary.schema.attributes[attribute].domain.kind
         if kind in ("integer", "timestamp"):
             return _words(values, np.int64)
@@ -329,7 +331,7 @@ class _Encoding:
         return numbers if kind == "string" else 2 * numbers + 1
 
     def _from_side(self) -> None:
-        """Patterns, strings by order, and attribute against attribute: as the columnar engine encodes them."""
+        """Encodes patterns, strings by order, and attribute against attribute, as the columnar engine does."""
         side = self._vocabulary.side
         if side is None:
             return
@@ -348,7 +350,7 @@ class _Encoding:
 
 
 def _words(values: pa.Array, kind: type) -> npt.NDArray[Any]:
-    """The eight-byte values of an Arrow array as they stand, whatever that is at nulls."""
+    """Values of an Arrow array as eight-byte words, arbitrary at nulls."""
     buffer = values.buffers()[1]
     if buffer is None or not len(values):
         return np.zeros(len(values), kind)

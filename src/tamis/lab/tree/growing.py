@@ -1,4 +1,5 @@
-"""Conjunctions into the tree: the path of their tests, made where it is missing (P1, appendix A and B)."""
+"""Growth of the matching tree: paths of conjunctions added and pruned, so that the tree depends only on its
+subscriptions."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def new_node(nodes: Any, state: Any, level: int) -> Any:
 
 @bare_kernel
 def link(nodes: Any, head: int, parent: int, node: int) -> None:
-    """At the front of one of the parent's lists (FIRST or KIDS)."""
+    """Puts a node at the front of one of the parent's lists (FIRST or KIDS)."""
     after = nodes[parent, head]
     nodes[node, NEXT], nodes[node, PREV] = after, NONE
     if after != NONE:
@@ -86,7 +87,7 @@ def unlink(nodes: Any, head: int, parent: int, node: int) -> None:
 
 @bare_kernel
 def lead(tree: Any, parent: int, edge: int, key: int, old: int, node: int) -> None:
-    """Makes an edge of the parent lead to `node` instead of to `old` (NONE: the edge is new)."""
+    """Redirects an edge of the parent from `old` to `node` (`old` NONE: a new edge)."""
     nodes, bounds, keys, table, state = tree
     nodes[node, PARENT], nodes[node, EDGE] = parent, edge
     if edge == ON_STAR:
@@ -116,7 +117,7 @@ def behind(tree: Any, parent: int, edge: int, key: int) -> Any:
 
 @bare_kernel
 def branch_at(tree: Any, parent: int, edge: int, key: int, level: int) -> Any:
-    """The node that tests this level, along *-edges from an edge on; put into the way where there is none."""
+    """Node that tests this level, along *-edges from an edge on; inserted if there is none."""
     nodes, state = tree[0], tree[4]
     node = behind(tree, parent, edge, key)
     while node != NONE and nodes[node, LEVEL] < level:
@@ -132,7 +133,7 @@ def branch_at(tree: Any, parent: int, edge: int, key: int, level: int) -> Any:
 
 @bare_kernel
 def container(nodes: Any, bounds: Any, branch: int, low: int, high: int) -> Any:
-    """The innermost range node that this range implies, as far as a short search finds it; the branch if none."""
+    """Innermost range node that this range implies, as far as a short search finds it; the branch if none."""
     inside, node, steps = branch, nodes[branch, FIRST], 0
     while node != NONE and steps < STEPS:
         if bounds[node, 0] <= low and high <= bounds[node, 1]:
@@ -145,7 +146,7 @@ def container(nodes: Any, bounds: Any, branch: int, low: int, high: int) -> Any:
 
 @bare_kernel
 def range_at(tree: Any, branch: int, low: int, high: int, related: int) -> Any:
-    """The range node of this test under a branch node, made where there is none."""
+    """Range node of this test under a branch node, made if there is none."""
     nodes, bounds, keys, table, state = tree
     node = find_range(keys, table, bounds, branch, low, high)
     if node != NONE:
@@ -162,7 +163,7 @@ def range_at(tree: Any, branch: int, low: int, high: int, related: int) -> Any:
 
 @bare_kernel
 def value_branch(tree: Any, branch: int, key: int, related: int) -> Any:
-    """The node whose value edge a value goes to: the branch, or one behind a range that the value implies."""
+    """Node whose value edge a value belongs to: the branch, or one behind a range that the value implies."""
     nodes, bounds, keys, table, _ = tree
     if related < 2 or find(keys, table, branch, key) != NONE:
         return branch
@@ -177,7 +178,7 @@ def leaf_of(
     tree: Any, root: int, first: int, last: int, levels: Any, lows: Any, highs: Any, dropped: Any, stars: int,
     related: int,
 ) -> Any:  # fmt: skip
-    """The leaf at the end of a conjunction's path; `stars` levels are passed explicitly, none if chains collapse."""
+    """Leaf at the end of a conjunction's path; `stars` levels are passed explicitly, none if chains collapse."""
     parent, edge, key, passed = root, ON_STAR, 0, 0
     for i in range(first, last):
         level = levels[i]
@@ -205,7 +206,7 @@ def grow(
     tree: Any, leaves: Any, units: Any, begin: int, offsets: Any, levels: Any, lows: Any, highs: Any, owners: Any,
     specials: Any, factors: Any, dropped: Any, stars: int, related: int,
 ) -> int:  # fmt: skip
-    """Enters conjunctions into trees: row (root, conjunction, bits of the factors that its root implies) of `units`.
+    """Adds conjunctions to trees: row (root, conjunction, bits of the factors that its root implies) of `units`.
 
     Returns the first row that did not fit any more: the arrays have to grow.
     """
@@ -228,12 +229,12 @@ def grow(
     return len(units)
 
 
-# Subscriptions out of the tree: what no other needs goes with them, and the tree is as if they had never been.
+# Removal: nodes that no other subscription needs are removed as well, so that no trace is left.
 
 
 @bare_kernel
 def forget(nodes: Any, state: Any, node: int) -> None:
-    """Puts a node that nothing leads to on the free list."""
+    """Puts an unreferenced node on the free list."""
     if nodes[node, ANNOTATED] == 0:
         state[STALE] -= 1
     nodes[node, LEVEL], nodes[node, STAR] = FREE, state[NODES_FREE]
@@ -243,7 +244,7 @@ def forget(nodes: Any, state: Any, node: int) -> None:
 
 @bare_kernel
 def cut_off(tree: Any, node: int) -> None:
-    """Takes away the edge that leads to a node."""
+    """Removes the edge that leads to a node."""
     nodes, bounds, keys, table, state = tree
     parent, edge = nodes[node, PARENT], nodes[node, EDGE]
     if edge == ON_STAR:
@@ -265,7 +266,7 @@ def cut_off(tree: Any, node: int) -> None:
 
 @bare_kernel
 def hand_over(tree: Any, node: int) -> None:
-    """Puts the only range inside a range node in its place."""
+    """Replaces a range node by the only range inside it."""
     nodes, bounds, keys, table, state = tree
     inner, parent = nodes[node, FIRST], nodes[node, PARENT]
     before, after = nodes[node, PREV], nodes[node, NEXT]
@@ -311,7 +312,7 @@ def prune(tree: Any, node: int, collapse: bool) -> None:
 
 @bare_kernel
 def drop(tree: Any, leaves: Any, of: int, collapse: bool, freed: Any, count: int) -> int:
-    """Takes a subscription out wherever it stands. Its special conjunctions are noted in `freed` from `count` on."""
+    """Removes a subscription everywhere. Its special conjunctions are noted in `freed` from `count` on."""
     nodes, state = tree[0], tree[4]
     entries, outs, holders, heads = leaves
     entry = heads[of]

@@ -1,4 +1,4 @@
-"""The tree in flat arrays: what a row of each of them holds. Kernels share these numbers."""
+"""Layout of the matching tree in flat arrays: node rows, hash table of edges, leaf blocks, successor annotation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from tamis.compiled import bare_kernel
 from tamis.matching.codes.encoding import mixed
 
-# A node's row. A branch node tests the attribute of its level; a leaf (level LEAF) holds subscriptions; a range node
-# (edge IN_RANGES) holds one test of its parent's level, and what its edge leads to when the test holds is its STAR; a
+# Node rows. A branch node tests the attribute of its level; a leaf (level LEAF) holds subscriptions; a range node
+# (edge IN_RANGES) holds one test of its parent's level, and its STAR is where its edge leads when the test holds; a
 # root is a node of level ROOT, and its STAR is the first node of its tree.
 LEVEL = 0
 STAR = 1  # the node behind the *-edge, or -1
@@ -29,13 +29,13 @@ ROOT, FREE, LEAF = -1, -2, 1 << 30
 TESTED = 1 << 29  # and above: the levels of tests that are nodes; below: columns
 NONE = -1
 
-# An entry's row: one conjunction at one leaf.
+# Entry rows: one conjunction at one leaf.
 AT, PLACE, OTHER, SPECIAL = 0, 1, 2, 3  # its leaf, its place there, the subscription's next entry, its own checks
 
-# A special conjunction's row: it has tests of its own, or a subscription that has other conjunctions too.
+# Rows of special conjunctions, which have tests of their own, or a subscription with other conjunctions too.
 OF, TESTS, TEST_COUNT, SEVERAL = 0, 1, 2, 3
 
-# The counters of the tree itself, then the heads of the free blocks by class.
+# Counters of the tree, then the heads of the free blocks by class.
 NODES_END, NODES_FREE, NODES, EDGES, ENTRIES_END, ENTRIES_FREE, POOL_END, STALE = range(8)
 CLASSES = 8
 STATE = CLASSES + 32
@@ -44,24 +44,25 @@ NEGATED, LISTED = 1, 2  # flags of a test
 
 LOWEST, HIGHEST = np.int64(-(2**63)), np.int64(2**63 - 1)
 
-# How far a change goes to keep things tidy: beyond, it leaves a wider path or a node without successors.
+# Limits of a change's tidying up: beyond, it leaves a wider path or a node without successors.
 STEPS, ANNOTATIONS = 256, 256
 
 
-# The hash of (node, value) → child, one table for the whole tree; ranges stand under the complement of a node.
+# Hash table of value edges, (node, value) → child, one for the whole tree; ranges are stored under the node's
+# complement.
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @bare_kernel
 def home(node: int, key: int, mask: int) -> Any:
-    """The slot where the search for an edge begins."""
+    """Slot where the search for an edge begins."""
     return np.int64(mixed(np.uint64(key) ^ (np.uint64(np.int64(node)) * _SPREAD))) & mask
 
 
 @bare_kernel
 def find(keys: Any, table: Any, node: int, key: int) -> Any:
-    """The child behind a value edge, or NONE."""
+    """Child behind a value edge, or NONE."""
     mask = len(keys) - 1
     slot = home(node, key, mask)
     while table[slot, 1] != NONE:
@@ -78,7 +79,7 @@ def range_key(low: int, high: int) -> Any:
 
 @bare_kernel
 def find_range(keys: Any, table: Any, bounds: Any, node: int, low: int, high: int) -> Any:
-    """The range node of exactly this test under a branch node, or NONE."""
+    """Range node of exactly this test under a branch node, or NONE."""
     mask, key = len(keys) - 1, range_key(low, high)
     slot = home(~node, key, mask)
     while table[slot, 1] != NONE:
@@ -91,7 +92,7 @@ def find_range(keys: Any, table: Any, bounds: Any, node: int, low: int, high: in
 
 @bare_kernel
 def put(keys: Any, table: Any, node: int, key: int, child: int) -> None:
-    """Enters an edge that is not there."""
+    """Inserts an edge that is not in the table."""
     mask = len(keys) - 1
     slot = home(node, key, mask)
     while table[slot, 1] != NONE:
@@ -101,7 +102,7 @@ def put(keys: Any, table: Any, node: int, key: int, child: int) -> None:
 
 @bare_kernel
 def slot_of(keys: Any, table: Any, node: int, key: int, child: int) -> Any:
-    """Slot of an edge that is there."""
+    """Slot of an edge in the table."""
     mask = len(keys) - 1
     slot = home(node, key, mask)
     while table[slot, 0] != node or keys[slot] != key or table[slot, 1] != child:
@@ -111,7 +112,7 @@ def slot_of(keys: Any, table: Any, node: int, key: int, child: int) -> Any:
 
 @bare_kernel
 def take_out(keys: Any, table: Any, node: int, key: int, child: int) -> None:
-    """Deletes an edge that is there, and closes the gap: no tombstones stay."""
+    """Deletes an edge, and closes the gap: no tombstones stay."""
     mask = len(keys) - 1
     hole = slot_of(keys, table, node, key, child)
     at = hole
@@ -127,21 +128,21 @@ def take_out(keys: Any, table: Any, node: int, key: int, child: int) -> None:
 
 @bare_kernel
 def refill(old_keys: Any, old: Any, keys: Any, table: Any) -> None:
-    """All edges into a larger, empty table."""
+    """Inserts all edges into a larger, empty table."""
     for slot in range(len(old_keys)):
         if old[slot, 1] != NONE:
             put(keys, table, np.int64(old[slot, 0]), old_keys[slot], np.int64(old[slot, 1]))
 
 
-# The subscriptions at the leaves: a block of the pool a leaf, blocks of 1, 2, 4, … places, free ones in lists.
+# Leaf blocks: subscriptions in blocks of a pool, of 1, 2, 4, … places, with free lists.
 #
-# Place i of a leaf's block holds in `outs` what a match is: the subscription's number, or the complement of the number
-# of a special conjunction, which has to be looked at first; and in `holders` the entry that stands there.
+# Place i of a leaf's block holds in `outs` the match: the subscription's number, or the complement of the number of a
+# special conjunction, which has to be tested first; and in `holders` the entry at this place.
 
 
 @bare_kernel
 def take_block(outs: Any, state: Any, size_class: int) -> Any:
-    """Beginning of a free block of this class; NONE if the pool is full."""
+    """Start of a free block of this class; NONE if the pool is full."""
     start = state[CLASSES + size_class]
     if start != NONE:
         state[CLASSES + size_class] = outs[start]
@@ -161,7 +162,7 @@ def give_block(outs: Any, state: Any, start: int, size_class: int) -> None:
 
 @bare_kernel
 def make_room(nodes: Any, outs: Any, holders: Any, state: Any, leaf: int) -> bool:
-    """Room for one more at a leaf; False if the pool is full."""
+    """Makes room for one more at a leaf; False if the pool is full."""
     count, size_class = nodes[leaf, COUNT], nodes[leaf, KIDS]
     if size_class != NONE and count < 1 << size_class:
         return True
@@ -181,7 +182,7 @@ def make_room(nodes: Any, outs: Any, holders: Any, state: Any, leaf: int) -> boo
 def enter(
     nodes: Any, entries: Any, outs: Any, holders: Any, state: Any, heads: Any, leaf: int, of: int, special: int
 ) -> None:
-    """Puts a conjunction of subscription `of` at a leaf that has room."""
+    """Adds a conjunction of subscription `of` to a leaf that has room."""
     entry = state[ENTRIES_FREE]
     if entry != NONE:
         state[ENTRIES_FREE] = entries[entry, AT]
@@ -200,7 +201,7 @@ def enter(
 
 @bare_kernel
 def leave(nodes: Any, entries: Any, outs: Any, holders: Any, state: Any, entry: int) -> None:
-    """Takes an entry from its leaf; the last one there takes its place."""
+    """Removes an entry from its leaf; the last one there takes its place."""
     leaf, place = entries[entry, AT], entries[entry, PLACE]
     nodes[leaf, COUNT] -= 1
     at, last = nodes[leaf, FIRST] + place, nodes[leaf, FIRST] + nodes[leaf, COUNT]
@@ -213,17 +214,17 @@ def leave(nodes: Any, entries: Any, outs: Any, holders: Any, state: Any, entry: 
         nodes[leaf, KIDS] = NONE
 
 
-# Successor annotation: what a followed value edge already says about the star sibling's edges.
+# Successor annotation: the result of a followed value edge for the star sibling's edges.
 #
 # Where node n leads to c by a value and to s by its *-edge, and both test the same attribute, an event at c will also
 # come to s with the same value. So every node d behind a value of c is annotated with the node behind the same value
-# of
-# s, or NONE: who reaches d need not perform the test of s. While `ANNOTATED` of n is set this holds for all such d.
+# of s, or NONE: an event at d need not perform the test of s. While `ANNOTATED` of n is set this holds for all such
+# d.
 
 
 @bare_kernel
 def spoil(nodes: Any, state: Any, node: int) -> None:
-    """The successors under a node are no longer known: it is searched without them until it is annotated again."""
+    """Invalidates the successors under a node: it is searched without them until it is annotated again."""
     if nodes[node, ANNOTATED] != 0:
         nodes[node, ANNOTATED] = 0
         state[STALE] += 1
@@ -231,7 +232,7 @@ def spoil(nodes: Any, state: Any, node: int) -> None:
 
 @bare_kernel
 def annotate_child(nodes: Any, bounds: Any, keys: Any, table: Any, child: int, star: int) -> None:
-    """The values of one child, where it tests what the star child tests."""
+    """Annotates the values of one child, where it tests what the star child tests."""
     if star != NONE and nodes[child, LEVEL] == nodes[star, LEVEL] and nodes[child, LEVEL] != LEAF:
         kid = nodes[child, KIDS]
         while kid != NONE:
@@ -262,7 +263,7 @@ def annotate(nodes: Any, bounds: Any, keys: Any, table: Any, state: Any, node: i
 
 @bare_kernel
 def value_changed(nodes: Any, bounds: Any, keys: Any, table: Any, state: Any, node: int, key: int, child: int) -> None:
-    """The edge of a branch node for `key` now leads to `child`, or nowhere (NONE)."""
+    """Updates annotations after the edge of a branch node for `key` changed to `child` (or NONE)."""
     above = nodes[node, PARENT]
     if nodes[above, LEVEL] != ROOT and nodes[above, EDGE] != IN_RANGES and nodes[above, ANNOTATED] != 0:
         star = nodes[above, STAR]
@@ -289,14 +290,14 @@ def value_changed(nodes: Any, bounds: Any, keys: Any, table: Any, state: Any, no
 
 @bare_kernel
 def star_changed(nodes: Any, bounds: Any, keys: Any, table: Any, state: Any, node: int) -> None:
-    """The *-edge of a node now leads elsewhere."""
+    """Updates annotations after the *-edge of a node changed."""
     if nodes[node, LEVEL] != ROOT and nodes[node, EDGE] != IN_RANGES and nodes[node, ANNOTATED] != 0:
         annotate(nodes, bounds, keys, table, state, node, ANNOTATIONS)
 
 
 @bare_kernel
 def annotate_all(nodes: Any, bounds: Any, keys: Any, table: Any, state: Any, end: int) -> None:
-    """Annotates every node that is not: the static analysis of the whole tree."""
+    """Annotates every node that is not annotated: the static analysis of the whole tree."""
     for node in range(end):
         branch = nodes[node, LEVEL] >= 0 and nodes[node, LEVEL] != LEAF and nodes[node, EDGE] != IN_RANGES
         if branch and nodes[node, ANNOTATED] == 0:

@@ -1,4 +1,4 @@
-"""The matching tree of Gryphon, behind the same protocol as every matcher."""
+"""Matcher `tree`: Gryphon's matching tree behind the protocol of all matchers, with changes in place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tamis.errors import EventError
 from tamis.lab.tree.checks import Checks
 from tamis.lab.tree.conjunctions import conjunctions_of, encode
 from tamis.lab.tree.roster import Roster, holders_of
-from tamis.lab.tree.tree import Options, Tree
+from tamis.lab.tree.tree import Tree, TreeOptions
 from tamis.lab.tree.visiting import match_events
 from tamis.lab.tree.vocabulary import Source, Vocabulary
 from tamis.matching.base.matcher import Answer, Matches, Part, Subscriptions, Work
@@ -29,11 +29,11 @@ from tamis.matching.codes.holders import Holders
 from tamis.matching.patterns import PatternSet
 from tamis.schema import Schema
 
-# Many may read at once, or one may change.
+# Readers-writer lock.
 
 
 class SharedAccess:
-    """Readers share, a change is alone. A change that waits goes before readers that come after it.
+    """Readers-writer lock: readers share, a writer is alone, and a waiting writer goes before later readers.
 
     A thread must not ask again while it has it.
     """
@@ -78,7 +78,7 @@ _FILE = "tree.tamis"
 
 
 class _Scratch(threading.local):
-    """One thread's working memory: what was decided for the current event carries its stamp."""
+    """Scratch of one thread: what was decided for the current event carries its stamp."""
 
     def __init__(self) -> None:
         self.stamp = 1
@@ -100,7 +100,7 @@ class _Scratch(threading.local):
 
 
 class TreeMatcher:
-    """The matching tree (Aguilera, Strom, Sturman, Astley, Chandra: PODC 1999), with tests, edges and *-edges.
+    """Matcher by Gryphon's tree (Aguilera, Strom, Sturman, Astley, Chandra: PODC 1999), with tests, edges and *-edges.
 
     A filter's conjunctions are its subscriptions in the paper's sense. The tree itself holds equalities and ranges of
     numbers, times, listed values and truth values, equalities of strings, members of multiple values, patterns and
@@ -116,9 +116,9 @@ class TreeMatcher:
 
     name: ClassVar[str] = "tree"
     tells_holders: ClassVar[bool] = True
-    options: ClassVar[type[Options]] = Options
+    options: ClassVar[type[TreeOptions]] = TreeOptions
 
-    def __init__(self, schema: Schema, options: Options = Options()) -> None:  # noqa: B008  # frozen
+    def __init__(self, schema: Schema, options: TreeOptions = TreeOptions()) -> None:  # noqa: B008  # frozen
         self.vocabulary, self.checks, self._roster = Vocabulary(schema), Checks(), Roster()
         self.tree = Tree(options, self.vocabulary)
         self._access, self._scratch = SharedAccess(), _Scratch()
@@ -129,9 +129,10 @@ class TreeMatcher:
         subscriptions: Subscriptions,
         schema: Schema,
         statistics: Statistics | None = None,
-        options: Options = Options(),  # noqa: B008
+        options: TreeOptions = TreeOptions(),  # noqa: B008
     ) -> Self:
-        """`statistics` are not used: levels follow from how often subscriptions name their attributes."""
+        """Builds the tree. `statistics` are not used: levels follow from how often subscriptions name their
+        attributes."""
         matcher = cls(schema, options)
         matcher.add(subscriptions)
         matcher.tree.analyse()
@@ -199,7 +200,7 @@ class TreeMatcher:
             self.tree.add(new)
 
     def _every_attribute(self) -> None:
-        """A level for attributes that no subscription names yet, too: P1's tree has one for all."""
+        """Adds levels for attributes that no subscription names yet: P1's tree has one for all."""
         for name, attribute in self.vocabulary.schema.attributes.items():
             if not attribute.multiple:
                 self.vocabulary.number(Source(Column(Kind.VALUE, name)))
@@ -247,7 +248,7 @@ class TreeMatcher:
 
     @classmethod
     def open(cls, folder: Path, schema: Schema, verify: bool = True) -> Self:
-        """Maps the tree: its pages become this process's own as they are written to."""
+        """Opens a saved tree by mapping: its pages become this process's own as they are written to."""
         arrays, about = read_arrays(folder / _FILE, verify)
 
         def part(name: str) -> dict[str, npt.NDArray[Any]]:

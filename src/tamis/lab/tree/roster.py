@@ -1,4 +1,4 @@
-"""The subscriptions of a tree that hold the patterns of an attribute."""
+"""Roster of the tree's subscriptions (ids and texts by number), and the subscriptions that hold each pattern."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tamis.matching.codes.holders import Holders, ranges
 from tamis.matching.codes.names import CompressedTexts
 from tamis.matching.patterns import PatternSet
 
-# Roster of subscriptions: ids and texts by number, and numbers by id.
+# Ids and texts by number, and numbers by id.
 
 _RENEWED = 8  # when this share of the names has changed, they are gathered anew
 
 
 class Roster:
-    """A subscription keeps its number while it is here; numbers of those that left are given again.
+    """Ids, texts and numbers of subscriptions: a number is kept while the subscription is here, and then given again.
 
     `_all` are the ids by number as they were when they were last gathered, `_changed` the numbers that are others now.
     """
@@ -45,7 +45,7 @@ class Roster:
 
     @property
     def end(self) -> int:
-        """Above all numbers."""
+        """Upper end of the numbers."""
         return len(self._ids)
 
     def add(self, ids: list[str], texts: list[str]) -> Int64s:
@@ -67,11 +67,11 @@ class Roster:
         return number
 
     def find(self, id: str) -> int | None:
-        """The number of a subscription that is here."""
+        """Number of a present subscription; None if there is none of this id."""
         return self._numbers.get(id)
 
     def id_of(self, number: int) -> str:
-        """The id of a subscription that is here."""
+        """Id of a present subscription."""
         id = self._ids[number]
         assert id is not None
         return id
@@ -83,7 +83,8 @@ class Roster:
         return pa.array(list(self._numbers), pa.large_string())
 
     def names(self, numbers: Int32s) -> tuple[list[pa.Array], Int32s]:
-        """Arrays of ids, and these numbers as positions in them, one after the other. Several threads may ask at once.
+        """Ids as arrays, and these numbers as positions in them, one after the other. Several threads may call it at
+        once.
 
         The ids that changed have an array of their own: to gather all is much, to do so after every change too much.
         """
@@ -147,7 +148,8 @@ def values_on_paths(nodes: Any, bounds: Any, entries: Any, heads: Any, level: in
 def holders_of(
     tree: Tree, checks: Checks, vocabulary: Vocabulary, roster: Roster, patterns: PatternSet
 ) -> Holders | None:
-    """Those that are in the tree now; None if the set is not the tree's. Takes a look at every path."""
+    """Subscriptions now in the tree that hold each pattern of a set; None if the set is not the tree's. Visits every
+    path."""
     for attribute, one in vocabulary.sets.items():
         if one is patterns:
             column = vocabulary.numbers[Source(Column(Kind.PATTERNS, attribute))]
@@ -159,7 +161,7 @@ def holders_of(
 
 
 def _tested(checks: Checks, column: int, patterns: int) -> Int64s:
-    """Rows (pattern, subscription) of the tests on a column; a pattern may stand on the path instead."""
+    """Rows (pattern, subscription) of the tests on a column; a pattern may be on the path instead."""
     special = checks.specials[(checks.specials[:, OF] >= 0) & (checks.specials[:, TEST_COUNT] > 0)]
     counts = special[:, TEST_COUNT].astype(np.int64)
     tests = checks.lists[ranges(special[:, TESTS].astype(np.int64), counts)]

@@ -1,4 +1,5 @@
-"""The matching tree: nodes that test, edges that are results, *-edges for what a subscription does not care about."""
+"""Matching tree (Aguilera et al., PODC 1999): nodes test attributes, edges are results, *-edges skip unwanted
+attributes."""
 
 from __future__ import annotations
 
@@ -43,14 +44,14 @@ from tamis.lab.tree.vocabulary import Source, Vocabulary
 from tamis.matching.base.flat_arrays import extended
 from tamis.matching.codes.columns import Column, Kind
 
-# Options of a matching tree: P1's optimisations, and the tests that are taken to be related.
+# Options: P1's optimisations, and the tests that are taken to be related.
 
 Related: TypeAlias = Literal["none", "ranges", "all"]
 _RELATED = ("none", "ranges", "all")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TreeOptions:
     """Options of growing and searching a tree (Aguilera et al., PODC 1999, §5).
 
     `collapse`: a node that has nothing but a *-edge is left out, so that chains of *-edges are one edge.
@@ -82,8 +83,8 @@ class Options:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, form: Mapping[str, Any]) -> Options:
-        """Options by name; those that are not given stay as they are. `factor` may be one name."""
+    def from_dict(cls, form: Mapping[str, Any]) -> TreeOptions:
+        """Options by name; others keep their defaults. `factor` may be one name."""
         known = [field.name for field in fields(cls)]
         for name, value in form.items():
             if name not in known:
@@ -111,7 +112,7 @@ class Tree:
     are none of these): `roots` by the ordinals, the last attribute's fastest.
     """
 
-    def __init__(self, options: Options, vocabulary: Vocabulary) -> None:
+    def __init__(self, options: TreeOptions, vocabulary: Vocabulary) -> None:
         self.options, self._vocabulary = options, vocabulary
         self.nodes, self.bounds = np.zeros((64, WIDTH), np.int32), np.zeros((64, 2), np.int64)
         self.keys, self.table = np.zeros(128, np.int64), np.full((128, 2), NONE, np.int32)
@@ -139,18 +140,19 @@ class Tree:
 
     @property
     def count(self) -> int:
-        """Nodes, leaves and range nodes included, roots not: P1 counts the first node of a tree as its root."""
+        """Number of nodes, leaves and range nodes included, roots not: P1 counts the first node of a tree as its
+        root."""
         return int(self.state[NODES])
 
     @property
     def edges(self) -> int:
-        """Edges of all kinds: P1's measure of space."""
+        """Number of edges of all kinds: P1's measure of space."""
         live = self.nodes[: self.state[NODES_END]]
         return int(self.state[EDGES] + ((live[:, STAR] != NONE) & (live[:, LEVEL] >= 0)).sum())
 
     @property
     def successors(self) -> int:
-        """Nodes that are annotated with a successor: what P1's successor sets add to the edges."""
+        """Number of nodes annotated with a successor: what P1's successor sets add to the edges."""
         live = self.nodes[: self.state[NODES_END]]
         return int(((live[:, SUCCESSOR] != NONE) & (live[:, LEVEL] >= 0)).sum())
 
@@ -169,13 +171,13 @@ class Tree:
         return np.array([self.levels, sizes], np.int64).T.reshape(-1, 2).copy()
 
     def add(self, conjunctions: Conjunctions) -> None:
-        """Enters the conjunctions, each into all the trees that its index attributes leave to it."""
+        """Adds conjunctions, each to all the trees that its index attributes leave to it."""
         self.heads = self._wider_heads(int(conjunctions.owners.max(initial=-1)) + 1)
         self._welcome(conjunctions)
         self._grow(self._units(conjunctions), conjunctions)
 
     def remove(self, owners: Iterable[int]) -> list[int]:
-        """Takes subscriptions out; returns the numbers of their special conjunctions."""
+        """Removes subscriptions; returns the numbers of their special conjunctions."""
         freed = np.empty(len(self.entries) + 1, np.int32)
         count = 0
         for owner in owners:
@@ -205,7 +207,7 @@ class Tree:
                 self._extend(len(units) - done, stars + 8 + 4 * int(np.diff(conjunctions.offsets).max(initial=0)))
 
     def _extend(self, units: int, largest: int) -> None:
-        """Room for more of everything: what is more than three quarters full is doubled."""
+        """Doubles all arrays that are more than three quarters full."""
         state = self.state
         if state[NODES_END] + largest > 0.75 * len(self.nodes):
             rows = 2 * len(self.nodes) + largest
@@ -233,7 +235,7 @@ class Tree:
     # Factoring (P1 §5): one tree for every combination of the index attributes' values.
 
     def _fixed(self, conjunctions: Conjunctions, factor: int) -> tuple[Int64s, Int64s]:
-        """The least and greatest value that each conjunction leaves to an index attribute."""
+        """Least and greatest value that each conjunction leaves to an index attribute."""
         lows = np.full(len(conjunctions), np.iinfo(np.int64).min)
         highs = np.full(len(conjunctions), np.iinfo(np.int64).max)
         some = np.flatnonzero(conjunctions.levels == self.levels[factor])
@@ -242,7 +244,7 @@ class Tree:
         return lows, highs
 
     def _welcome(self, conjunctions: Conjunctions) -> None:
-        """Trees for values of index attributes that no conjunction fixed so far."""
+        """Adds trees for values of index attributes that no conjunction fixed so far."""
         for factor, known in enumerate(self.values):
             lows, highs = self._fixed(conjunctions, factor)
             for value in np.unique(lows[lows == highs]).tolist():
@@ -250,7 +252,7 @@ class Tree:
                     self._divide(factor, value)
 
     def _divide(self, factor: int, value: int) -> None:
-        """A tree of its own for a value, in every combination: what the tree of the others holds for it goes there."""
+        """Adds a tree for a value, in every combination, and copies what the tree of the other values holds for it."""
         shape = tuple(1 + len(values) for values in self.values)
         self.values[factor][value] = shape[factor]
         self._extend(1, 16)
@@ -273,7 +275,7 @@ class Tree:
         self._grow(units, held)
 
     def _units(self, conjunctions: Conjunctions) -> Int64s:
-        """Rows (root, conjunction, bits of the index attributes that the root says already)."""
+        """Rows (root, conjunction, bits of the index attributes that the root implies)."""
         count = len(conjunctions)
         if not self.values:
             return np.column_stack([np.full(count, self.roots[0]), np.arange(count), np.zeros(count, np.int64)])
@@ -288,7 +290,7 @@ class Tree:
         return np.concatenate(pieces)
 
     def _trees(self, bounds: list[list[int]]) -> list[tuple[int, int]]:
-        """The roots of the trees that these bounds of the index attributes lead to, and which of them each implies."""
+        """Roots of the trees that these bounds of the index attributes lead to, and which of them each implies."""
         choices = []
         for (low, high), known in zip(bounds, self.values, strict=True):
             if low == high and low in known:
@@ -310,7 +312,7 @@ class Tree:
 
     @classmethod
     def restore(cls, vocabulary: Vocabulary, about: dict[str, Any], arrays: Arrays) -> Tree:
-        tree = cls(Options.from_dict(about["options"]), vocabulary)
+        tree = cls(TreeOptions.from_dict(about["options"]), vocabulary)
         for name in _ARRAYS:
             setattr(tree, name, arrays[name])
         tree.values = [{value: i + 1 for i, value in enumerate(values)} for values in about["values"]]

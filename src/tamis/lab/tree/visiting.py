@@ -1,4 +1,4 @@
-"""Events down the tree: at every node the edge of its value, the ranges that hold, and the *-edge (P1 §3)."""
+"""Matching in the tree: events walk down the edge of their value, the ranges that hold, and the *-edge (P1 §3)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def decide(test: Any, listed: Any, event: int, encoded: Any) -> bool:
 
 @bare_kernel
 def is_true(number: int, checks: Any, event: int, encoded: Any, memory: Any, stamp: int, counters: Any) -> bool:
-    """A test's result: decided once an event, and then remembered."""
+    """True if a test holds: decided once an event, and then remembered."""
     if memory[number] >> 1 != stamp:
         counters[PREDICATES] += 1
         memory[number] = 2 * stamp + decide(checks[2][number], checks[3], event, encoded)
@@ -89,7 +89,7 @@ def holds(c: int, checks: Any, event: int, encoded: Any, scratch: Any, stamp: in
 
 @bare_kernel
 def push(nodes: Any, sets: Any, stack: Any, top: int, node: int, child: int, annotated: bool) -> Any:
-    """A node's value child and star child: together where what the one finds says what the other would."""
+    """Pushes a node's value child and star child: together where the first's result implies the other's."""
     star = nodes[node, STAR]
     if star != NONE:
         if annotated and child != NONE and nodes[node, ANNOTATED] != 0:
@@ -108,7 +108,7 @@ def push(nodes: Any, sets: Any, stack: Any, top: int, node: int, child: int, ann
 
 @bare_kernel
 def push_ranges(nodes: Any, bounds: Any, stack: Any, top: int, node: int, key: int, counters: Any) -> Any:
-    """Tests the range nodes under a node; what the ones that hold lead to, and the ranges inside them, come next."""
+    """Pushes what the range nodes under a node lead to, if their test holds, and the ranges inside them."""
     node = nodes[node, FIRST]
     while node != NONE:
         counters[NODES] += 1
@@ -139,6 +139,8 @@ def match_event(
     while top > 0:
         top -= 1
         node, partner = np.int64(stack[top, 0]), np.int64(stack[top, 1])
+        # The stack has nodes to visit, each with a star partner that tests the same attribute; a complement
+        # stands for ranges still to be tested.
         if node < 0:
             top = push_ranges(nodes, bounds, stack, top, ~node, values[event, nodes[~node, LEVEL]], counters)
             continue
@@ -157,6 +159,8 @@ def match_event(
                 out[end] = of
                 end += 1
             continue
+        # An attribute with several values: every value's edge is followed, so there is no partner to share a
+        # result.
         if level < TESTED and sets[level] >= 0:
             star = nodes[node, STAR]
             if star != NONE:
@@ -170,6 +174,8 @@ def match_event(
                     stack[top, 0], stack[top, 1] = child, NONE
                     top += 1
             continue
+        # A single value, or a test: `child` is the node behind this result, `other` the one behind the same
+        # result at the partner, read off the successor annotation where there is a child.
         child, other, key = np.int64(NONE), np.int64(NONE), np.int64(1)
         if level >= TESTED:
             known = is_true(level - TESTED, checks, event, encoded, scratch[0], stamp, counters)
@@ -202,7 +208,7 @@ def match_events(
     tree: Any, roots: Any, factors: Any, first: int, encoded: Any, outs: Any, checks: Any, annotated: bool,
     scratch: Any, stamp: int, room: int, out: Any, ends: Any, counters: Any,
 ) -> int:  # fmt: skip
-    """Matches of events from `first` on; returns the first event that `out` had no room for.
+    """Matches events from `first` on; returns the first event that `out` had no room for.
 
     Factors lead each event to its tree: `roots` is by the ordinals of its index attributes' values, the last fastest;
     row (level, ordinals) of `factors` says where they stand, and value u of factor i has its ordinal under ~(edges
@@ -228,7 +234,7 @@ def match_events(
     return len(present)
 
 
-# From leaves back up: the conjunctions that a tree holds, read off their paths.
+# Paths read back from leaves: the conjunctions that a tree holds.
 
 
 @bare_kernel
@@ -254,7 +260,7 @@ def retrace(nodes: Any, bounds: Any, leaf: int, levels: Any, lows: Any, highs: A
 
 @bare_kernel
 def measure(nodes: Any, bounds: Any, entries: Any, heads: Any, root: int, nothing: Any, wide: Any, found: Any) -> int:
-    """The owners, entries and lengths of the paths in one tree, as rows of `found`. Returns how many."""
+    """Counts owners, entries and lengths of the paths in one tree, as rows of `found`; returns their number."""
     count = 0
     for owner in range(len(heads)):
         entry = heads[owner]
@@ -276,7 +282,7 @@ def retrace_all(
 
 
 def paths_of(nodes: Int32s, bounds: Int64s, entries: Int32s, heads: Int32s, root: int) -> Conjunctions:
-    """The conjunctions of one tree."""
+    """Conjunctions of one tree."""
     found = np.empty((len(entries), 3), np.int64)
     count = measure(nodes, bounds, entries, heads, root, np.zeros(0, np.int32), np.zeros(0, np.int64), found)
     found = found[:count]

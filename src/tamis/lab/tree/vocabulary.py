@@ -1,4 +1,4 @@
-"""Keys: what values and constants are in the tree. A key never changes, whatever is added later."""
+"""Vocabulary of the matching tree: integer keys of values and constants, which never change whatever is added later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tamis.matching.codes.intrinsics import read_int32, read_int64
 from tamis.matching.patterns import PatternSet
 from tamis.schema import EnumeratedDomain, HierarchicalDomain, Schema
 
-# Strings by number: a dictionary that grows, in which a string keeps its number.
+# Strings by number: a growing dictionary, in which a string keeps its number.
 
 
 UNKNOWN = -1
@@ -33,7 +33,7 @@ UNKNOWN = -1
 def number_words(
     texts: int, starts: int, wide: bool, valid: int, bit: int, data: int, offsets: Any, table: Any, numbers: Any
 ) -> None:
-    """The numbers of the strings of an Arrow array, UNKNOWN where there is none; the dictionary stays as it is."""
+    """Numbers of the strings of an Arrow array, UNKNOWN for new ones; the dictionary stays as it is."""
     mask = len(table) - 1
     for row in range(len(numbers)):
         numbers[row] = UNKNOWN
@@ -59,7 +59,7 @@ def find_word(text: int, size: int, data: int, offsets: Any, table: Any, mask: i
 
 @bare_kernel
 def enter_words(data: int, offsets: Any, first: int, last: int, table: Any) -> None:
-    """Enters the strings of these numbers into the table."""
+    """Inserts the strings of these numbers into the hash table."""
     mask = len(table) - 1
     for number in range(first, last):
         start = offsets[number]
@@ -70,7 +70,7 @@ def enter_words(data: int, offsets: Any, first: int, last: int, table: Any) -> N
 
 
 class Words:
-    """UTF-8 strings one after the other in a buffer that doubles, and a hash table of their numbers.
+    """Dictionary of UTF-8 strings: one after the other in a buffer that doubles, and a hash table of their numbers.
 
     Nothing is ever taken out: a constant that no subscription uses any more keeps its number and its few bytes.
     Numbers are looked up by several threads at once; strings are added by one, while nobody looks.
@@ -95,7 +95,7 @@ class Words:
         return self._data.nbytes + self._offsets.nbytes + self._table.nbytes
 
     def numbers(self, texts: pa.Array) -> Int64s:
-        """The numbers of strings or binaries; UNKNOWN for those that are not here, and for nulls."""
+        """Numbers of strings or binaries; UNKNOWN for new ones and nulls."""
         found = np.empty(len(texts), np.int64)
         wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
         _, starts, data = texts.buffers()
@@ -108,7 +108,7 @@ class Words:
         return found
 
     def add(self, texts: pa.Array) -> Int64s:
-        """The numbers of strings or binaries, none of them null; those not here yet get the next ones."""
+        """Numbers of strings or binaries, none of them null; new ones get the next numbers."""
         found = self.numbers(texts)
         missing = np.flatnonzero(found == UNKNOWN)
         if len(missing):
@@ -118,7 +118,7 @@ class Words:
         return found
 
     def words(self, numbers: Int64s) -> pa.Array:
-        """The strings of these numbers, as large_binary."""
+        """Strings of these numbers, as large_binary."""
         buffers = [None, pa.py_buffer(self._offsets[: self._count + 1]), pa.py_buffer(self._data)]
         return pa.Array.from_buffers(pa.large_binary(), self._count, buffers).take(pa.array(numbers))
 
@@ -147,7 +147,7 @@ class Source(NamedTuple):
 
 
 class Given(Constants):
-    """The constants of some new subscriptions: collected, and left as they are."""
+    """Constants of some new subscriptions, collected unchanged."""
 
     def values(self, ref: Ref) -> Any:
         return self._given[ref.attribute][ref.index]
@@ -160,7 +160,8 @@ def float_keys(values: npt.NDArray[np.float64]) -> Int64s:
 
 
 class Vocabulary:
-    """Numbers are their own keys (floats in an integer of the same order), listed values their position twice plus 1.
+    """Keys by attribute: numbers are their own (floats as integers of the same order), listed values twice their
+    position plus 1.
 
     Strings are numbered as they come. That says nothing of their order: strings that are compared by order have a
     place among the sorted constants of such comparisons besides, which moves when constants are added, so the tree
@@ -183,7 +184,7 @@ class Vocabulary:
         self._unsettled = False
 
     def number(self, source: Source) -> int:
-        """The source's column in encoded events, which is its level in the tree too."""
+        """Column of the source in encoded events, which is its level in the tree too."""
         known = self.numbers.get(source)
         if known is None:
             known = self.numbers[source] = len(self.sources)
@@ -192,7 +193,7 @@ class Vocabulary:
         return known
 
     def words_of(self, attribute: str) -> Words:
-        """The strings of an attribute; of a listed domain, its values in order."""
+        """Dictionary of an attribute; of a listed domain, its values in order."""
         domain = self.schema.attributes[attribute].domain
         if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
             if attribute not in self._listed:
@@ -210,7 +211,7 @@ class Vocabulary:
         return Source(column, by_order and text)
 
     def keys(self, source: Source, edge: Edge, given: Given, patterns: dict[str, Int64s]) -> Int64s:
-        """The keys of an edge. Of a ranked source: four times the constant's number, plus the step."""
+        """Keys of an edge. Of a ranked source: four times the constant's number, plus the step."""
         if edge is OPEN_LOW or edge is OPEN_HIGH:
             return np.array([LOWEST if edge is OPEN_LOW else HIGHEST])
         attribute = source.column.attribute
@@ -230,7 +231,7 @@ class Vocabulary:
         return 2 * whole + edge.step if domain.kind == "boolean" else whole + (edge.step - 1)
 
     def order(self, attribute: str, keys: Int64s) -> None:
-        """Constants (as ranked keys) that values of the attribute have to find their place among."""
+        """Adds constants (as ranked keys) among which values of the attribute must be ordered."""
         known = self.ordered.setdefault(attribute, {})
         count = len(known)
         known.update(dict.fromkeys(np.unique(keys[(keys != LOWEST) & (keys != HIGHEST)] >> 2).tolist()))
@@ -240,7 +241,7 @@ class Vocabulary:
         self._unsettled = True
 
     def pattern_numbers(self, given: dict[str, dict[Like | RLike, int]]) -> dict[str, Int64s]:
-        """The lasting numbers of patterns that were numbered for the occasion."""
+        """Lasting numbers of patterns that had temporary ones."""
         found = {}
         for attribute, some in given.items():
             known = self.patterns.setdefault(attribute, {})
@@ -254,7 +255,7 @@ class Vocabulary:
 
     @property
     def sets(self) -> Mapping[str, PatternSet]:
-        """The patterns of each attribute, by the numbers that they have here, as they were when last settled."""
+        """Patterns of each attribute, by their lasting numbers, as they were when last settled."""
         return self._sets
 
     @property
@@ -262,7 +263,7 @@ class Vocabulary:
         return self._unsettled
 
     def settle(self) -> set[str]:
-        """Makes ready to encode again; returns the attributes whose ordered comparisons have to be said anew."""
+        """Sorts and builds what encoding needs; returns the attributes whose ordered comparisons must be updated."""
         for attribute in self.ordered.keys() - self._dictionaries.keys():
             self._rank(attribute)
         for attribute in self.patterns.keys() - self._sets.keys():
@@ -298,7 +299,7 @@ class Vocabulary:
         return sum(words.nbytes for words in self.words.values())
 
     def about(self) -> dict[str, Any]:
-        """Everything but the strings, as JSON takes it."""
+        """State except the strings, as JSON."""
         sources = [
             [s.column.kind.value, s.column.attribute, s.column.operator, s.column.other, s.ranked] for s in self.sources
         ]

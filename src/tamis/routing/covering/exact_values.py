@@ -1,7 +1,7 @@
-"""The values that a literal admits, exactly: two sets of values are equal iff their extents are.
+r"""Exact value sets of literals, sample values out of a set, and implication between string patterns (covering).
 
 The language's extents take floats and strings for dense. Here a cut that no value tells from another one is that other
-one: after 1.0 is before the next double, and before 'a\\0' is after 'a', for no string lies between. Prefixes
+one: after 1.0 is before the next double, and before 'a\0' is after 'a', for no string lies between. Prefixes
 (`x LIKE 'abc%'`) are ranges of strings. Other patterns are opaque: of them only a range is known that they stay within.
 """
 
@@ -23,7 +23,7 @@ _LAST = 0x10FFFF
 
 
 def settled(extent: Extent, attribute: Attribute) -> Extent:
-    """Values in the one form for this set of values."""
+    """Canonical form of a set of values: equal sets have equal extents."""
     if attribute.domain.kind == "float":
         return _united((_before_double(start), _before_double(end)) for start, end in extent)
     if attribute.domain.kind == "string":
@@ -32,7 +32,7 @@ def settled(extent: Extent, attribute: Attribute) -> Extent:
 
 
 def admitted(leaf: Leaf, attribute: Attribute) -> Extent | None:
-    """The values that satisfy a leaf; None where it is opaque."""
+    """Set of the values that satisfy a leaf; None where the leaf is opaque."""
     if isinstance(leaf, Like) and not leaf.ignore_case:
         head, rest = _head(leaf)
         if rest == [Wildcard.ANY]:
@@ -43,7 +43,7 @@ def admitted(leaf: Leaf, attribute: Attribute) -> Extent | None:
 
 
 def around(leaf: Leaf, attribute: Attribute) -> Extent:
-    """A set that holds all values that satisfy a leaf, opaque or not."""
+    """Superset of the values that satisfy a leaf, opaque or not."""
     exact = admitted(leaf, attribute)
     if exact is not None:
         return exact
@@ -53,13 +53,13 @@ def around(leaf: Leaf, attribute: Attribute) -> Extent:
 
 
 def prefixed(head: str, alone: bool = False) -> Extent:
-    """The strings that begin with the head; or the head alone."""
+    """Set of the strings that begin with the head; or of the head alone."""
     start = _without_nul((1, head, 0))
     return ((start, (1, head, 1) if alone else _after_prefix(head)),)
 
 
 def satisfies(literal: Literal, value: object) -> bool:
-    """True if one string satisfies a pattern, or does not where it is negated."""
+    """True if a string satisfies a pattern (a negated one: does not match it)."""
     match literal:
         case Not(leaf):
             return not satisfies(leaf, value)
@@ -93,14 +93,14 @@ def _without_nul(cut: Cut) -> Cut:
 
 
 def _head(leaf: Like) -> tuple[str, list[str | Wildcard]]:
-    """The characters before the first wildcard, and what follows."""
+    """Characters before the first wildcard, and the parts after them."""
     parts = read_like(str(leaf.pattern)) or []
     count = next((k for k, part in enumerate(parts) if isinstance(part, Wildcard)), len(parts))
     return "".join(map(str, parts[:count])), parts[count:]
 
 
 def _after_prefix(head: str) -> Cut:
-    """The cut after all strings that begin with the head: before the head with its last character moved on."""
+    """Cut after all strings that begin with the head: before the head with its last character moved on."""
     while head:
         following = ord(head[-1]) + 1
         if following == _SURROGATES:
@@ -111,11 +111,11 @@ def _after_prefix(head: str) -> Cut:
     return END
 
 
-# Values out of a set: so many different ones, plain to read where the set allows it.
+# Sampling: distinct values out of a set, round ones where the set allows it.
 
 
 def some_values(part: Range, attribute: Attribute, count: int) -> list[Value]:
-    """`count` different values of a range, in no order; all of them where the range has fewer.
+    """`count` distinct values of a range, in no order; all of them where the range has fewer.
 
     Empty for a range of event types that the schema does not have yet.
     """
@@ -146,7 +146,7 @@ def _stepped(part: Range, attribute: Attribute) -> Iterator[Value]:
 
 
 def _floats(part: Range, count: int) -> list[float]:
-    """Whole numbers, else even steps, else one double after the other."""
+    """Doubles from a range: whole numbers, else even steps, else one double after the other."""
     low = -math.inf if part[0] == START else part[0][1]
     beyond = part[1] == END
     high = math.inf if beyond else part[1][1]
@@ -190,7 +190,7 @@ def _strings(part: Range, count: int) -> list[str]:
 
 
 def ascending(part: Range, depth: int) -> set[int | float]:
-    """Numbers from the start of a range on, for unknowns of which some are integers and some are floats.
+    """Candidate numbers from the start of a range on, for unknowns of which some are integers and some are floats.
 
     In whatever order up to `depth` of them stand in the range, they can stand so among these: each is then the least
     integer, the least double, or the least number that is both, above the one before it.
@@ -213,23 +213,23 @@ def _following(value: int | float) -> tuple[int | float, ...]:
 
 
 def _integer_from(number: int | float) -> int:
-    """The least integer of an attribute that is not below a number."""
+    """Least integer of an attribute that is not below a number."""
     return INT_MIN if number <= INT_MIN else min(math.ceil(min(number, INT_MAX + 1)), INT_MAX + 1)
 
 
 def _double_from(number: int | float) -> float:
-    """The least double that is not below a number."""
+    """Least double that is not below a number."""
     nearest = float(number)
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)
 
 
-# When a pattern makes another one hold: sound, and complete enough for patterns that differ in length or case.
+# Implication between patterns: sound, and complete enough for patterns that differ in length or case.
 
 Parts: TypeAlias = Sequence[str | Wildcard]
 
 
 def pattern_implies(stronger: Like | RLike, weaker: Like | RLike) -> bool:
-    """True if every string that satisfies the first is seen to satisfy the second. Both are on one attribute.
+    """True if every string that satisfies the first pattern provably satisfies the second; both are on one attribute.
 
     >>> pattern_implies(Like("title", "%oak desk%"), Like("title", "%oak%"))
     True
@@ -252,7 +252,7 @@ def _parts(pattern: str) -> list[str | Wildcard]:
 
 
 def _lowered(parts: Parts) -> list[str | Wildcard]:
-    """Parts of the lower case of a string with these parts: other letters than ASCII's may become several."""
+    """Pattern parts of the lower case of a string with these parts: letters outside ASCII may become several."""
     lowered: list[str | Wildcard] = []
     for part in parts:
         if isinstance(part, str) and part.isascii():
@@ -263,7 +263,7 @@ def _lowered(parts: Parts) -> list[str | Wildcard]:
 
 
 def _includes(ours: Parts, theirs: Parts) -> bool:
-    """True if their parts take ours as if those were a text: a `%` of ours only by a `%`, a `_` not by a letter."""
+    """True if one pattern's parts accept the other's as text: `%` matched only by `%`, `_` by no letter."""
     all_of_ours = (1 << len(ours) + 1) - 1
     places: dict[str | Wildcard, int] = {}  # bit k: ours[k] is this
     for k, own in enumerate(ours):

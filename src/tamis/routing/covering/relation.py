@@ -1,4 +1,7 @@
-"""Relation of two filters: whether one matches everything that the other does."""
+"""Covering of two filters: `covers`, `relate` (both directions), and events that refute it (`difference`).
+
+A cover that is reported holds; one may be missed where patterns or many alternatives stand in the way.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from tamis.routing.covering.summary import Summary
 from tamis.routing.covering.witness import Event, UndecidedError, witness
 from tamis.schema import EVENT_TYPE, Schema
 
-# An event that satisfies one filter and not another: what shows that the other does not cover it.
+# Counterexamples: an event that satisfies one filter and not another shows that the other does not cover it.
 
 MOST_STEPS = 2_000
 """Ways that are tried for one conjunct."""
@@ -35,7 +38,7 @@ MOST_LOOKED_AT = 500_000
 
 
 def counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event | None:
-    """An event that matches `stronger` and not `weaker`; None if every event that matches the one matches the other.
+    """Event that matches `stronger` and not `weaker`; None if every event that matches the one matches the other.
 
     `UndecidedError` if that was not found out: where patterns stand in the way, or after many steps. Which attributes
     an event's types allow is not looked at, only which values its attributes can have.
@@ -61,7 +64,8 @@ def satisfies(event: Event, conjunct: Sequence[Literal], schema: Schema) -> bool
 
 
 class _Search:
-    """A conjunct against the alternatives of a filter: of each some literal must fail, and all ways are tried.
+    """Search for an event that matches a conjunct and no alternative of a filter, over all ways to fail each
+    alternative.
 
     What is looked at is counted over all conjuncts, so that two filters of very many alternatives take no minutes.
     """
@@ -71,7 +75,7 @@ class _Search:
         self._looked = 0
 
     def run(self, conjunct: Conjunct, alternatives: Sequence[Conjunct]) -> Event | None:
-        """An event that satisfies the conjunct and none of the alternatives; None if there is none."""
+        """Event that satisfies the conjunct and none of the alternatives; None if there is none."""
         undecided = False
         steps = 0
         # A list, not recursion: with many alternatives, Python's stack would not do.
@@ -107,7 +111,7 @@ class _Search:
 
 
 def opposites(literal: Literal) -> Iterator[tuple[Literal, ...]]:
-    """The ways in which a literal fails: an attribute is absent, or all are there and it does not hold."""
+    """Ways in which a literal fails: an attribute is absent, or all are present and the literal does not hold."""
     if is_absence(literal):
         yield (Present(attributes_of(literal)[0]),)
         return
@@ -122,13 +126,13 @@ def opposites(literal: Literal) -> Iterator[tuple[Literal, ...]]:
         yield (Not(literal),)
 
 
-# Events that show a difference between two filters, in the form in which events are published.
+# Differences for people: counterexamples in the form in which events are published.
 
 _MOST_TYPES = 50
 
 
 def difference(matching: Filter, other: Filter, schema: Schema) -> dict[str, object] | None:
-    """An event that matches the one filter and not the other; None if there is none, or none was found.
+    """Event that matches the one filter and not the other; None if there is none, or none was found.
 
     One that is valid under the schema is looked for first: of one event type, with what that type wants.
     """
@@ -145,7 +149,7 @@ def difference(matching: Filter, other: Filter, schema: Schema) -> dict[str, obj
 
 
 def as_published(event: Event, schema: Schema) -> dict[str, object]:
-    """An event as a dict: one value or a list, timestamps as texts; the default event type goes without saying."""
+    """Event as a dict: one value or a list, timestamps as texts; the default event type is left out."""
     form: dict[str, object] = {}
     for name in schema.attributes:
         values = [_written(value, name, schema) for value in event.get(name, ())]
@@ -163,7 +167,7 @@ def _counter_example(weaker: Filter, stronger: Filter, schema: Schema) -> Event 
 
 
 def _of_type(name: str, schema: Schema) -> list[Literal]:
-    """Condition of an event of this type and no other: it has what the type wants, and nothing unknown to it."""
+    """Condition of an event of this type and no other: its required attributes, and no unknown ones."""
     view = schema.view([name])
     others = tuple(sorted(other for other in schema.event_types if other != name))
     asked: list[Literal] = [equals(EVENT_TYPE, name)]
@@ -182,7 +186,8 @@ def _written(value: Value, name: str, schema: Schema) -> object:
 
 
 class Relation(IntFlag):
-    """Both directions in two bits (Li, Hou and Jacobsen 2005, §4.2): what all conditions have in common, the whole has.
+    """Covering in both directions as two bits; those of a whole are the common bits of its parts (Li et al. 2005,
+    §4.2).
 
     The first filter is covered by the second, covers it, or both, which makes them equal.
     """
@@ -194,7 +199,7 @@ class Relation(IntFlag):
 
 
 def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
-    """Whether `a` covers `b`, and whether `b` covers `a`; of two conjunctions, in one pass over both.
+    """Covering in both directions, of `b` by `a` and of `a` by `b`; for two conjunctions in one pass over both.
 
     A bit that is set is true. One that is not set is false if each filter is one conjunction of comparisons; else it
     may be that a cover was not seen, where patterns or many alternatives stand in the way.
@@ -217,7 +222,7 @@ def relate(a: Filter, b: Filter, schema: Schema) -> Relation:
 
 
 def covers(a: Filter, b: Filter, schema: Schema) -> bool:
-    """True if every event that matches `b` matches `a`; False also where that is so and was not seen (see `relate`)."""
+    """True if every event that matches `b` provably matches `a`; False also where undecided (see `relate`)."""
     ours, theirs = _summaries(a, schema), _summaries(b, schema)
     if _all_covered(theirs, ours):
         return True
@@ -235,17 +240,17 @@ def _all_covered(conjuncts: list[Summary], others: list[Summary]) -> bool:
 
 
 def _is_exact(a: list[Summary], b: list[Summary]) -> bool:
-    """True if what was not seen to be implied is not."""
+    """True if implications are decided exactly for this filter: one conjunction of comparisons."""
     return len(a) <= 1 and len(b) <= 1 and all(summary.plain for summary in (*a, *b))
 
 
 def _summaries(filter: Filter, schema: Schema) -> list[Summary]:
-    """Of the conjuncts that are not seen to be impossible."""
+    """Summaries of the conjuncts that are satisfiable, as far as is seen."""
     return [s for conjunct in filter.conjuncts if not (s := Summary(conjunct, schema)).impossible]
 
 
 def _relate_conjuncts(a: Summary, b: Summary) -> Relation:
-    """Attribute by attribute; it ends as soon as neither direction is left."""
+    """Relation of two conjuncts, attribute by attribute; ends as soon as neither direction is left."""
     bits = Relation.EQUAL
     for name in dict.fromkeys((*a.names, *b.names)):
         if bits & Relation.COVERS and not all(map(b.implies, a.on(name))):
@@ -258,7 +263,7 @@ def _relate_conjuncts(a: Summary, b: Summary) -> Relation:
 
 
 def _refuted(weaker: Filter, stronger: Filter, schema: Schema) -> bool:
-    """True if there is seen to be no event that matches the stronger filter alone."""
+    """True if provably no event matches the stronger filter and not the weaker."""
     try:
         return counter_example(weaker, stronger, schema) is None
     except UndecidedError:

@@ -1,4 +1,4 @@
-"""Summary of one conjunct: sets of values by attribute, comparisons of two attributes, and what follows from them."""
+"""Summary of one conjunct by attribute: value sets, patterns, comparisons of two attributes, and implied literals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.language.predicates import Like, Literal, Not, Present, RLike, Value,
 from tamis.routing.covering.exact_values import admitted, around, is_absence, pattern_implies, satisfies, settled
 from tamis.schema import EVENT_TYPE, Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
-# What a conjunct says of two attributes compared with each other, as sets of orders that their values can be in.
+# Comparisons of two attributes with each other, as sets of possible orders (less, equal, more) of their values.
 
 Pair = tuple[str, str]
 """Two attributes, by name in ascending order."""
@@ -25,7 +25,7 @@ _BACKWARD = {"<": MORE, "<=": MORE | SAME, "=": SAME}
 
 
 def versus_of(literal: Literal) -> Versus | None:
-    """The comparison of two attributes that a literal is, or negates."""
+    """Comparison of two attributes that a literal states, or negates."""
     leaf = literal.leaf if isinstance(literal, Not) else literal
     return leaf if isinstance(leaf, Versus) else None
 
@@ -47,11 +47,11 @@ class Compared:
 
     @property
     def impossible(self) -> bool:
-        """True if no two values are so."""
+        """True if no two values can be ordered so."""
         return not self.every or 0 in self.some
 
     def implies(self, literal: Literal) -> bool:
-        """True if a comparison of the same pair follows; exact for two attributes with one value each."""
+        """True if the comparison, of the same pair, follows; exact for two attributes with one value each."""
         versus = versus_of(literal)
         assert versus is not None
         orders = _orders(versus)
@@ -61,7 +61,7 @@ class Compared:
 
 
 def compared(literals: Iterable[Literal], pair: Pair, schema: Schema) -> Compared:
-    """Comparisons of one pair, taken together.
+    """Conjunction of comparisons of one pair.
 
     >>> one = {"attributes": {"p": "float", "q": "float"}, "event_types": {"e": {"p": "optional", "q": "optional"}}}
     >>> both = compared([Versus("q", "<=", "p"), Not(Versus("p", "=", "q"))], ("p", "q"), Schema.from_dict(one))
@@ -92,7 +92,7 @@ def by_pair(literals: Iterable[Literal]) -> Mapping[Pair, tuple[Literal, ...]]:
 
 
 def _orders(versus: Versus) -> int:
-    """The orders of a pair for which a comparison holds."""
+    """Orders of a pair for which a comparison holds."""
     return (_FORWARD if versus.left <= versus.right else _BACKWARD)[versus.operator]
 
 
@@ -122,13 +122,14 @@ class Said:
 
     @property
     def impossible(self) -> bool:
-        """True if no event can be so; seen exactly where there are no patterns and no comparisons of attributes."""
+        """True if no event satisfies the condition; exact where there are no patterns and no comparisons of
+        attributes."""
         if self.absent:
             return self.present
         return self.present and (self.values == NOTHING or any(part == NOTHING for part in self.some))
 
     def listed(self, extent: Extent) -> list[Value] | None:
-        """The values of a set, where there are few; patterns that every value must satisfy have their say."""
+        """Values of a small set, filtered by the patterns that every value must satisfy."""
         found = points(extent, self.attribute, _FEW)
         if found is None:
             return None
@@ -155,7 +156,7 @@ class Said:
         return any(self._excluded(without(part, exact)) for part in (self.values, *self.some))
 
     def _excluded(self, extent: Extent) -> bool:
-        """True if a set is of few values, and the patterns let none of them through."""
+        """True if a set is of few values, and the patterns admit none of them."""
         return bool(self.patterns) and self.listed(extent) == []
 
     def _implies_pattern(self, leaf: Like | RLike, negated: bool) -> bool:
@@ -177,7 +178,7 @@ class Said:
 
 
 class Summary:
-    """A conjunct, attribute by attribute.
+    """Summary of a conjunct, attribute by attribute.
 
     `versus` are its comparisons of attributes with each other. `plain`: neither those nor patterns are in it, so that
     `impossible` and `implies` are exact.
@@ -196,13 +197,13 @@ class Summary:
 
     @property
     def impossible(self) -> bool:
-        """True if no event satisfies the conjunct; False where that is not seen."""
+        """True if provably no event satisfies the conjunct."""
         return any(said.impossible for said in self.said.values()) or any(
             orders.impossible for orders in self.compared.values()
         )
 
     def implies(self, literal: Literal) -> bool:
-        """True if the literal follows; False where that is not seen."""
+        """True if the literal provably follows."""
         names = attributes_of(literal)
         if len(names) == 1 and names[0] in self.said:
             return self.said[names[0]].implies(literal)
@@ -213,12 +214,12 @@ class Summary:
         return orders is not None and orders.implies(literal)
 
     def on(self, name: str) -> list[Literal]:
-        """The literals on one attribute; a comparison of two attributes is on the first of them."""
+        """Literals on one attribute; a comparison of two attributes is on the first of them."""
         return [literal for literal in self.literals if attributes_of(literal)[0] == name]
 
     @property
     def names(self) -> list[str]:
-        """The attributes that `on` tells something of."""
+        """Attributes that `on` has literals of."""
         return list(dict.fromkeys(attributes_of(literal)[0] for literal in self.literals))
 
     def _of(self, name: str) -> Said:

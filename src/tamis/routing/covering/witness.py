@@ -1,4 +1,7 @@
-"""An event that satisfies a conjunct."""
+"""Witness of a conjunct: an event that satisfies it, found by a bounded constraint search.
+
+`UndecidedError` is the third answer, beside an event and None: too many values to try, or a pattern in the way.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,11 @@ from tamis.routing.covering.exact_values import ascending, satisfies, some_value
 from tamis.routing.covering.summary import Said, Summary
 from tamis.schema import EVENT_TYPE, Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
-# Values for unknowns that are compared with each other: found if there are any, by trying few enough to try them all.
+# Constraint solver for unknowns that are compared with each other: exhaustive over few candidate values.
 #
 # All sets that the unknowns are drawn from cut the line into cells within which no set begins or ends. Of a solution
-# only
-# the cells and the order within each cell matter, so as many values of a cell as there are unknowns are enough to
-# try.
+# only the cells and the order within each cell matter, so as many values of a cell as there are unknowns are enough
+# to try.
 
 MOST_TRIED = 20_000
 _MOST_VALUES = 2_000
@@ -31,7 +33,7 @@ class UndecidedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value to be found within a set, that satisfies the patterns."""
+    """Variable of the search: a value within a set that satisfies the patterns."""
 
     attribute: Attribute
     values: Extent
@@ -40,7 +42,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left operator right` between two unknowns, by number; it must hold, or must not."""
+    """Constraint `left operator right` between two unknowns, by number; it must hold, or must not."""
 
     left: int
     operator: str
@@ -49,7 +51,7 @@ class Comparison:
 
 
 def solve(unknowns: Sequence[Unknown], comparisons: Sequence[Comparison]) -> list[Value] | None:
-    """A value for each unknown so that all comparisons are as wanted; None if there are none. May be undecided."""
+    """Values for the unknowns that satisfy all comparisons; None if there are none. `UndecidedError` if undecided."""
     tries = [_tries(unknown, unknowns) for unknown in unknowns]
     complete = True
     for number, unknown in enumerate(unknowns):
@@ -64,7 +66,7 @@ def solve(unknowns: Sequence[Unknown], comparisons: Sequence[Comparison]) -> lis
 
 
 class _Search:
-    """Backtracking: unknowns in the given order, each comparison looked at once both its sides are there."""
+    """Backtracking in the given order of unknowns, each comparison checked once both its sides have values."""
 
     def __init__(
         self,
@@ -112,7 +114,7 @@ class _Search:
 
 
 def _tries(unknown: Unknown, together: Sequence[Unknown]) -> list[Value]:
-    """Enough values of an unknown to decide whether there is a solution."""
+    """Candidate values of an unknown: enough of them to decide whether there is a solution."""
     domain = unknown.attribute.domain
     if isinstance(domain, EnumeratedDomain | HierarchicalDomain):
         found = [v for part in unknown.values for v in some_values(part, unknown.attribute, _MOST_VALUES + 1)]
@@ -140,7 +142,7 @@ def _cells(unknowns: Sequence[Unknown]) -> list[Range]:
 
 
 def _of_kind(numbers: set[int | float], kind: str) -> list[Value]:
-    """Values that are an integer, or a double."""
+    """Integers, or doubles, among values."""
     if kind == "integer":
         return [int(n) for n in sorted(numbers) if n == n and abs(n) < 2**64 and n == int(n)]
     return [float(n) for n in sorted(numbers) if float(n) == n]
@@ -153,7 +155,7 @@ _TRIED = 7
 
 
 def witness(conjunct: Iterable[Literal], schema: Schema) -> Event | None:
-    """An event that satisfies all literals; None if there is none. `UndecidedError` if that was not found out."""
+    """Event that satisfies all literals; None if there is none. `UndecidedError` if that was not found out."""
     summary = Summary(conjunct, schema)
     if summary.impossible:
         return None
@@ -216,7 +218,7 @@ def _unsettled(unknown: Unknown) -> list[tuple[tuple[object, ...], tuple[object,
 
 
 def _examples(pattern: Literal) -> list[str]:
-    """Strings that a LIKE pattern takes, with little or something in place of its wildcards."""
+    """Example strings of a LIKE pattern, with little or something in place of its wildcards."""
     if not isinstance(pattern, Like):
         return []
     parts = read_like(str(pattern.pattern)) or []
@@ -227,7 +229,7 @@ def _examples(pattern: Literal) -> list[str]:
 
 
 def _compared_together(summary: Summary) -> list[set[str]]:
-    """The attributes that are compared with each other, directly or over others."""
+    """Groups of attributes that are compared with each other, directly or over others."""
     groups: list[set[str]] = []
     for literal in summary.versus:
         leaf = _versus(literal)

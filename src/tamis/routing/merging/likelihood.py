@@ -1,4 +1,4 @@
-"""Likelihood of events, given what publishers advertise: shares of boxes, and of what boxes have in common."""
+"""Likelihood: estimated share of events that match a conjunction, given statistics and advertisements."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tamis.routing.covering.exact_values import settled
 from tamis.routing.covering.summary import Summary
 from tamis.schema import Attribute, EnumeratedDomain, HierarchicalDomain, Schema
 
-# How likely events are, attribute by attribute, by what past events looked like.
+# Selectivity of sets of values, attribute by attribute, estimated from past events.
 
 
 class Shares:
-    """The share of events that have a value of an attribute in a set, attributes taken as independent.
+    """Estimated share of events that have a value of an attribute in a set; attributes are taken as independent.
 
     Of an attribute that nothing is known of every event may have any value: a share that is too large makes no merger
     that forwards more than it may.
@@ -34,7 +34,7 @@ class Shares:
         self._found: dict[tuple[str, Extent], float] = {}
 
     def of(self, name: str, extent: Extent) -> float:
-        """How many events have the attribute, with a value in the set."""
+        """Share of the events that have the attribute with a value in the set."""
         weights = self._known.get(name)
         if weights is None:
             return 1.0 if extent else 0.0
@@ -47,7 +47,7 @@ class Shares:
         return found
 
     def absent(self, name: str) -> float:
-        """Share of the events that do not have the attribute."""
+        """Share of the events that lack the attribute."""
         weights = self._known.get(name)
         return 1.0 if weights is None else max(1.0 - weights.presence, _UNSEEN)
 
@@ -57,8 +57,8 @@ _UNSEEN = 1e-12  # what no past event had may come all the same: it is not taken
 
 
 class _Weights:
-    """The known values of an attribute, ascending: frequent ones with their share, and those at even steps of rank,
-    which share what the frequent ones leave."""
+    """Known values of an attribute, ascending: frequent ones with their share, and others at even steps of rank, which
+    share the remainder."""
 
     def __init__(self, about: AttributeStatistics, attribute: Attribute) -> None:
         self.presence = about.presence
@@ -71,7 +71,7 @@ class _Weights:
         self._sums = [0.0, *accumulate(share for _, share in weighed)]
 
     def within(self, extent: Extent) -> float:
-        """The share of values in a set; all of them in every set if no value is known."""
+        """Share of values in a set; 1 for every set if no value is known."""
         if not self._cuts:
             return 1.0 if extent else 0.0
         cuts, sums = self._cuts, self._sums
@@ -102,7 +102,7 @@ Box = Mapping[str, Side]
 
 
 class Likelihood:
-    """Share of all events, by the statistics, that satisfy a conjunction and come.
+    """Estimated share of all events that satisfy a conjunction and match an advertisement.
 
     Without advertisements all of them come; with them, those that match one of them (Li, Hou and Jacobsen 2005, §5.4).
     Conditions that are no sets of values of a single-valued attribute are taken to hold: a share is never too small.
@@ -115,7 +115,7 @@ class Likelihood:
             self._boxes = [self.box(conjunct) for filter in advertised for conjunct in filter.conjuncts]
 
     def box(self, conjunct: Sequence[Literal]) -> Box:
-        """The sides of a conjunction."""
+        """Box of a conjunction: its condition on each attribute."""
         sides = {}
         for name, said in Summary(conjunct, self._schema).said.items():
             attribute = said.attribute
@@ -128,13 +128,13 @@ class Likelihood:
         return sides
 
     def of(self, box: Box) -> float:
-        """The share of events that come, and are in a box."""
+        """Share of the events that match an advertisement and lie in a box."""
         if self._boxes is None:
             return self._measure(box)
         return min(1.0, self._common(box, self._boxes, [MOST_BOXES]))
 
     def narrowed(self, box: Box, name: str, extent: Extent) -> Box:
-        """The box with another set of values of one attribute."""
+        """Box with another set of values of one attribute."""
         return {**box, name: Side(extent)}
 
     def _measure(self, box: Box) -> float:
@@ -146,7 +146,7 @@ class Likelihood:
         return min(1.0, share)
 
     def _common(self, box: Box, boxes: Sequence[Box], left: list[int]) -> float:
-        """Share of a box that lies in the union of others: in the first one, and, of what lies outside, in the rest."""
+        """Share of a box in the union of others: its part in the first, plus what lies outside that and in the rest."""
         left[0] -= 1
         if not boxes:
             return 0.0

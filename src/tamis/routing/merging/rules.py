@@ -1,4 +1,4 @@
-"""Rules of merging: predicates on one attribute that become one, where filters ask for the same otherwise."""
+"""Merging rules, the groups of filters that may merge (equal but for one attribute), and the merging policy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Rules(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One filter of a group: what it admits of the attribute, and how much it forwards in vain already."""
+    """Member of a group: its values of the attribute, and the share of events it already forwards in vain."""
 
     name: str
     extent: Extent
@@ -41,8 +41,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Several filters of a group as one: their names, what it asks of the attribute (None: nothing), and how many
-    events it forwards that none of the filters before any merging matches."""
+    """Merger of several filters of a group: their names, its leaf on the attribute (None: no condition), and the share
+    of events that it forwards and none of the original filters matches."""
 
     names: tuple[str, ...]
     leaf: Leaf | None
@@ -59,7 +59,7 @@ Vain = Callable[[Extent], float]
 def merge_group(
     parts: Sequence[Part], attribute: Attribute, rules: Rules, most: float, vain: Vain, outside: Vain
 ) -> list[Merged]:
-    """The mergers of filters that differ in one attribute; none of them forwards as much as `most` in vain.
+    """Mergers of filters that differ in one attribute; each forwards a share of less than `most` in vain.
 
     Ranges that touch are joined first, for nothing. Then the cheapest join of neighbours is made, and again, as long as
     there is one. `outside`: of how many events the value is not in a set, or absent, and the other conditions hold.
@@ -94,7 +94,7 @@ class _Cluster:
 
 
 def _touching(parts: Sequence[Part], most: float) -> list[_Cluster]:
-    """Joined where they overlap, or nothing lies between them."""
+    """Clusters joined where they overlap or are adjacent."""
     clusters: list[_Cluster] = []
     for part in sorted(parts, key=lambda part: (part.extent, part.name)):
         last = clusters[-1] if clusters else None
@@ -128,7 +128,7 @@ def _joined(clusters: list[_Cluster], attribute: Attribute, any_two: bool, most:
 
 
 def _listed(clusters: list[_Cluster], most: float) -> list[_Cluster]:
-    """All as one, if together they do not forward too much in vain."""
+    """All clusters as one, if together they do not forward too much in vain."""
     lost = sum(cluster.vain for cluster in clusters)
     if not _allowed(lost, most):
         return clusters
@@ -141,21 +141,21 @@ def _allowed(lost: float, most: float) -> bool:
 
 
 def _expressed(extent: Extent, attribute: Attribute, rules: Rules) -> Leaf | None:
-    """The one leaf for a set of values; lists of numbers and strings only if they are wanted."""
+    """Single leaf for a set of values; lists of numbers and strings only if they are wanted."""
     leaf = leaf_of(extent, attribute)
     if isinstance(leaf, OneOf) and attribute.domain.kind not in _LISTED and not rules & Rules.LISTS:
         return None
     return Present(attribute.name) if leaf is None and extent == everything(attribute) else leaf
 
 
-# Filters that ask for the same but for one attribute: those that may become one.
+# Groups: filters that are equal but for one attribute, the candidates of merging.
 
 GroupKey: TypeAlias = tuple[int, Terms]
 """The column in which the filters of a group differ, and the predicates that they have in common."""
 
 
 class Groups:
-    """Conjunctions by the predicates that all of them have; each is in one group for each side that it may differ in.
+    """Conjunctions grouped by their common predicates; each is in one group for each side that it may differ in.
 
     In diagrams, filters that differ in their topmost attribute have output nodes with the same child
     (Li, Hou and Jacobsen 2005, §5.2): so these alone are together, unless `every_side` is wanted. `changed` are the
@@ -189,11 +189,11 @@ class Groups:
                 self.changed.pop(key, None)
 
     def members(self, key: GroupKey) -> dict[str, int]:
-        """The names in a group, each with the predicate in which it differs from the others."""
+        """Names in a group, each with the predicate in which it differs from the others."""
         return self._members.get(key, {})
 
     def change_all(self) -> None:
-        """Has every group looked at again."""
+        """Marks every group as changed, so that it is looked at again."""
         self.changed.update((key, None) for key, members in self._members.items() if len(members) > 1)
 
     def _sides(self, terms: Terms) -> list[int]:
@@ -209,12 +209,12 @@ class Groups:
         return self._ranks.get(name, len(self._ranks)), name
 
 
-# When filters are merged, and how far.
+# Policy: when to merge, and how many false positives a merger may have.
 
 
 @dataclass(frozen=True, slots=True)
 class MergePolicy:
-    """When merging is tried, and which mergers are made.
+    """Conditions under which merging runs, and limits on the mergers it makes.
 
     It is tried after `every` changes of the table, after `period` seconds, once the table has at least `size` roots, or
     has grown to `growth` times what the last merging left; each may be left out, and the first that asks for it wins.
@@ -240,7 +240,8 @@ class MergePolicy:
             raise ValueError(f"a table is merged when it has grown: {self.growth} is no growth")
 
     def asks(self, changes: int, elapsed: float, roots: int, after_last: int) -> bool:
-        """True if it is time, after so many changes and seconds, with so many roots now and after the last merging."""
+        """True if merging is due, after this many changes and seconds, with this many roots now and after the last
+        merging."""
         if not changes:
             return False
         return (

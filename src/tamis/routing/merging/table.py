@@ -1,4 +1,4 @@
-"""Standing filters of which similar ones are forwarded as one."""
+"""Merging table: a covering table whose forwarded filters include mergers of similar ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tamis.schema import Schema
 
 @dataclass(slots=True)
 class Merger:
-    """A filter that stands for others, its parts, which are standing filters that no other one covers.
+    """Filter that stands for its parts, which are standing filters that no other one covers.
 
     `vain`, what the threshold is held against: the share of events that match it and none of its parts, as far as is
     known beforehand; never too small. `degree`, how imperfect it is: the same as a share of the events that match it.
@@ -34,7 +34,7 @@ class Merger:
 
 
 class MergingTable:
-    """A covering table in which mergers stand before their parts (Li, Hou and Jacobsen 2005, §5).
+    """Covering table in which mergers stand before their parts (Li, Hou and Jacobsen 2005, §5).
 
     A merger is a filter like the others, under an id that begins with `prefix`: what it covers stands behind it. It is
     cancelled when one of its parts is removed, which brings the others back, and when another filter covers it. Between
@@ -63,7 +63,7 @@ class MergingTable:
         self._changes = self._roots_after = 0
 
     def insert(self, id: str, filter: Filter) -> Change:
-        """Takes a filter in; where the policy asks for it, merging follows."""
+        """Inserts a filter; merging follows if the policy asks for it."""
         if id.startswith(self._prefix):
             raise ValueError(f"{id!r} could be a merger: ids that begin with {self._prefix!r} are kept for these")
         telling = Telling()
@@ -72,7 +72,7 @@ class MergingTable:
         return telling.change()
 
     def remove(self, id: str) -> Change:
-        """Takes a filter out; a merger that it is part of is cancelled, unless an equal filter takes its place."""
+        """Removes a filter; a merger that it is part of is cancelled, unless an equal filter takes its place."""
         if id in self.mergers:
             raise KeyError(id)
         telling = Telling()
@@ -88,25 +88,25 @@ class MergingTable:
         return telling.change()
 
     def merge(self) -> Change:
-        """Merges now, whatever the policy says."""
+        """Merges now, regardless of the policy."""
         telling = Telling()
         self._merge(telling)
         return telling.change()
 
     def adopt(self, policy: MergePolicy) -> None:
-        """From the next merging on another threshold, other rules, other times; mergers that there are stay."""
+        """Sets threshold, rules and times from the next merging on; existing mergers stay."""
         if (tuple(policy.order), policy.every_side) != (tuple(self.policy.order), self.policy.every_side):
             raise ValueError("which filters are compared with each other is fixed when a table is made")
         self.policy = policy
         self._groups.change_all()
 
     def learn(self, statistics: Statistics | None) -> None:
-        """From the next merging on events are expected to be so; mergers that there are stay."""
+        """Sets the expected statistics of events from the next merging on; existing mergers stay."""
         self._shares = Shares(self.schema, statistics)
         self._expect()
 
     def advertise(self, filters: Iterable[Filter] | None) -> None:
-        """From the next merging on only events that match one of these are expected to come; None: all may come."""
+        """Sets the advertisements expected from the next merging on (None: any event); existing mergers stay."""
         self._advertised = None if filters is None else list(filters)
         self._expect()
 
@@ -135,7 +135,7 @@ class MergingTable:
             self._merge(telling)
 
     def _put(self, id: str, filter: Filter, telling: Telling) -> bool:
-        """Inserts a filter or a merger; whether it is a root."""
+        """Inserts a filter or a merger; returns True if it is a root."""
         told = self.table.insert(id, filter)
         if not told.root:
             return False
@@ -231,7 +231,7 @@ class MergingTable:
 
 
 def _mergeable(said: Said) -> Extent | None:
-    """The values that a predicate admits, if that is all there is to say of it."""
+    """Values that a predicate admits; None if it has other conditions as well."""
     if said.absent or said.patterns:
         return None
     if not said.attribute.multiple:

@@ -1,7 +1,7 @@
-"""CN*: each link carries a payload once, and names it from then on (Chandramouli & Yang 2008, §5, App. G, H).
+"""CN* payload caching: each link carries a payload once, and its name from then on (Chandramouli & Yang 2008, §5).
 
-kernels.py   which payloads a node has, and over which links each has gone: for many nodes at once
-node.py      one node as brokers use it: parcels in, what to do out; no transport
+kernels.py   payload directory and LRU repository as flat arrays, for many nodes at once (App. G, H)
+node.py      one node as brokers use it: parcels in, actions out; no transport
 """
 
 from tamis.routing.payloads.node import (

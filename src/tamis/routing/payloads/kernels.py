@@ -1,4 +1,4 @@
-"""Directories and repositories of nodes: who was used last, and over which links a payload has gone."""
+"""Payload directory and repository of CN* nodes: LRU caches in flat arrays, and the links a payload has gone over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HALF = np.uint64(32)
 
 
 class Recent(NamedTuple):
-    """So many keys a node, of which the one not used for longest makes room for a new one.
+    """LRU caches, one a node, each of a fixed number of keys.
 
     `entries[node, slot]` for slots below `ends[node, USED]` are a chain from the newest to the oldest. `table[node]` is
     a hash table with linear probing of slots + 1, 0 where it is free, a power of two long and at most half full.
@@ -49,7 +49,7 @@ def _home(recent: Any, key: int) -> int:
 
 @inlined_kernel
 def _chain(recent: Any, node: int, slot: int) -> None:
-    """Makes a slot that is in no chain the newest."""
+    """Makes an unchained slot the newest of the LRU chain."""
     newest = recent.ends[node, NEWEST]
     recent.entries[node, slot].newer = NOWHERE
     recent.entries[node, slot].older = newest
@@ -62,7 +62,7 @@ def _chain(recent: Any, node: int, slot: int) -> None:
 
 @inlined_kernel
 def _chain_last(recent: Any, node: int, slot: int) -> None:
-    """Makes a slot that is in no chain the oldest: the first to go."""
+    """Makes an unchained slot the oldest of the LRU chain: the first to be evicted."""
     oldest = recent.ends[node, OLDEST]
     recent.entries[node, slot].newer = oldest
     recent.entries[node, slot].older = NOWHERE
@@ -88,7 +88,7 @@ def _unchain(recent: Any, node: int, slot: int) -> None:
 
 @bare_kernel
 def found(recent: Any, node: int, key: int) -> int:
-    """The slot of a key, or NOWHERE. Nothing changes."""
+    """Slot of a key, or NOWHERE; leaves the LRU order as it is."""
     mask = recent.table.shape[1] - 1
     place = _home(recent, key)
     while recent.table[node, place] != 0:
@@ -101,7 +101,7 @@ def found(recent: Any, node: int, key: int) -> int:
 
 @bare_kernel
 def used(recent: Any, node: int, key: int) -> int:
-    """The slot of a key, which is the newest now, or NOWHERE."""
+    """Slot of a key, made the newest, or NOWHERE."""
     slot = found(recent, node, key)
     if slot != NOWHERE and recent.ends[node, NEWEST] != slot:
         _unchain(recent, node, slot)
@@ -111,7 +111,7 @@ def used(recent: Any, node: int, key: int) -> int:
 
 @bare_kernel
 def admitted(recent: Any, node: int, key: int, newest: bool) -> int:
-    """The slot of a key that was not there, taken from the oldest if all are used; NOWHERE if there are none.
+    """Slot for a new key, evicting the oldest if all are used; NOWHERE if there are no slots.
 
     It is the newest then, or else the oldest: the next to make room.
     """
@@ -140,7 +140,7 @@ def admitted(recent: Any, node: int, key: int, newest: bool) -> int:
 
 @bare_kernel
 def _erase(recent: Any, node: int, key: int) -> None:
-    """Takes a key out of the hash table, and moves those behind it up, so that no search ends too soon."""
+    """Deletes a key from the hash table and moves the keys behind it up, so that no search ends too soon."""
     mask = recent.table.shape[1] - 1
     place = _home(recent, key)
     while recent.entries[node, recent.table[node, place] - 1].key != key:
@@ -157,7 +157,7 @@ def _erase(recent: Any, node: int, key: int) -> None:
 
 @bare_kernel
 def arrived(store: Any, node: int, payload: int, with_content: bool, wanted: bool) -> bool:
-    """QUERY of Algorithm 1: whether the repository has the payload, after it came with its content or by name.
+    """QUERY of Algorithm 1: True if the repository has the payload, after it came with its content or by name.
 
     The directory has an entry from now on, without links if it is new, or has been forgotten in between. In the
     repository only what the node's own subscribers want counts as used: what merely passes by is kept where there is
@@ -176,7 +176,7 @@ def arrived(store: Any, node: int, payload: int, with_content: bool, wanted: boo
 
 @bare_kernel
 def supplied(store: Any, node: int, payload: int) -> bool:
-    """Puts a payload that was asked for into the repository; whether it has it now."""
+    """Puts a payload that was asked for into the repository; returns True if the repository has it now."""
     return (
         used(store.repository, node, payload) != NOWHERE or admitted(store.repository, node, payload, True) != NOWHERE
     )
@@ -194,13 +194,13 @@ def has_gone(store: Any, node: int, payload: int, link: int) -> bool:
 
 @bare_kernel
 def acknowledged(store: Any, node: int, payload: int, link: int) -> None:
-    """The other end of a link, a CN* node, has got a payload (App. H). What the directory has forgotten stays so."""
+    """Records that the other end of a link, a CN* node, has a payload (App. H); forgotten entries stay forgotten."""
     slot = found(store.directory, node, payload)
     if slot != NOWHERE:
         store.gone[node, slot, link // LINKS_A_WORD] |= np.uint64(1) << np.uint64(link % LINKS_A_WORD)
 
 
-# The arrays of directories and repositories.
+# Allocation of directories and repositories.
 
 DIRECTORY = 16_384
 """Entries: 512 kB of 32 bytes, an identifier and a bitmap (§6.2)."""
@@ -208,7 +208,7 @@ REPOSITORY = 400
 
 
 def store_of(nodes: int, links: int, directory: int = DIRECTORY, repository: int = REPOSITORY) -> Store:
-    """Empty directories and repositories of so many entries, for nodes of at most so many links.
+    """Empty directories and repositories of a given capacity, for nodes of at most `links` links.
 
     Memory is taken as slots come to be used, so that nodes that see few payloads cost little.
     """

@@ -1,4 +1,7 @@
-"""One CN* node: parcels in, what to do out."""
+"""CN* payload node: forwards parcels over links with payloads by content or by name; parcels in, actions out.
+
+No transport and no clock: a broker carries out the actions that the methods return, in order.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,17 @@ from tamis.routing.payloads.kernels import (
     supplied,
 )
 
-# What travels between CN* nodes: a body, and payloads by content or by name.
+# Parcels: what travels between CN* nodes, a body and payloads by content or by name.
 
 
 def payload_id(content: bytes) -> bytes:
-    """The name of a payload: a hash of its content, so that equal contents have one name wherever they come from."""
+    """Name of a payload: a hash of its content, so that equal contents have one name wherever they come from."""
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """One payload of a message (Chandramouli & Yang 2008, §5: ID, PayloadAttrs, Source).
+    """Payload of a message (Chandramouli & Yang 2008, §5: ID, PayloadAttrs, Source).
 
     `content` is None where it goes by name only. `source` is the address of the last CN* node on the way that has a
     copy, or of whoever published it, who is bound to have one as long as the message is under way.
@@ -45,13 +48,13 @@ class Carried:
 
     @classmethod
     def of(cls, content: bytes, publisher: str) -> Carried:
-        """A payload as its publisher sends it."""
+        """Payload as its publisher sends it."""
         return cls(payload_id(content), content, publisher)
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A message: what networks read and forward by, and any number of payloads. Plain CN nodes pass it on as it is."""
+    """Message of a body, by which networks route, and any number of payloads; plain CN nodes pass it on unchanged."""
 
     body: bytes
     payloads: tuple[Carried, ...] = ()
@@ -59,7 +62,7 @@ class Parcel:
 
     @property
     def whole(self) -> bool:
-        """True if all payloads are there."""
+        """True if all payloads are there with their contents."""
         return all(carried.content is not None for carried in self.payloads)
 
     def with_payloads(self, payloads: tuple[Carried, ...]) -> Parcel:
@@ -72,7 +75,7 @@ _Way: TypeAlias = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a parcel over a link; its payloads are there or named as they should go."""
+    """Action: send a parcel over a link; its payloads are there or named as they should go."""
 
     link: int
     parcel: Parcel
@@ -80,14 +83,14 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """Hand a whole parcel to the node's own subscribers."""
+    """Action: hand a whole parcel to the node's own subscribers."""
 
     parcel: Parcel
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask another node for a payload; tell `supplied` or `refused` of its answer."""
+    """Action: ask another node for a payload, and report the answer with `supplied` or `refused`."""
 
     address: str
     id: bytes
@@ -95,7 +98,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
-    """Tell the other end of a link that payloads have come: it need not send them again (App. H)."""
+    """Action: tell the other end of a link that payloads have come: it need not send them again (App. H)."""
 
     link: int
     ids: tuple[bytes, ...]
@@ -103,7 +106,7 @@ class Acknowledge:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Nobody has a payload any more that a parcel needs; the parcel goes no further. `link` is None for subscribers."""
+    """Action: drop a parcel that needs a payload which nobody has any more. `link` is None for subscribers."""
 
     link: int | None
     parcel: Parcel
@@ -115,7 +118,7 @@ Action: TypeAlias = Send | Deliver | Ask | Acknowledge | Lost
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A parcel on its way, and payloads that are still on theirs."""
+    """Parcel on its way whose payloads are incomplete."""
 
     way: _Way
     parcel: Parcel
@@ -124,7 +127,7 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Question:
-    """A payload that parcels of one link lack: who is asked for it now, whom to ask next, and what waits for it."""
+    """Request for a payload that parcels of one link lack: the node asked now, those to ask next, and what waits."""
 
     number: int
     further: list[str]
@@ -133,7 +136,7 @@ class _Question:
 
 
 class PayloadNode:
-    """Directory, repository, and forwarding by Algorithm 1 (Chandramouli & Yang 2008, App. G), for one node.
+    """Payload node: directory, repository, and forwarding by Algorithm 1 (Chandramouli & Yang 2008, App. G).
 
     Without transport: every method gives what is to be done now, in order. What comes by one link and goes over another
     (or to subscribers) keeps its order: a parcel that has to wait for a payload holds up those behind it on that way,
@@ -157,7 +160,7 @@ class PayloadNode:
     def receive(
         self, parcel: Parcel, links: Iterable[int], *, came_by: int | None = None, deliver: bool = False
     ) -> list[Action]:
-        """A parcel came (or is published here): forward it over links, and to subscribers if some want it.
+        """Takes in a parcel (or a publication): forwards it over links, and delivers it to subscribers if `deliver`.
 
         `links` are those that match as in any content-driven network; `came_by` is the one it came by.
         """
@@ -175,18 +178,18 @@ class PayloadNode:
         return actions
 
     def acknowledged(self, link: int, ids: Iterable[bytes]) -> None:
-        """The other end of a link has got payloads, and is a CN* node."""
+        """Records that the other end of a link, a CN* node, has got payloads."""
         for id in ids:
             acknowledged(self._store, 0, _key(id), link)
 
     def asked(self, id: bytes) -> bytes | None:
-        """The content of a payload for another node that asks; None if it is not here any more."""
+        """Content of a payload for another node that asks; None if it is not here any more."""
         slot = found(self._store.repository, 0, _key(id))
         there = None if slot == NOWHERE else self._contents[slot]
         return there[1] if there is not None and there[0] == id else None
 
     def supplied(self, id: bytes, content: bytes, address: str) -> list[Action]:
-        """A payload came that was asked for. One that is not what it is called is taken for a refusal."""
+        """Takes in a payload that was asked for; one whose content does not match its name counts as a refusal."""
         if payload_id(content) != id:
             return self.refused(id, address)
         if (questions := self._questions.pop(id, None)) is None:
@@ -204,7 +207,7 @@ class PayloadNode:
         return self._flushed(ways)
 
     def refused(self, id: bytes, address: str) -> list[Action]:
-        """Whoever was asked does not have a payload (or does not answer): the publisher is asked, at last nobody.
+        """Handles a refusal (or a timeout): the publisher is asked next, after that nobody.
 
         What needs a payload that nobody has goes no further, and waits for none of its others either.
         """
@@ -215,11 +218,11 @@ class PayloadNode:
         return actions
 
     def unanswered(self, came_by: int) -> tuple[int, ...]:
-        """The numbers of the questions whose answers parcels of a link wait for. No two questions have one number."""
+        """Numbers of the questions whose answers parcels of a link wait for; no number is used twice."""
         return tuple(asked[came_by].number for asked in self._questions.values() if came_by in asked)
 
     def gone(self, link: int) -> None:
-        """The neighbour at a link's other end is gone: what came by it and waits is let go, as it will come again."""
+        """Handles a lost neighbour: what came by its link and waits is dropped, as it will come again."""
         self._queues = {way: queue for way, queue in self._queues.items() if way[0] != link}
         for id, questions in list(self._questions.items()):
             questions.pop(link, None)
@@ -227,7 +230,7 @@ class PayloadNode:
                 del self._questions[id]
 
     def forget(self, link: int) -> None:
-        """Another neighbour is at a link's other end, or the same one came back empty: nothing has gone over it yet."""
+        """Forgets what has gone over a link: its neighbour is another one, or came back empty."""
         bit = np.uint64(1) << np.uint64(link % LINKS_A_WORD)
         self._store.gone[0, :, link // LINKS_A_WORD] &= ~bit
 
@@ -237,7 +240,7 @@ class PayloadNode:
         return sum(len(queue) for queue in self._queues.values())
 
     def _held(self, carried: Carried, wanted: bool) -> Carried:
-        """A payload as this node has it: with its content if it can, and under its own address then."""
+        """Payload as this node has it: with its content if possible, and under its own address then."""
         here = arrived(self._store, 0, _key(carried.id), carried.content is not None, wanted)
         if carried.content is not None:
             self._keep(carried.id, carried.content)
@@ -246,13 +249,14 @@ class PayloadNode:
         return carried if content is None else replace(carried, content=content, source=self.address)
 
     def _keep(self, id: bytes, content: bytes) -> None:
-        """The content beside its slot, if the repository has one. Two names with one key take turns in it."""
+        """Keeps the content beside its slot, if the repository has one; two names with one key take turns in it."""
         slot = found(self._store.repository, 0, _key(id))
         if slot != NOWHERE:
             self._contents[slot] = (id, content)
 
     def _as_it_goes(self, carried: Carried, link: int) -> Carried:
-        """By name where the link has carried the payload, else with its content, which may have to be asked for."""
+        """Payload as it goes over a link: by name where the link has carried it, else with its content, asked for if
+        need be."""
         return replace(carried, content=None) if has_gone(self._store, 0, _key(carried.id), link) else carried
 
     def _wanted(self, held: tuple[Carried, ...], link: int) -> tuple[Carried, ...]:
@@ -285,7 +289,7 @@ class PayloadNode:
         return actions + self._flushed([way])
 
     def _ask_next(self, id: bytes, came_by: int | None, question: _Question) -> list[Action]:
-        """Puts a question to the next who may know; when nobody is left, what waits for the answer is lost."""
+        """Sends a question to the next candidate; when nobody is left, what waits for the answer is lost."""
         if question.further:
             question.address = question.further.pop(0)
             return [Ask(question.address, id)]
@@ -296,7 +300,7 @@ class PayloadNode:
         return actions + self._flushed(ways)
 
     def _let_go(self, lost: _Waiting, came_by: int | None) -> None:
-        """Takes a parcel out of its queue, and out of the questions that it waits for."""
+        """Removes a parcel from its queue, and from the questions that it waits for."""
         self._queues[lost.way].remove(lost)
         for id in lost.missing.keys() & self._questions.keys():
             questions = self._questions[id]
@@ -320,5 +324,5 @@ class PayloadNode:
 
 
 def _key(id: bytes) -> int:
-    """A name as the number that the store goes by. Two names of one number cost a question, never more."""
+    """Integer key of a name in the store; two names of one key cost a question, never more."""
     return int(np.frombuffer(id[:8], np.int64)[0])

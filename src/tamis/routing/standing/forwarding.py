@@ -1,4 +1,5 @@
-"""Forwarding of filters to a neighbour: all that stand on its other side, or no more than is needed."""
+"""Forwarding policies: which filters of one side a neighbour is told of (all, or only uncovered ones), and the
+changes."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tamis.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """News for a neighbour: first what it should know from now on, then what it may forget.
+    """Changes of the filters a neighbour knows: first the additions, then the removals.
 
     In this order no event is missed in between. Ids in both parts are different.
     """
@@ -26,7 +27,7 @@ class Change:
 
 
 class Telling:
-    """A change as it comes together: what is taken back before it was told is not told."""
+    """Builder of a change: a filter withdrawn before the change is complete is not announced."""
 
     def __init__(self) -> None:
         self._new: dict[str, Filter] = {}
@@ -47,18 +48,18 @@ class Telling:
 
 
 class Forwarding(Protocol):
-    """The standing filters of one side, and which filters stand for them further on.
+    """Protocol of forwarding: the standing filters of one side, and which of them are forwarded.
 
     At all times the forwarded filters match every event that a standing one matches, and the changes that were told,
     taken together, are what is forwarded.
     """
 
     def insert(self, id: str, filter: Filter) -> Change:
-        """A new filter, under an id that does not stand yet."""
+        """Inserts a filter under a new id."""
         ...
 
     def remove(self, id: str) -> Change:
-        """A standing filter is gone."""
+        """Removes a standing filter."""
         ...
 
     def forwarded(self) -> Iterator[tuple[str, Filter]]: ...
@@ -71,7 +72,7 @@ class Forwarding(Protocol):
 
 
 class SimpleForwarding:
-    """Every filter is forwarded."""
+    """Forwarding of every filter."""
 
     def __init__(self) -> None:
         self._filters: dict[str, Filter] = {}
@@ -97,7 +98,7 @@ class SimpleForwarding:
 
 
 class CoveringForwarding:
-    """Filters that another one covers are kept back until it is gone."""
+    """Forwarding of uncovered filters only; a covered one is kept back until its covers are gone."""
 
     def __init__(self, schema: Schema) -> None:
         self.table = CoveringTable(schema)

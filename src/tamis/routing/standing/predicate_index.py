@@ -1,6 +1,6 @@
-"""The predicate index: every distinct predicate of the standing filters once (Li, Hou and Jacobsen 2005, §3.1).
+"""Predicate index: every distinct predicate of the standing filters once, under a number (Li et al. 2005, §3.1).
 
-Every distinct predicate once, under a number of its own, for as long as a standing filter has it.
+A number is in use as long as a standing filter has the predicate; bounds and flags are flat arrays for kernels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tamis.routing.covering.exact_values import is_absence, settled
 from tamis.routing.covering.summary import Compared, Said, Summary, by_pair, compared, pair_of, versus_of
 from tamis.schema import EVENT_TYPE, Attribute, Schema
 
-# Cuts between values as whole numbers that are in the same order, so that kernels can compare them.
+# Bounds: cuts between values as integers in the same order, so that kernels can compare them.
 
 LOWEST, HIGHEST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 _BYTES = 8
@@ -27,19 +27,19 @@ _SIGN = 1 << 63
 
 
 def is_exact(attribute: Attribute) -> bool:
-    """True if different cuts have different numbers; those of strings with a long common head do not."""
+    """True if different cuts have different numbers; not so for strings with a long common prefix."""
     return attribute.domain.kind not in ("string", "binary")
 
 
 def first(cut: Cut, attribute: Attribute) -> int:
-    """The least value after a cut; of strings, one no greater than it."""
+    """Least value after a cut, as an integer; for strings, one no greater than it."""
     if cut == START:
         return _of_double(-np.inf) if attribute.domain.kind == "float" else LOWEST
     return HIGHEST if cut == END else _number(cut[1], attribute)
 
 
 def last(cut: Cut, attribute: Attribute) -> int:
-    """The greatest value before a cut; of strings, one no less than it."""
+    """Greatest value before a cut, as an integer; for strings, one no less than it."""
     if cut == END:
         return _of_double(np.inf) if attribute.domain.kind == "float" else HIGHEST
     if cut == START:
@@ -58,12 +58,12 @@ def _number(value: object, attribute: Attribute) -> int:
 
 
 def _of_double(value: float) -> int:
-    """Doubles in their order, next ones next to each other; both zeros are one."""
+    """Order-preserving integer of a double, neighbours adjacent; both zeros are one."""
     (bits,) = struct.unpack("<q", struct.pack("<d", value + 0.0))
     return int(bits) if bits >= 0 else -(int(bits) + _SIGN)
 
 
-# What kernels may conclude from a predicate's bounds, as bits.
+# Flags of a predicate, as bits: what kernels may conclude from its bounds.
 
 WHOLE = 1  # any value will do: whatever has one satisfies it
 RANGES = 2  # its ranges say exactly which values will do
@@ -82,7 +82,7 @@ _Key = tuple[Literal, ...]
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Condition of a conjunction on one attribute: all its literals on it, and what they say of its values.
+    """Condition of a conjunction on one attribute: all its literals on it, and their value set.
 
     What it asks of a pair of attributes that are compared with each other is a predicate by itself: then `orders` are
     what the comparisons say, and nothing is `said`.
@@ -94,11 +94,11 @@ class Predicate:
 
 
 class PredicateIndex:
-    """Predicates by attribute, then by what they say; each distinct one has one number, its Boolean variable.
+    """Predicates by attribute, then by condition; each distinct one has one number, its Boolean variable.
 
     Predicate t is on column `columns[t]`: an attribute, an attribute's absence, or a pair that is compared. It admits
     values from `lows[t]` to `highs[t]`; more exactly, ranges `starts[t]:starts[t] + counts[t]` of `range_lows` and
-    `range_highs`, as far as `flags[t]` says that numbers can tell. Numbers of predicates that no filter has
+    `range_highs`, as far as the bits of `flags[t]` say that numbers can tell. Numbers of predicates that no filter has
     any more, which are not `alive`, are given to new ones: `births` are different then.
     """
 
@@ -139,7 +139,7 @@ class PredicateIndex:
 
     @property
     def end(self) -> int:
-        """Predicates are numbered below this."""
+        """Upper end of the numbers of predicates."""
         return len(self._predicates)
 
     @property
@@ -148,7 +148,7 @@ class PredicateIndex:
         return self.lows, self.highs, self.flags, self.starts, self.counts, self.range_lows, self.range_highs
 
     def enter(self, conjunct: Sequence[Literal]) -> Terms | None:
-        """A conjunction's predicates, which it uses from now on; None if no event satisfies it."""
+        """Numbers of a conjunction's predicates, in use from now on; None if no event satisfies the conjunction."""
         terms = []
         for key in _by_attribute(conjunct):
             number = self._written.get(key)
@@ -179,18 +179,18 @@ class PredicateIndex:
         return self._uses[number]
 
     def column(self, number: int) -> int:
-        """The column a predicate is on."""
+        """Column of a predicate."""
         return self._column_of[number]
 
     def implies(self, stronger: int, weaker: int) -> bool:
-        """True if one predicate follows from another on the same column; False where that is not seen."""
+        """True if one predicate provably follows from another on the same column."""
         if stronger == weaker:
             return True
         known = self[stronger].said or self[stronger].orders
         return known is not None and all(map(known.implies, self[weaker].literals))
 
     def _add(self, key: _Key) -> int | None:
-        """A new spelling of a predicate: of a known one, or of a new one. None if nothing satisfies it."""
+        """Adds a new spelling of a known predicate, or of a new one; None if nothing satisfies it."""
         versus = versus_of(key[0])
         said: Said | None = None
         orders: Compared | None = None
@@ -243,7 +243,7 @@ class PredicateIndex:
         return number
 
     def _describe(self, number: int) -> None:
-        """Writes bounds, ranges and flags."""
+        """Writes bounds, ranges and flags of a predicate."""
         said, orders = self[number].said, self[number].orders
         if orders is not None:
             if orders.some:
@@ -289,7 +289,7 @@ class PredicateIndex:
         self.flags[number] = flags
 
     def _compact(self) -> None:
-        """Leaves out the ranges of forgotten predicates, and makes room if they were few."""
+        """Drops the ranges of forgotten predicates, and makes room if they were few."""
         lows, highs, end = np.zeros_like(self.range_lows), np.zeros_like(self.range_highs), 0
         for number in self:
             start, count = int(self.starts[number]), int(self.counts[number])
@@ -311,7 +311,7 @@ class PredicateIndex:
 
 
 def _by_attribute(conjunct: Sequence[Literal]) -> list[_Key]:
-    """A conjunct's literals by attribute; attributes that are compared must be present as well."""
+    """Literals of a conjunct by attribute; attributes that are compared must be present as well."""
     keys: list[_Key] = []
     previous = None
     for literal in conjunct:  # sorted, so those on one attribute are together

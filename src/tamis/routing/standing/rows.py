@@ -1,4 +1,7 @@
-"""The conjunctions of a table as rows of flat arrays, in buckets by the columns they are on."""
+"""Conjunctions of a covering table as rows of predicate numbers, and the kernel that compares one with all rows.
+
+Rows are in buckets by the columns they are on, so most rows are skipped by a bit mask.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +16,21 @@ from tamis.compiled import bare_kernel, inlined_kernel
 from tamis.matching.base.flat_arrays import doubled, extended
 from tamis.routing.standing.predicate_index import POINT, RANGES, SEVERAL, WHOLE, PredicateIndex, Terms
 
-# One conjunction against all rows of a table, both directions in one pass.
-#
-# `buckets`: signatures of the columns, widths, first rows, numbers of rows, first cells, first columns. A row of a
-# bucket
-# has a cell a column, a predicate; its owner is twice a number, and one more if the owner has other rows as well.
-# `predicates` is `PredicateIndex.flat`.
+# Kernel arrays. `buckets`: signatures of the columns, widths, first rows, numbers of rows, first cells, first
+# columns. A row of a bucket has one cell, a predicate, for each column; its owner is twice a number, plus one if the
+# owner has other rows as well. `predicates` is `PredicateIndex.flat`.
 
-# It does not follow; it needs a closer look; it follows.
+# Answers: not implied; undecided by bounds, needs a closer look; implied.
 NO, ASK, YES = range(3)
-# What `relate_to_all` looks for.
+# Directions that `relate_to_all` looks for.
 COVERING, COVERED = 1, 2
-# What it counts: rows that cover, rows that are covered, rows compared, whether room ran out.
+# Counters of `relate_to_all`: rows that cover, rows that are covered, rows compared, and a flag that room ran out.
 FOUND_COVERING, FOUND_COVERED, COMPARED, FULL = range(4)
 
 
 @inlined_kernel
 def follows(stronger: int, weaker: int, predicates: Any) -> int:
-    """Whether one predicate follows from another one on the same column: NO, ASK or YES."""
+    """Implication between two predicates on the same column: NO, ASK or YES."""
     lows, highs, flags, starts, counts, range_lows, range_highs = predicates
     if stronger == weaker or flags[weaker] & WHOLE:
         return YES
@@ -53,7 +53,7 @@ def follows(stronger: int, weaker: int, predicates: Any) -> int:
 
 @bare_kernel
 def aligned(small: Any, first: int, width: int, large: Any, begin: int, end: int, places: Any) -> bool:
-    """True if all of some columns are among others, ascending; and where, into `places`."""
+    """True if all of some columns are among others, both ascending; their positions are written to `places`."""
     k = begin
     for j in range(width):
         while k < end and large[k] < small[first + j]:
@@ -66,7 +66,7 @@ def aligned(small: Any, first: int, width: int, large: Any, begin: int, end: int
 
 @inlined_kernel
 def all_follow(strong: Any, first: int, places: Any, weak: Any, start: int, width: int, predicates: Any) -> int:
-    """Whether each of some predicates follows from the one at its place among others: NO, ASK or YES."""
+    """Implication of each of some predicates by the one at its place among others: the weakest of NO, ASK, YES."""
     answer = YES
     for j in range(width):
         answer = min(answer, follows(strong[first + places[j]], weak[start + j], predicates))
@@ -77,7 +77,7 @@ def all_follow(strong: Any, first: int, places: Any, weak: Any, start: int, widt
 
 @inlined_kernel
 def note(found: Any, kind: int, owner: int, answer: int, work: Any) -> None:
-    """Writes a pair down, or that there is no room."""
+    """Writes a pair down, or sets the flag that there is no room."""
     if work[kind] == len(found):
         work[FULL] = 1
     else:
@@ -90,7 +90,8 @@ def relate_to_all(
     wanted: int, once: bool, signature: Any, columns: Any, terms: Any, width: int, buckets: Any, count: int,
     bucket_columns: Any, cells: Any, owners: Any, predicates: Any, places: Any, covering: Any, covered: Any, work: Any,
 ) -> None:  # fmt: skip
-    """Rows that cover a conjunction into `covering`, and rows that it covers into `covered`, as pairs (owner, answer).
+    """Finds rows that cover a conjunction (into `covering`) and rows it covers (into `covered`), as pairs (owner,
+    answer).
 
     `once`: the first row that surely covers it ends the search, and the first owner that it surely covers ends the
     search for rows that cover it, which then there are none of (the paper's Fig 7). `work`: how many were found.
@@ -101,6 +102,8 @@ def relate_to_all(
         rows, size, first = row_counts[b], widths[b], first_columns[b]
         if rows == 0:
             continue
+        # A covering row has only columns that the conjunction has too: one mask test, and one alignment, a
+        # bucket.
         above = upward and signatures[b] & ~signature == 0 and size <= width
         if above and aligned(bucket_columns, first, size, columns, 0, width, places):
             work[COMPARED] += rows
@@ -110,6 +113,8 @@ def relate_to_all(
                     note(covering, FOUND_COVERING, owners[first_rows[b] + r] >> 1, answer, work)
                     if answer == YES and once:
                         return
+        # The other direction: covered rows have all columns of the conjunction. A certain cover was found
+        # above first, because with `once` it makes this search unnecessary.
         below = downward and signature & ~signatures[b] == 0 and size >= width
         if below and aligned(columns, 0, width, bucket_columns, first, first + size, places):
             work[COMPARED] += rows
@@ -122,14 +127,14 @@ def relate_to_all(
                         upward = False
 
 
-# What a comparison with all rows of a table finds, however much that is.
+# Result buffers of a comparison with all rows, which grow to what it finds.
 
 Related = tuple[Int64s, Int64s]
 """Pairs (owner, answer): of the rows that cover a conjunction, and of those that it covers."""
 
 
 class Relating:
-    """Room for such pairs, kept from one comparison to the next: what was found is good until then."""
+    """Reusable buffers for such pairs; results are valid until the next comparison."""
 
     def __init__(self, room: int) -> None:
         self.covering = np.zeros((room, 2), np.int64)
@@ -137,7 +142,8 @@ class Relating:
         self._work = np.zeros(4, np.int64)
 
     def find(self, compare: Callable[[Int64s, Int64s, Int64s], object]) -> Related:
-        """Compares, into pairs that cover, pairs that are covered, and counts; again with more room if it ran out."""
+        """Runs a comparison into the buffers, again with more room if it ran out; returns the pairs of both
+        directions."""
         while True:
             self._work[:] = 0
             compare(self.covering, self.covered, self._work)
@@ -184,7 +190,7 @@ class Rows:
         self._one = np.zeros(_ROOM, np.int32), np.zeros(_ROOM, np.int32)
 
     def add(self, owner: int, terms: Terms, alone: bool) -> None:
-        """A conjunction of the owner, who does not have it yet; `alone`: and will have no other."""
+        """Adds a conjunction of an owner, who does not have it yet; `alone`: it will be the owner's only one."""
         key = tuple(map(self._index.column, terms))
         bucket = self._numbers.get(key)
         if bucket is None:
@@ -199,7 +205,7 @@ class Rows:
         self._places[owner, terms] = bucket, row
 
     def remove(self, owner: int, terms: Terms) -> None:
-        """Takes a row out; the last of its bucket takes its place."""
+        """Removes a row; the last of its bucket takes its place."""
         bucket, row = self._places.pop((owner, terms))
         last, width = int(self.counts[bucket]) - 1, len(terms)
         if row < last:
@@ -212,7 +218,7 @@ class Rows:
         self.counts[bucket] = last
 
     def relate(self, terms: Terms, *, covering: bool = True, covered: bool = True, once: bool = True) -> Related:
-        """Rows that cover a conjunction, and those that it covers."""
+        """Pairs of the rows that cover a conjunction, and of those that it covers."""
         width = len(terms)
         if width > len(self._aligned):
             self._aligned = np.zeros(2 * width, np.int32)
@@ -249,14 +255,14 @@ class Rows:
         return bucket
 
     def _move(self, bucket: int) -> None:
-        """Twice the room, at the end."""
+        """Moves a bucket to the end, with twice the room."""
         room, width = max(_FEW_ROWS, 2 * int(self._room[bucket])), int(self.widths[bucket])
         if self._used_rows + room > len(self.owners) or self._used_cells + room * width > len(self.cells):
             self._sweep(room, room * width)
         self._place(bucket, room, self.owners, self.cells, self.owners, self.cells)
 
     def _sweep(self, rows: int, cells: int) -> None:
-        """Lays all buckets out anew, with so much to spare."""
+        """Lays all buckets out anew, with room for so many more rows and cells."""
         held = self._room[: len(self._keys)]
         all_rows, all_cells = int(held.sum()), int((held * self.widths[: len(self._keys)]).sum())
         owners = np.zeros(2 * (all_rows + rows), np.int32)

@@ -1,4 +1,4 @@
-"""The table of standing filters: which of them need to be known further on, and which stand behind others."""
+"""Covering table: standing filters by id; roots are forwarded, covered filters stand behind a root."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Inserted:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Result of a removal: whether the filter was a root, and the filters that are roots since it is gone."""
+    """Result of a removal: `root` if the filter was one, and the filters that became roots."""
 
     root: bool
     uncovered: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Removed:
 
 @dataclass(slots=True, eq=False)
 class _Class:
-    """Filters that ask for the same: `ids`, oldest first, which stands for all of them.
+    """Class of equal filters: `ids`, oldest first, which represents all of them.
 
     `parent` covers it, and is a root or has a parent itself; `behind` are the classes it is the parent of.
     """
@@ -63,7 +63,7 @@ class _Class:
 
 
 class RootRows(Protocol):
-    """Rows of the conjunctions of roots, and how others stand to them; see `Rows`."""
+    """Protocol of rows of the roots' conjunctions, and their relations to others; see `Rows`."""
 
     def add(self, owner: int, terms: Terms, alone: bool) -> None: ...
 
@@ -73,7 +73,7 @@ class RootRows(Protocol):
 
 
 class CoveringTable:
-    """Standing filters by id; the roots are those that no other one covers, and every other one has one that does.
+    """Standing filters by id; roots are those that no other filter covers, every other one is covered by a root.
 
     What the covering algorithms of Li, Hou and Jacobsen 2005, §4, keep. Of equal filters the oldest is the root. Covers
     are seen exactly among conjunctions of comparisons, `IN`, prefixes and hierarchies on single-valued attributes, and
@@ -96,7 +96,7 @@ class CoveringTable:
         self._roots = 0
 
     def insert(self, id: str, filter: Filter) -> Inserted:
-        """Takes a filter in under a new id; both directions of covering are looked for in one pass."""
+        """Inserts a filter under a new id; both directions of covering are searched in one pass."""
         if id in self:
             raise ValueError(f"{id!r} is in the table already: remove it first")
         key = self._enter(filter)
@@ -116,7 +116,7 @@ class CoveringTable:
         return Inserted(root=True, covers=tuple(each.name for each in covered))
 
     def remove(self, id: str) -> Removed:
-        """Takes a filter out; what it alone covered is uncovered."""
+        """Removes a filter; filters that it alone covered become roots."""
         if self._never.pop(id, None) is not None:
             return Removed(root=False)
         gone = self._of.pop(id)
@@ -144,7 +144,7 @@ class CoveringTable:
         return len(self._of) + len(self._never)
 
     def __getitem__(self, id: str) -> Filter:
-        """A filter as it was inserted, or an equal one."""
+        """Filter as it was inserted, or an equal one."""
         return self._never[id] if id in self._never else self._of[id].filter
 
     def __iter__(self) -> Iterator[str]:
@@ -156,13 +156,13 @@ class CoveringTable:
         return found is not None and found.parent is None and found.name == id
 
     def covered_by(self, id: str) -> str | None:
-        """The root behind which a filter stands; None if it is one, or if no event matches it."""
+        """Root behind which a filter stands; None if it is one, or if no event matches it."""
         if id in self._never or self.is_root(id):
             return None
         return self._of[id].root.name
 
     def roots(self) -> Iterator[tuple[str, Filter]]:
-        """The minimal set that matches all that the standing filters match."""
+        """Roots: the minimal set that matches all that the standing filters match."""
         return ((each.name, each.filter) for each in self._classes.values() if each.parent is None)
 
     @property
@@ -170,13 +170,13 @@ class CoveringTable:
         return self._roots
 
     def twin(self, id: str) -> str | None:
-        """Another id of an equal filter, the oldest one."""
+        """Id of another, equal filter, the oldest one."""
         if id in self._never:
             return None
         return next((other for other in self._of[id].ids if other != id), None)
 
     def terms(self, id: str) -> Terms | None:
-        """A filter's predicates, ascending by column; None if it is no single conjunction."""
+        """Predicates of a filter, ascending by column; None if it is no single conjunction."""
         key = self._of[id].key if id in self._of else ()
         return key[0] if len(key) == 1 else None
 
@@ -213,7 +213,7 @@ class CoveringTable:
         self._free.append(gone.number)
 
     def _settle(self, new: _Class) -> tuple[_Class | None, list[_Class]]:
-        """Puts a class that has no parent behind a root, or makes it one and puts behind it those it covers."""
+        """Puts a class that has no parent behind a root, or makes it a root and puts those it covers behind it."""
         cover, covered = self._related(new)
         if cover is not None:
             self._put_behind(new, cover)
@@ -236,7 +236,7 @@ class CoveringTable:
         parent.behind[each] = None
 
     def _related(self, new: _Class) -> tuple[_Class | None, list[_Class]]:
-        """A root that covers a class, or the roots that the class covers."""
+        """Root that covers a class, or the roots that the class covers."""
         if len(new.key) == 1:
             covering, covered = self._rows.relate(new.key[0])
             if not len(covering) and not len(covered):
@@ -270,7 +270,7 @@ class CoveringTable:
         return None, list(found)
 
     def _alternatives_related(self, new: _Class) -> tuple[_Class | None, list[_Class]]:
-        """Relations of a disjunction: what covers it covers its first alternative, and all others."""
+        """Relations of a disjunction: its covers cover its first alternative, and all others."""
         covers: dict[_Class, None] = {}
         behind: dict[int, int] = {}
         for k, terms in enumerate(new.key):

@@ -1,4 +1,4 @@
-"""Operators whose costs differ a hundredfold (§4.3)."""
+"""Experiment beyond P0's figures (§4.3): schedules on operators whose costs differ a hundredfold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schedules in P0's figures: how their lines look, how one is counted at a point, and what is held to the bars."""
+"""Common parts of P0's experiments: evaluations of one schedule at one point, plot styles, and checks of claims."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MATCHED = 0.002
 SHARED = "p0/points"
 VERSION = 1
 
-# What is held against adaptive is ours; so is what counts as far below linear, and as a number of the paper's.
+# Tolerances of ours: for adaptive, for growth far below linear, and for equality with a number of the paper's.
 BAR, MEAN_BAR = 0.80, 0.90
 SUBLINEAR = 0.7  # an exponent: 40 times the subscriptions need a third of 40 times the evaluations
 NEAR = 1.25
@@ -76,7 +76,7 @@ def points(
     lines: Sequence[str] = (*SCHEDULES, BOUND),
     bounded: int = BOUNDED,
 ) -> list[Point]:
-    """A point for each schedule and set of parameters, the largest first; `alpha` is 0 where popularity is uniform."""
+    """Points for each schedule and set of parameters, the largest first; `alpha` is 0 where popularity is uniform."""
     found: dict[tuple[object, ...], Point] = {}
     for each in some:
         subscriptions = max(20, round(each.subscriptions * scale))
@@ -92,7 +92,7 @@ def points(
 
 
 def counted(point: Point) -> Rows:
-    """One schedule at one point: the mean evaluations of an event over the workloads, and their range.
+    """Evaluations of one schedule at one point: the mean over events and workloads, and the range over workloads.
 
     `first` and `first_few` are the means of the events that bounds are taken over, so that the two can be divided;
     `deviation` is how far an event is from its workload's mean, as a share of that.
@@ -125,7 +125,7 @@ def line(rows: Rows, schedule: str, x: str) -> list[Row]:
 
 
 def carried_over(rows: Rows, x: str, y: str = "evaluations", few: str = "") -> list[Row]:
-    """The bounds as they would be on all events, and Theorem 2's as a line of its own.
+    """Bounds scaled to all events, and Theorem 2's as a line of its own.
 
     Bounds are taken over few events, and grow and shrink with them as adaptive's count does; so they are carried over
     by what adaptive has on all events for what it has on those `few`.
@@ -171,7 +171,7 @@ def table(rows: Rows, x: str) -> Table:
 
 
 def ratios(rows: Rows, one: str, other: str, x: str, y: str = "evaluations") -> list[tuple[float, float]]:
-    """Of one schedule to another, with where it is."""
+    """Ratios of one schedule to another, with the place of each."""
     pairs = zip(line(rows, one, x), line(rows, other, x), strict=True)
     return [(a[x], a[y] / b[y]) for a, b in pairs]
 
@@ -207,7 +207,7 @@ def adaptive(rows: Rows, x: str) -> Iterator[Check]:
 
 
 def _bounded(rows: Rows) -> str:
-    """The column with the means of the events that the bound was taken over."""
+    """Column with the means of the events that the bound was taken over."""
     return "first" if any(row["schedule"] == BOUND and row["events"] == BOUNDED for row in rows) else "first_few"
 
 
@@ -223,7 +223,7 @@ def growth(rows: Rows, x: str, names: Sequence[str] = (SEQUENTIAL, SUB_ORDER, AD
 
 
 def exponents(some: Sequence[Row], x: str) -> tuple[float, float]:
-    """Of growth from the first point to the last, and from half the last to the last."""
+    """Exponents of growth: from the first point to the last, and from half the last to the last."""
     half = min(some[:-1] or some, key=lambda row: abs(2 * row[x] - some[-1][x]))
     return _exponent(some[0], some[-1], x), _exponent(half, some[-1], x)
 
@@ -235,7 +235,7 @@ def _exponent(first: Row, last: Row, x: str) -> float:
 
 
 def number(what: str, paper: float, ours: float) -> Check:
-    """A number that the paper gives, and ours."""
+    """Check of a number that the paper gives against ours."""
     told = f"{ours:,.0f} ({ours / paper:.2f} times)"
     return Check(what, f"{paper:,.0f} (within {NEAR} times)", told, 1 / NEAR <= ours / paper <= NEAR)
 

@@ -1,4 +1,4 @@
-"""Selectivities that are declared wrong, and then drift: how soon the adaptive schedule knows better."""
+"""Experiment beyond P0's figures: how soon the adaptive schedule recovers from wrong, then drifting selectivities."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def grid(scale: float) -> list[Point]:
 
 
 def followed(point: Point) -> Rows:
-    """A row for every 50 events: what each schedule evaluates on an event."""
+    """Rows of every 50 events: evaluations of an event by each schedule."""
     runs = [
         recovery(
             Parameters(
@@ -114,7 +114,8 @@ def verdict(rows: Rows) -> Verdict:
 
 
 def until_recovered(period: Rows) -> int | None:
-    """Events from the first of these rows to the one from which on learning stays near, by the mean of what follows."""
+    """Number of events from the first of these rows until learning stays near the informed schedule, by means of
+    what follows."""
     for at, row in enumerate(period):
         rest = period[at:]
         near = sum(each["learning"] for each in rest) <= RECOVERED * sum(each["informed"] for each in rest)

@@ -1,4 +1,4 @@
-"""Figure 4: evaluations against the number of subscriptions, predicates of uniform popularity."""
+"""Figure 4 of P0 (Liu et al.): evaluations against the number of subscriptions, predicates of uniform popularity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 5: evaluations against the number of subscriptions, Zipf popularity."""
+"""Figure 5 of P0 (Liu et al.): evaluations against the number of subscriptions, Zipf popularity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 6: evaluations against the number of predicates."""
+"""Figure 6 of P0 (Liu et al.): evaluations against the number of predicates."""
 
 from __future__ import annotations
 

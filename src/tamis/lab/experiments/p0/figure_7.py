@@ -1,4 +1,4 @@
-"""Figure 7: evaluations against the most predicates of a subscription."""
+"""Figure 7 of P0 (Liu et al.): evaluations against the most predicates of a subscription."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 8: evaluations against the popularity of predicates."""
+"""Figure 8 of P0 (Liu et al.): evaluations against the popularity of predicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that P0 quotes, and the reading of its generator and of its counts that comes closest to them."""
+"""Experiment on the numbers that P0 quotes: which reading of its generator and of its counts comes closest to them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COUNTS = {
 
 
 class Place(NamedTuple):
-    """A point of a figure, and what the paper says of it: for each schedule, in which count of ours it is sought."""
+    """Point of a figure, and the paper's numbers at it: for each schedule, the count of ours to compare with."""
 
     label: str
     parameters: Parameters
@@ -86,7 +86,7 @@ def counted(point: Point) -> Rows:
 
 
 def draw(rows: Rows, picture: Picture) -> None:
-    """Of each of the paper's numbers how many times it ours are, in each reading; 1 is the paper's."""
+    """Draws the ratio of ours to each of the paper's numbers, in each reading; 1 is the paper's."""
     axes = picture.subplots()
     marks = {"own": "o", "whole": "v", "equal": "D", "typical": "s"}
     colours = {False: "#c9a36b", True: "#1f5f8b"}
@@ -149,7 +149,7 @@ def verdict(rows: Rows) -> Verdict:
 
 
 def _numbers() -> list[tuple[str, str, float, str, str]]:
-    """Each number of the paper: its point, whose it is, the number, and the counts of ours that it may be."""
+    """Numbers of the paper: the point, the schedule, the number, and the counts of ours that it may be."""
     found = []
     for place, about in PLACES.items():
         found.append((place, "naive", about.naive, "naive", "in_use"))

@@ -1,4 +1,4 @@
-"""Figures 4 to 8 in three readings of what Table 1 leaves open: the predicates' selectivities."""
+"""Experiment: P0's Figures 4 to 8 in three readings of what Table 1 leaves open, the predicates' selectivities."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COLOURS = {"own": "#1f5f8b", "whole": "#2a9d8f", "equal": "#c8553d"}
 
 
 def every_point() -> list[tuple[int, Parameters]]:
-    """The points of all figures, each where it comes first."""
+    """Points of all figures, each listed where it comes first."""
     found: dict[Parameters, int] = {}
     for number in (4, 5, 6, 7, 8):
         for point in figure(number):
@@ -149,7 +149,7 @@ def _held(what: str, paper: str, pairs: list[tuple[Row, float]], bar: float) -> 
 
 
 def _bounded(reading: str) -> str:
-    """The column with the means of the events that the bound was taken over."""
+    """Column with the means of the events that the bound was taken over."""
     return "first" if reading == "own" else "first_few"
 
 
@@ -160,7 +160,7 @@ def _pairs(rows: Rows, one: str, other: str, y: str = "evaluations") -> list[tup
 
 
 def _placed(rows: Rows) -> list[Row]:
-    """Rows with the place of their point among all points, and what it is called."""
+    """Rows with the place and the label of their point among all points."""
     order = sorted({_key(row) for row in rows})
     return [{**row, "place": order.index(_key(row)), "label": _label(row)} for row in rows]
 

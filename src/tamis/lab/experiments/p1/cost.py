@@ -1,4 +1,4 @@
-"""P1's theorem and the cost half of its figure: nodes visited against the number of subscriptions."""
+"""Experiment on P1's theorem and the cost half of its figure: nodes visited against the number of subscriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Savings by each of P1's three optimisations."""
+"""Experiment: nodes and edges saved by each of P1's three optimisations of the matching tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The space half of P1's figure: edges and successors against the number of subscriptions."""
+"""Experiment on the space half of P1's figure: edges and successors against the number of subscriptions."""
 
 from __future__ import annotations
 

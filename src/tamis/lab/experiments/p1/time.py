@@ -1,4 +1,4 @@
-"""Matching time of the tree beside a scan of all subscriptions."""
+"""Experiment: matching time of P1's tree beside a scan of all subscriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trees that P1's figures are about: sets of subscriptions, optimisations, and what is counted of a tree.
+"""Common parts of P1's experiments: sets of subscriptions, optimisations, and counts of a matching tree.
 
 The text we have of the paper has lost its digits. Ours: 30 attributes of 5 values. *Random* sets are the paper's, with
 attributes of decaying popularity and Zipf values. In *held* sets the decay depends on the number of subscriptions, so
@@ -52,7 +52,7 @@ FACTORS = {"random": 3, "held": 3, "hard": 1}
 
 
 def options(kind: str, way: str) -> dict[str, Any]:
-    """The tree's own options (`tamis.lab.tree.tree`)."""
+    """Options of the tree (`tamis.lab.tree.tree.TreeOptions`)."""
     switched: dict[str, Any] = {"collapse": way != PLAIN, "successors": way in (ANNOTATED, FACTORED)}
     return switched | ({"factor": index_attributes(FACTORS[kind])} if way == FACTORED else {})
 
@@ -67,7 +67,7 @@ def workload(kind: str, subscriptions: int, events: int = EVENTS) -> Workload:
 
 
 def decay_for(share: float) -> float:
-    """The decay of popularity with which a uniform event matches this share of the subscriptions on average."""
+    """Decay of popularity with which a uniform event matches this share of the subscriptions on average."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -80,7 +80,8 @@ def decay_for(share: float) -> float:
 
 
 def counted(point: Point) -> Rows:
-    """A tree grown and searched: nodes visited by an event on average, and what the tree is made of."""
+    """Counts of a tree grown and searched: nodes visited by an event on average, and its nodes, edges and
+    successors."""
     kind, way = str(point["kind"]), str(point["way"])
     chosen = workload(kind, int(point["subscriptions"]))
     index = tamis.compile(chosen.subscriptions, chosen.schema, "tree", options=options(kind, way))
@@ -98,11 +99,11 @@ def counted(point: Point) -> Rows:
 
 
 def of(rows: Rows, kind: str, way: str) -> list[Row]:
-    """One curve, by number of subscriptions."""
+    """Rows of one curve, by number of subscriptions."""
     return sorted((r for r in rows if (r["kind"], r["way"]) == (kind, way)), key=lambda row: row["subscriptions"])
 
 
 def exponent_of(rows: Sequence[Row], y: str) -> float:
-    """The power of the number of subscriptions with which a curve grows: the slope between logarithms."""
+    """Exponent of a curve's growth in the number of subscriptions: the slope between logarithms."""
     logs = np.log([[row["subscriptions"], row[y]] for row in rows])
     return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])

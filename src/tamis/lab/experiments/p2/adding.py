@@ -1,4 +1,4 @@
-"""Cost of one subscription more (P2 §4, in the text)."""
+"""Experiment on the cost of adding a subscription (P2 §4, in the text)."""
 
 from __future__ import annotations
 

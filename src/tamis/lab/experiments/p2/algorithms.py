@@ -1,4 +1,4 @@
-"""The algorithms in P2's figures: how their lines look, and how one of them is measured."""
+"""Common parts of P2's experiments: the algorithms, their plot styles, and the measurement of one of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def workload(subscriptions: int, p: float) -> Workload:
 
 
 def measured(point: Point) -> Rows:
-    """One algorithm at one point: microseconds of the processor for an event, Arrow in, all matches out."""
+    """Measurement of one algorithm at one point: microseconds of the processor for an event, Arrow in, all matches
+    out."""
     chosen = workload(int(point["subscriptions"]), float(point["p"]))
     found = measure(str(point["matcher"]), chosen, budget_seconds=float(point["budget"]))
     return [{**found.to_row(), "us_per_event": found.seconds_per_event * 1e6}]
@@ -55,5 +56,5 @@ def curve(rows: Rows, matcher: str, x: str = "subscriptions") -> list[Row]:
 
 
 def at(rows: Sequence[Row], matcher: str, subscriptions: int) -> Row:
-    """The row of one algorithm at the size nearest to this one."""
+    """Row of one algorithm at the size nearest to this one."""
     return min(curve(rows, matcher), key=lambda row: abs(row["subscriptions"] - subscriptions))

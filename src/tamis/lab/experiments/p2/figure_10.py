@@ -1,4 +1,4 @@
-"""Figure 10: processing time against the share of equalities."""
+"""Figure 10 of P2 (Le Subscribe): processing time against the share of equalities."""
 
 from __future__ import annotations
 

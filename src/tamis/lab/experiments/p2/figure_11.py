@@ -1,4 +1,4 @@
-"""Figure 11: equality predicates only."""
+"""Figure 11 of P2 (Le Subscribe): equality predicates only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 9: processing time against the number of subscriptions, p = 0.5."""
+"""Figure 9 of P2 (Le Subscribe): processing time against the number of subscriptions, p = 0.5."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ BUDGET = 5.0  # seconds a point
 
 
 def grid(scale: float) -> list[Point]:
-    """All algorithms at one size, then at the next: what disturbs the machine for a while disturbs all of them."""
+    """All algorithms at one size, then at the next: a temporary disturbance of the machine hits all of them."""
     return [
         {"subscriptions": size, "matcher": matcher, "p": P, "budget": budget(BUDGET, scale)}
         for size in scaled(FULL, scale, least=10)

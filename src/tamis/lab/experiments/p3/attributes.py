@@ -1,4 +1,4 @@
-"""App. C: several selection attributes a table, all of them described or one."""
+"""Experiment on P3's App. C: several selection attributes a table, all of them described or one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def grid(scale: float) -> list[Point]:
 
 
 def run(point: Point) -> Rows:
-    """Bytes a description; tuples handed to subscriptions and the processor's time for an event."""
+    """Bytes a description, tuples delivered to subscriptions, and the processor's time for an event."""
     count, attributes, events = int(point["subscriptions"]), int(point["attributes"]), int(point["events"])
     rng = np.random.default_rng(1)
     low, high = _intervals(rng, count, attributes)

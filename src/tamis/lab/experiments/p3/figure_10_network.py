@@ -1,4 +1,4 @@
-"""Figure 10: network traffic for an event with real events, against the number of subscriptions."""
+"""Figure 10 of P3 (joins): network traffic for an event with real events, against the number of subscriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 11: network traffic for an event against the size of payload repositories (CN*)."""
+"""Figure 11 of P3 (joins): network traffic for an event against the size of payload repositories (CN*)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def grid(scale: float) -> list[Point]:
 
 
 def lines(axes: object, rows: Rows, number: str) -> None:
-    """A line a scheme over the repositories, a dashed one for CN without."""
+    """Draws a line a scheme over repository sizes, and a dashed one for CN without repositories."""
     from matplotlib.axes import Axes
 
     assert isinstance(axes, Axes)

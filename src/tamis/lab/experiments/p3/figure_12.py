@@ -1,4 +1,4 @@
-"""Figure 12: hop latency against the size of payload repositories (CN*)."""
+"""Figure 12 of P3 (joins): hop latency against the size of payload repositories (CN*)."""
 
 from __future__ import annotations
 

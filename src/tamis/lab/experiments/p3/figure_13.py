@@ -1,4 +1,4 @@
-"""Figure 13: network traffic of decompositions of a mix of multi-way joins, general schema."""
+"""Figure 13 of P3 (joins): network traffic of decompositions of a mix of multi-way joins, general schema."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def grid(scale: float) -> list[Point]:
 
 
 def _traffic(rows: Rows) -> tuple[dict[str, float], float]:
-    """kB by decomposition, and those of Rel-Sel."""
+    """Kilobytes by decomposition, and those of Rel-Sel."""
     semijoins = {row["decomposition"]: row["bytes"] / 1000 for row in rows if row["scheme"] == "ref-sj-clu+"}
     (relaxed,) = [row["bytes"] / 1000 for row in rows if row["scheme"] == "rel-sel"]
     return semijoins, relaxed

@@ -1,4 +1,4 @@
-"""Figure 14: network traffic of a mix of multi-way joins, star schema."""
+"""Figure 14 of P3 (joins): network traffic of a mix of multi-way joins, star schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 17: messages between nodes for an event against the number of subscriptions."""
+"""Figure 17 of P3 (joins): messages between nodes for an event against the number of subscriptions."""
 
 from __future__ import annotations
 

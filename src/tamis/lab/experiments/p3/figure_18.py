@@ -1,4 +1,4 @@
-"""Figure 18: network traffic for an event against the size of payloads."""
+"""Figure 18 of P3 (joins): network traffic for an event against the size of payloads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ run with payloads of two sizes; in between and beyond, its traffic is a straight
 
 
 def run(point: Point) -> Rows:
-    """Traffic with payloads of two sizes: without CN* every byte of a payload costs the same."""
+    """Traffic with payloads of two sizes, from which other sizes follow: without CN* it is linear in the size."""
     small, large = (carried({**point, "payload": size})[0] for size in (0, MEASURED))
     return [{**small, "bytes_with_payload": large["bytes"]}]
 

@@ -1,4 +1,4 @@
-"""Figure 19: network traffic for an event against the overlap of subscriptions."""
+"""Figure 19 of P3 (joins): network traffic for an event against the overlap of subscriptions."""
 
 from __future__ import annotations
 

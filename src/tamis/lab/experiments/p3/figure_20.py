@@ -1,4 +1,4 @@
-"""Figure 20: network traffic for an event with the last hop, from nodes to subscribers."""
+"""Figure 20 of P3 (joins): network traffic for an event with the last hop, from nodes to subscribers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 5: server time for an event against the number of subscriptions."""
+"""Figure 5 of P3 (joins): server time for an event against the number of subscriptions."""
 
 from __future__ import annotations
 

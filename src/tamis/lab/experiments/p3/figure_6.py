@@ -1,4 +1,4 @@
-"""Figure 6: network traffic for an event against the number of subscriptions."""
+"""Figure 6 of P3 (joins): network traffic for an event against the number of subscriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 7: network traffic for an event against the size of the database."""
+"""Figure 7 of P3 (joins): network traffic for an event against the size of the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 8: server time for an event against the relative join output rate."""
+"""Figure 8 of P3 (joins): server time for an event against the relative join output rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 9: network traffic for an event against the relative join output rate."""
+"""Figure 9 of P3 (joins): network traffic for an event against the relative join output rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages and bytes that a server sends for an event (Table 3 has the bytes of some schemes)."""
+"""Experiment: messages and bytes that a join server sends for an event (P3's Table 3 has the bytes of some schemes)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def grid(scale: float) -> list[Point]:
 
 
 def medians(rows: Rows) -> list[Row]:
-    """The median over the seeds, by size and scheme."""
+    """Medians over the seeds, by size and scheme."""
     found: list[Row] = []
     for size in sorted({int(row["subscriptions"]) for row in rows}):
         for scheme in STYLES:

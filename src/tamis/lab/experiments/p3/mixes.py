@@ -1,4 +1,4 @@
-"""Multi-way joins over a network: how a point of Figures 13 and 14 is run."""
+"""Common parts of P3's Figures 13 and 14: a point of multi-way joins over a simulated network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _mix(events: int, seed: int, star: bool, scale: float) -> JoinMix:
 
 
 def costs() -> list[float]:
-    """Of the groups, by the parametric model: rows that come to all tables alike, rows a join key as they are."""
+    """Costs of the groups by the parametric model: rows spread evenly over all tables, rows a join key as they are."""
     joining = [[JOINING[table] for table in edge] for edge in MIX_SHAPE.edges]
     return [float(cost) for cost in parametric_costs(MIX_SHAPE, [0.25] * 4, joining)]
 
@@ -35,7 +35,7 @@ def greedy() -> Int64s:
 
 
 def choices() -> dict[str, Int64s]:
-    """Every decomposition there is: which table filters S in each signature that leaves a choice."""
+    """All decompositions: which table filters S in each signature that leaves a choice."""
     options = [[edge for edge in edges if S in MIX_SHAPE.edges[edge]] for edges in SIGNATURES]
     found = {}
     for chosen in product(*options):
@@ -48,7 +48,7 @@ def choices() -> dict[str, Int64s]:
 
 
 def carried_mix(point: Point) -> Rows:
-    """One scheme and one decomposition over a CAN: traffic by event."""
+    """Traffic by event of one scheme and one decomposition over a CAN."""
     events = int(point["events"])
     mix = _mix(events, int(point["seed"]), bool(point["star"]), int(point["subscriptions"]) / SUBSCRIPTIONS)
     traffic = simulate_mix(

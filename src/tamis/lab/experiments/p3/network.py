@@ -1,4 +1,4 @@
-"""Schemes over a simulated network: how a point is run, and what the network figures have in common."""
+"""Common parts of P3's network figures: a point of one scheme over a simulated network, medians and checks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def workload(
 
 
 def carried(point: Point) -> Rows:
-    """One scheme over one network: traffic by event."""
+    """Traffic by event of one scheme over one network."""
     events, warm_up = int(point["events"]), int(point.get("warm_up", 0))
     chosen = workload(
         int(point["subscriptions"]), events + warm_up, int(point["seed"]), int(point.get("r_rows", R_ROWS)),
@@ -56,7 +56,7 @@ def carried(point: Point) -> Rows:
 
 
 def over_seeds(points: Sequence[Mapping[str, Any]], scale: float) -> list[Point]:
-    """The points for every seed; to try things out, with fewer subscriptions, events and nodes."""
+    """Points for every seed; at smaller scales with fewer subscriptions, events and nodes."""
     found: list[Point] = []
     for seed in SEEDS if scale >= 1 else SEEDS[:1]:
         for point in points:
@@ -72,7 +72,7 @@ def over_seeds(points: Sequence[Mapping[str, Any]], scale: float) -> list[Point]
 
 
 def medians(rows: Rows, by: Sequence[str]) -> list[Row]:
-    """The median over the seeds of everything counted, in the order in which points come."""
+    """Medians over the seeds of everything counted, in the order in which points come."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in by), []).append(row)
@@ -84,7 +84,7 @@ def medians(rows: Rows, by: Sequence[str]) -> list[Row]:
 
 
 def order(rows: Rows, schemes: Sequence[str], number: str, x: str, factor: float = 1.0) -> list[Check]:
-    """Whether each scheme has more of something than the next, everywhere."""
+    """Checks that each scheme has more of something than the next, at every place."""
     places = sorted({row[x] for row in rows})
     checks = []
     for more, less in pairwise(schemes):
@@ -104,7 +104,7 @@ def order(rows: Rows, schemes: Sequence[str], number: str, x: str, factor: float
 def against(
     rows: Rows, scheme: str, others: Sequence[str], number: str, x: str, said: str, least: float
 ) -> list[Check]:
-    """Least ratio, over all places, of what others have of something."""
+    """Checks of the least ratio, over all places, of other schemes to one."""
     places = sorted({row[x] for row in rows})
     checks = []
     for other in others:
@@ -124,7 +124,7 @@ def against(
 
 
 def growth(rows: Rows, scheme: str, number: str, x: str) -> float:
-    """Ratio of what a scheme has at the last place to what it has at the first."""
+    """Ratio of a scheme's value at the last place to that at the first."""
     places = sorted({row[x] for row in rows})
     start, stop = (one(rows, scheme=scheme, **{x: at})[number] for at in (places[0], places[-1]))
     return float(stop / max(1.0, start))

@@ -1,4 +1,4 @@
-"""All schemes over both kinds of network: a CAN, and links that know the ranges behind them."""
+"""Experiment: P3's join schemes over both kinds of network: a CAN, and links that know the ranges behind them."""
 
 from __future__ import annotations
 

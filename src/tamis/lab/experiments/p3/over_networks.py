@@ -1,4 +1,4 @@
-"""The figures of P3 that need a network."""
+"""List of the figures of P3 that need a simulated network."""
 
 from tamis.lab.experiments.p3.figure_6 import FIGURE as FIGURE_6
 from tamis.lab.experiments.p3.figure_7 import FIGURE as FIGURE_7

@@ -1,4 +1,4 @@
-"""App. I: filters over events with a bulky payload, run as joins of readings and payloads."""
+"""Experiment on P3's App. I: filters over events with a bulky payload, run as joins of readings and payloads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def grid(scale: float) -> list[Point]:
 
 
 def run(point: Point) -> Rows:
-    """Counts of the readings and photos that subscriptions are handed, and of their matches."""
+    """Counts of the readings and photos delivered to subscriptions, and of their matches."""
     count, step, events = int(point["subscriptions"]), int(point["step"]), int(point["events"])
     rng = np.random.default_rng(1)
     width = rng.uniform(5, 40, count)
@@ -75,7 +75,7 @@ def run(point: Point) -> Rows:
 
 
 def sizes(rows: Rows) -> Rows:
-    """Bytes that subscriptions are handed for an event, a row for each way."""
+    """Bytes delivered to subscriptions for an event, a row for each way."""
     return [
         {"step": row["step"], "way": way, "kilobytes": size / row["events"] / 1000}
         for row in rows

@@ -1,4 +1,4 @@
-"""Real events for select-joins: stock quotes, in a folder that whoever runs this names."""
+"""Stock quotes as real events for P3's select-joins, from a folder of the user's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def quoted_joins(subscriptions: int, events: int, seed: int = 1) -> SelectJoins:
 
 @lru_cache(maxsize=1)
 def _quotes() -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """Symbols by number, prices and volumes on the domain, in order of days."""
+    """Numbered symbols, prices and volumes on the domain, in order of days."""
     folder = Path(os.environ.get(FOLDER, DEFAULT))
     if not folder.is_dir():
         raise FileNotFoundError(f"there are no stock quotes in {folder}: name their folder in ${FOLDER}")
@@ -55,7 +55,7 @@ def _quotes() -> tuple[npt.NDArray[np.int64], Floats, Floats]:
 
 
 def _spread(numbers: Floats) -> Floats:
-    """Logarithms over the domain, all but the lowest and the highest hundredth."""
+    """Logarithms scaled to the domain, all but the lowest and the highest hundredth."""
     logs = np.log(np.maximum(numbers, 1e-2))
     low, high = np.quantile(logs, (0.01, 0.99))
     spread: Floats = ((logs - low) / (high - low) * DOMAIN).clip(0, DOMAIN)

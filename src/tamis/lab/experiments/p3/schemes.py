@@ -1,4 +1,4 @@
-"""The schemes in P3's figures: how their lines look, and how one of them is measured."""
+"""Common parts of P3's server figures: the join schemes, their plot styles, and the measurement of one of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def workload(subscriptions: int, s_rows: int, seed: int = 1) -> SelectJoins:
 
 
 def measured(point: Point) -> Rows:
-    """One scheme at one point: the processor's time for an event, all messages made."""
+    """Processor time for an event of one scheme at one point, all messages made."""
     chosen = workload(int(point["subscriptions"]), int(point.get("s_rows", S_ROWS)))
     trial = Trial(str(point["scheme"]), chosen)
     trial.play(min(WARMING, chosen.events // 4))
@@ -57,7 +57,7 @@ def measured(point: Point) -> Rows:
 
 
 def sent(point: Point) -> Rows:
-    """One scheme at one point: what is sent for an event."""
+    """Messages and bytes for an event of one scheme at one point."""
     events = int(point["events"])
     trial = Trial(str(point["scheme"]), select_joins(int(point["subscriptions"]), events, int(point["seed"])))
     messages = size = 0
@@ -68,7 +68,7 @@ def sent(point: Point) -> Rows:
 
 
 def descriptions(point: Point) -> Rows:
-    """Bytes of the four descriptions of a tuple that came, on average over events that affect somebody."""
+    """Bytes of the four descriptions of an added tuple, on average over events that affect some subscription."""
     chosen = select_joins(int(point["subscriptions"]), int(point["events"]), int(point["seed"]))
     affecting = None
     row: dict[str, float] = {}
@@ -83,5 +83,5 @@ def descriptions(point: Point) -> Rows:
 
 
 def at(rows: Rows, scheme: str, x: str, value: float) -> Row:
-    """The row of one scheme at the point nearest to a value."""
+    """Row of one scheme at the point nearest to a value."""
     return min((row for row in rows if row["scheme"] == scheme), key=lambda row: abs(row[x] - value))

@@ -1,4 +1,4 @@
-"""Figures that sweep one parameter of the workload and draw the traffic of all schemes: what they have in common."""
+"""Common form of P3's figures that sweep one workload parameter and draw the network traffic of all schemes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def swept(
     heading: str = "Network traffic",
     shared: str = "",
 ) -> Figure:
-    """A figure with one line a scheme; `points` have the parameter `x`, and whatever goes with it.
+    """Figure with one line a scheme; `points` have the parameter `x`, and further parameters.
 
     Where one run tells of several values of `x`, `expanded` makes a row for each of them.
     """

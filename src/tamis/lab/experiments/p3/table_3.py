@@ -1,4 +1,4 @@
-"""Table 3: what the server's node sends for an event."""
+"""Table 3 of P3 (joins): what the server's node sends for an event."""
 
 from __future__ import annotations
 

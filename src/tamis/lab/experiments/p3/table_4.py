@@ -1,4 +1,4 @@
-"""Table 4: bytes of the description that goes with a tuple, for the four skylines."""
+"""Table 4 of P3 (joins): bytes of the description that goes with a tuple, for the four skylines."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def grid(scale: float) -> list[Point]:
 
 
 def medians(rows: Rows) -> dict[int, dict[str, float]]:
-    """The median over the seeds, by size and scheme."""
+    """Medians over the seeds, by size and scheme."""
     sizes = sorted({int(row["subscriptions"]) for row in rows})
     return {
         size: {name: median(float(row[name]) for row in rows if row["subscriptions"] == size) for name in QUOTED}

@@ -1,4 +1,4 @@
-"""Figure 12: how many subscriptions a routing table keeps."""
+"""Figure 12 of P4 (covering, merging): how many subscriptions a routing table keeps."""
 
 from __future__ import annotations
 

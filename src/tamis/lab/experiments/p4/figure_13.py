@@ -1,4 +1,4 @@
-"""Figure 13: the time to insert a subscription."""
+"""Figure 13 of P4 (covering, merging): the time to insert a subscription."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def grid(scale: float) -> list[Point]:
 
 
 class _Switched:
-    """Diagrams kept beside buckets: the diagrams are asked where they are measured, the buckets otherwise.
+    """Diagrams kept beside buckets: the diagrams answer while being measured, the buckets otherwise.
 
     What the buckets have to do meanwhile waits: it is no part of what is measured.
     """

@@ -1,4 +1,4 @@
-"""Figure 14: the size of the routing table against the imperfect merging threshold."""
+"""Figure 14 of P4 (covering, merging): the size of the routing table against the imperfect merging threshold."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run(point: Point) -> Rows:
 
 @lru_cache(maxsize=2)
 def _sweep(subscriptions: int, advertised: str) -> dict[float, Row]:
-    """All thresholds on one table; points run one after the other, and share it."""
+    """Sweep of all thresholds on one table, which points share, as they run one after the other."""
     values = SETS["A"]
     table = sets.inserted(values, subscriptions, sets.policy(IMPERFECT))
     covered = table.forwarded_count

@@ -1,4 +1,4 @@
-"""Figure 15: false positives against the imperfect merging threshold."""
+"""Figure 15 of P4 (covering, merging): false positives against the imperfect merging threshold."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _wanted(size: int, events: int) -> dict[str, Bools]:
 
 @lru_cache(maxsize=1)
 def _through(size: int, events: int) -> dict[float, dict[str, Bools]]:
-    """Publications that each threshold lets through; points run one after the other, and share it."""
+    """Publications forwarded at each threshold, computed once for all points."""
     table = sets.inserted(SETS["A"], size, sets.policy(IMPERFECT))
     chosen = sets.workload(SETS["A"], size)
     return {
@@ -94,7 +94,7 @@ def _through(size: int, events: int) -> dict[float, dict[str, Bools]]:
 
 
 def _matched(subscriptions: pa.Table, events: int) -> dict[str, Bools]:
-    """Publications that somebody gets, by how many attributes they have."""
+    """Publications that match some subscription, by number of attributes."""
     found, index = {}, None
     for published in STYLES:
         chosen = padres_sets(1, events, values=SETS["A"], published=int(published[0]))

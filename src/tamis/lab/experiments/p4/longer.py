@@ -1,4 +1,4 @@
-"""Diagrams that share hardly anything: subscriptions of more than two conditions."""
+"""Experiment beyond P4's figures: subscriptions of more than two conditions, whose diagrams share hardly anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's sets of subscriptions as filters, and what covering and merging leave of them."""
+"""Common parts of P4's experiments: the paper's subscription sets as filters, and their covering and merging."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def workload(values: int, subscriptions: int, events: int = 1, published: int = 
 
 @lru_cache(maxsize=1)
 def filters(values: int, subscriptions: int) -> list[tuple[str, Filter]]:
-    """Ids and normal forms; conditions repeat, and each is read once."""
+    """Ids and normal forms; conditions repeat, and each is parsed once."""
     chosen = workload(values, subscriptions)
     known: dict[str, Literal] = {}
 
@@ -60,13 +60,13 @@ def filters(values: int, subscriptions: int) -> list[tuple[str, Filter]]:
 
 
 def uniform(values: int) -> Statistics:
-    """The paper's assumption: every attribute of a publication is there, and uniform on its values."""
+    """Statistics of the paper's assumption: every attribute of a publication is present, and uniform on its values."""
     about = AttributeStatistics(1.0, dict.fromkeys(range(values), 1 / values))
     return Statistics(1, dict.fromkeys(NAMES, about))
 
 
 def inserted(values: int, subscriptions: int, policy: MergePolicy) -> MergingTable:
-    """All subscriptions in a table, nothing merged yet."""
+    """Merging table with all subscriptions, before any merging."""
     table = MergingTable(workload(values, subscriptions).schema, policy, uniform(values))
     for id, filter in filters(values, subscriptions):
         table.insert(id, filter)
@@ -74,7 +74,7 @@ def inserted(values: int, subscriptions: int, policy: MergePolicy) -> MergingTab
 
 
 def policy(method: str, imt: float = IMT) -> MergePolicy:
-    """Merging along the topmost attribute, as output nodes with one child are, or on every side."""
+    """Merging policy along the topmost attribute, as output nodes with one child are merged, or on every side."""
     order = list(NAMES)
     if method == RANDOM:
         order = [NAMES[k] for k in np.random.default_rng(1).permutation(ATTRIBUTES)]
@@ -83,7 +83,7 @@ def policy(method: str, imt: float = IMT) -> MergePolicy:
 
 
 def left(method: str, values: int, subscriptions: int) -> list[tuple[str, Filter]]:
-    """The routing table's filters under a method."""
+    """Filters of the routing table under a method."""
     if method == NONE:
         return filters(values, subscriptions)
     table = inserted(values, subscriptions, policy(method))
@@ -93,7 +93,7 @@ def left(method: str, values: int, subscriptions: int) -> list[tuple[str, Filter
 
 
 def raised(table: MergingTable, thresholds: Sequence[float]) -> Iterator[MergingTable]:
-    """A table merged at one threshold after the other, each from what the one before has left."""
+    """Table merged at one threshold after the other, each from the result of the one before."""
     for imt in thresholds:
         table.adopt(policy(IMPERFECT, imt))
         table.merge()
@@ -101,7 +101,7 @@ def raised(table: MergingTable, thresholds: Sequence[float]) -> Iterator[Merging
 
 
 def as_table(some: list[tuple[str, Filter]], chosen: Workload) -> pa.Table:
-    """Filters as texts again, as an index takes them."""
+    """Filters as texts again, for building an index."""
     return pa.table(
         {"id": [id for id, _ in some], "filter": [print_filter(filter, chosen.schema) for _, filter in some]}
     )

@@ -1,4 +1,4 @@
-"""Table 2: the time to route a publication."""
+"""Table 2 of P4 (covering, merging): the time to route a publication."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _kept(method: str, values: int, subscriptions: int) -> pa.Table:
 
 @lru_cache(maxsize=1)
 def _all(values: int, subscriptions: int) -> dict[str, list[tuple[str, Filter]]]:
-    """One table, after covering, then merged perfectly, then imperfectly; points run one after the other."""
+    """Table after covering, then merged perfectly, then imperfectly; computed once for all points."""
     table = sets.inserted(values, subscriptions, sets.policy(IMPERFECT))
     found = {COVERING: list(table.forwarded())}
     for method, here in zip((PERFECT, IMPERFECT), sets.raised(table, (0.0, sets.IMT)), strict=True):

@@ -1,1 +1,1 @@
-"""Conjunctions over codes as facts about attributes, in one form: what covering is decided on for many filters."""
+"""Normalised facts of conjunctions over codes: what covering among many filters is decided on."""

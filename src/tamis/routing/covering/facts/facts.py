@@ -1,4 +1,8 @@
-"""The facts of many conjunctions."""
+"""Facts of many conjunctions in one normal form, which the search for covers compares; and tables of pattern
+implications.
+
+Every conjunction and every set of places is kept once, so equal conjunctions have one number.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from tamis.routing.covering.facts.kernels import EVERY, enter_conjunctions, gath
 from tamis.routing.covering.facts.places import CONJUNCTIONS, FACTS, RANGES, SETS, Places, enter_sets
 from tamis.schema import EVENT_TYPE, Schema
 
-# Facts about an attribute's patterns: the constants that each matches, and the patterns that it implies.
+# Patterns of an attribute: the constants that each matches, and the patterns that it implies.
 
 _MOST_HITS = 50_000_000  # of constants, beyond which nothing is known of them
 _MOST_PAIRS = 2_000_000  # of patterns that are compared with each other
@@ -32,7 +36,8 @@ _MOST_PAIRS = 2_000_000  # of patterns that are compared with each other
 
 @dataclass(frozen=True)
 class Runs:
-    """Of attribute a, item i has the numbers `numbers[offsets[bases[a] + i]:offsets[bases[a] + i + 1]]`, ascending.
+    """Lists of numbers by attribute and item: a's item i has `numbers[offsets[bases[a] + i]:offsets[bases[a] + i +
+    1]]`, ascending.
 
     `bases[a]` is -1 where nothing is known.
     """
@@ -57,14 +62,14 @@ class Runs:
 
     @property
     def flat(self) -> tuple[Int64s, Int64s, Int32s]:
-        """Arrays of it for kernels."""
+        """Arrays of the runs for kernels."""
         return self.bases, self.offsets, self.numbers
 
 
 def constants_hit(
     names: tuple[str, ...], patterns: Mapping[str, PatternSet], dictionaries: Mapping[str, Dictionary]
 ) -> Runs:
-    """For each constant, by rank, the patterns that it matches."""
+    """For each constant, by rank, the patterns that match it."""
     parts: list[tuple[Int64s, Int32s] | None] = []
     for name in names:
         dictionary = dictionaries.get(name)
@@ -80,12 +85,12 @@ def constants_hit(
 
 
 def implied_patterns(names: tuple[str, ...], patterns: Mapping[str, PatternSet]) -> Runs:
-    """For each pattern those that hold wherever it does, itself among them."""
+    """For each pattern all patterns that it implies, itself among them."""
     return Runs.of([_implied(patterns[name]) if name in patterns else None for name in names])
 
 
 def _implied(patterns: PatternSet) -> tuple[Int64s, Int32s]:
-    """Only patterns that match examples of another one are compared with it."""
+    """Implications between patterns; a pattern is compared only with those that match an example of it."""
     known = [patterns.pattern(number) for number in range(len(patterns))]
     likes = [number for number, pattern in enumerate(known) if isinstance(pattern, Like)]
     found: list[list[int]] = [[number] for number in range(len(known))]
@@ -108,7 +113,7 @@ def _matching(patterns: PatternSet, texts: list[str]) -> list[list[int]]:
 
 
 def _example(pattern: object, run: str) -> str:
-    """A string that a LIKE takes, with a letter nobody asks for in place of `_`, and such a run in place of `%`."""
+    """Example string of a LIKE pattern: an unused letter in place of `_`, and a run of that letter in place of `%`."""
     assert isinstance(pattern, Like)
     parts = read_like(str(pattern.pattern)) or []
     unusual = "\U000f0000"
@@ -120,7 +125,7 @@ _KINDS = (Kind.VALUE, Kind.LEAST, Kind.GREATEST, Kind.VERSUS, Kind.VALUES, Kind.
 
 @dataclass(frozen=True)
 class Facts:
-    """Different conjunctions d, each with facts `offsets[d]:offsets[d + 1]`, ascending by attribute, kind, number.
+    """Distinct conjunctions d, each with facts `offsets[d]:offsets[d + 1]`, ascending by attribute, kind, number.
 
     A fact is about attribute `names[attributes[f]]`. Its kind (kernels.py) says what `numbers[f]` is: a set of places,
     a pattern, a column. An attribute that is present has one EVERY; that all its values are as they may be is said by
@@ -164,7 +169,7 @@ class Facts:
 
     @property
     def allows_all(self) -> npt.NDArray[np.bool_]:
-        """Facts that say of an attribute no more than that it is present."""
+        """Facts that require of an attribute no more than its presence."""
         every = self.kinds == EVERY
         whole = every.copy()
         whole[every] = self.sizes[self.numbers[every]] == self.places.counts[self.attributes[every]]
@@ -177,7 +182,7 @@ class Facts:
 
 
 def facts_of(conjuncts: Conjuncts, encoder: Encoder, schema: Schema) -> tuple[Facts, Int32s]:
-    """The facts, and for each conjunction its number among them, or -1 if no event can satisfy it."""
+    """Facts of conjunctions, and for each conjunction its number among them, or -1 if no event can satisfy it."""
     names = tuple(dict.fromkeys(n for c in encoder.columns for n in (c.attribute, c.other) if n))
     number = {name: k for k, name in enumerate(names)}
     places = Places.of(names, encoder.dictionaries, schema)
@@ -234,7 +239,7 @@ class _Kept:
         return tuple(self._facts)
 
     def grow(self) -> None:
-        """Room for twice as much of whatever is half full."""
+        """Doubles every array that is half full."""
         used = self.counters + np.array([*self.room, 1])
         if 2 * used[SETS] > len(self._extents[3]):
             self._extents[0], self._extents[3] = doubled(self._extents[0]), doubled(self._extents[3])
@@ -250,7 +255,7 @@ class _Kept:
             enter_conjunctions(self.facts, self.offsets, self.table, self.counters[CONJUNCTIONS])
 
     def parts(self) -> dict[str, Any]:
-        """As `Facts` wants them."""
+        """Fields for the constructor of `Facts`."""
         sets, ranges, facts, conjunctions = self.counters.tolist()
         offsets, lows, highs = self._extents[:3]
         named = dict(
@@ -265,7 +270,7 @@ class _Kept:
 
 
 def _largest(conjuncts: Conjuncts) -> tuple[int, int, int]:
-    """Of one conjunction at most: ranges in all that it says, sets that some value is in, and things said."""
+    """Upper bounds for one conjunction: its ranges, its sets for SOME facts, and its raw conditions."""
     if not len(conjuncts):
         return 1, 1, 1
     spelled = np.where(conjuncts.test_flags & LISTED, conjuncts.test_highs - conjuncts.test_lows, 1).astype(np.int64)
@@ -275,7 +280,7 @@ def _largest(conjuncts: Conjuncts) -> tuple[int, int, int]:
 
 
 def _summed(values: Int64s, offsets: npt.NDArray[Any]) -> Int64s:
-    """The sum of each run."""
+    """Sums of runs."""
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
     return ends[offsets[1:]] - ends[offsets[:-1]]
 

@@ -1,4 +1,7 @@
-"""Conjunctions over codes to facts, each set of places and each conjunction kept once."""
+"""Kernels that normalise conjunctions over codes into facts, keeping each set of places and each conjunction once.
+
+A conjunction's conditions are first noted as raw rows, by attribute; then the rows of each attribute become facts.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,19 @@ from tamis.routing.covering.facts.places import (
     whole,
 )
 
-# What a conjunction over codes says, one thing a row, by attribute, before it is put together.
+# Raw rows: the conditions of one conjunction, one a row, by attribute, before they are combined.
 
-# What a column holds (encoding/columns.py), in the order of its kinds.
+# Kinds of columns (matching/codes/columns.py), in the order of that enumeration.
 VALUE, LEAST, GREATEST, VERSUS_COLUMN, VALUES, PATTERNS = range(6)
 
-# What a conjunction says, one thing a row, before it is put together: codes from a to b, or listed[a:b], or a number.
+# Conditions in raw rows: codes from a to b, or listed[a:b], or a number.
 SAID_PRESENT, SAID_IN, SAID_NOT_IN, SAID_LIST, SAID_NOT_LIST, SAID_ABSENT, SAID_SOME, SAID_SOME_LIST = range(8)
 SAID_PATTERN, SAID_NO_PATTERN, SAID_VERSUS, SAID_NO_VERSUS = range(8, 12)
 
 
 @bare_kernel
 def note(raw: Any, n: int, attribute: int, what: int, a: int, b: int) -> int:
-    """Enters one thing said, behind all that is said of attributes before it."""
+    """Inserts one raw row, behind the rows of attributes before it."""
     at = n
     while at > 0 and raw[at - 1, 0] > attribute:
         for field in range(4):
@@ -83,7 +86,7 @@ def note_test(raw: Any, n: int, test: int, tests: Any, columns: Any) -> int:
 
 @bare_kernel
 def said(conjunct: int, conjuncts: Any, columns: Any, raw: Any) -> int:
-    """All that one conjunction says, by attribute; returns how much that is."""
+    """Writes all raw rows of one conjunction, by attribute; returns their number."""
     offsets, interval_columns, lows, highs, test_offsets, numbers, tests, _ = conjuncts
     n = 0
     for i in range(offsets[conjunct], offsets[conjunct + 1]):
@@ -95,10 +98,10 @@ def said(conjunct: int, conjuncts: Any, columns: Any, raw: Any) -> int:
     return n
 
 
-# What a fact says of its attribute: every value is in the set; some value is; it is absent; some value matches the
-# pattern of that number, or none does; it compares with another attribute as column so and so says, or does not.
+# Kinds of facts about an attribute: every value is in the set; some value is; it is absent; some value matches the
+# pattern of that number, or none does; the comparison of that column holds, or does not.
 EVERY, SOME, ABSENT, PATTERN, NO_PATTERN, VERSUS, NO_VERSUS = range(7)
-# Working memory has room for three sets: what is allowed, then an operand, then a result.
+# Working memory for sets has three parts: the values allowed so far, an operand, and a result.
 _ALLOWED = 0
 _MOST_POINTS = 64  # that patterns are tried on
 
@@ -117,7 +120,7 @@ def matches_pattern(hits: Any, attribute: int, rank: int, pattern: int) -> bool:
 def matching_points(
     raw: Any, first: int, last: int, sets: Any, allowed: int, attribute: int, places: Any, hits: Any
 ) -> int:
-    """Of few constants those that match all patterns said, in place of the set; -1 if there are other values in it."""
+    """Replaces a set of few constants by those that match all patterns; -1 if there are other values in the set."""
     firsts, codes = places[2], places[3]
     result = 2 * (len(sets[0]) // 3)
     total = 0
@@ -147,7 +150,7 @@ def matching_points(
 
 @bare_kernel
 def add_fact(facts: Any, begin: int, end: int, attribute: int, kind: int, what: int) -> int:
-    """Enters a fact among those of its attribute, by kind and number, each once."""
+    """Inserts a fact among those of its attribute, by kind and number, each once."""
     attributes, kinds, numbers = facts
     at = end
     while at > begin and (kinds[at - 1] > kind or (kinds[at - 1] == kind and numbers[at - 1] > what)):
@@ -165,7 +168,7 @@ def about_attribute(
     raw: Any, first: int, last: int, listed: Any, places: Any, traits: Any, known: Any, sets: Any, extents: Any,
     facts: Any, counters: Any, end: int,
 ) -> int:  # fmt: skip
-    """The facts of one attribute from raw[first:last], in one form; returns their end, or IMPOSSIBLE."""
+    """Normal form of the facts of one attribute from raw[first:last]; returns their end, or IMPOSSIBLE."""
     starts, below, firsts, _ = places
     multiple, never_absent = traits
     hits, implied = known
@@ -174,6 +177,9 @@ def about_attribute(
     codes = starts[attribute + 1] - start - 1
     operand, result = len(sets[0]) // 3, 2 * (len(sets[0]) // 3)
     absent = present = patterns = False
+    # First the conditions on every value: `allowed` ranges are what is left of all places after intersecting with
+    # each and subtracting each excluded set. Patterns and conditions on some value need the final set, so they
+    # come after.
     allowed = whole(count, sets, _ALLOWED)
     for k in range(first, last):
         what, a, b = raw[k, 1], raw[k, 2], raw[k, 3]
@@ -194,10 +200,12 @@ def about_attribute(
             left = subtract(sets, _ALLOWED, allowed, operand, n, result)
         copy_set(sets, result, left, _ALLOWED)
         allowed = left
+    # Absence excludes any other condition; alone it is the only fact.
     if absent:
         if present or never_absent[attribute]:
             return IMPOSSIBLE
         return add_fact(facts, end, end, attribute, ABSENT, 0)
+    # Patterns on a single-valued attribute with few allowed constants are decided here: then the set says it all.
     decided = False
     if patterns and not multiple[attribute]:
         n = matching_points(raw, first, last, sets, allowed, attribute, places, hits)
@@ -205,6 +213,8 @@ def about_attribute(
             allowed, decided = n, True
     if allowed == 0:
         return IMPOSSIBLE
+    # The set is final: it becomes the EVERY fact, and conditions on some value are cut to it before they are
+    # kept.
     begin = end
     every = kept_set(attribute, sets, _ALLOWED, allowed, extents, counters)
     end = add_fact(facts, begin, end, attribute, EVERY, every)
@@ -225,6 +235,8 @@ def about_attribute(
             end = add_fact(facts, begin, end, attribute, PATTERN if what == SAID_PATTERN else NO_PATTERN, a)
         elif what in (SAID_VERSUS, SAID_NO_VERSUS):
             end = add_fact(facts, begin, end, attribute, VERSUS if what == SAID_VERSUS else NO_VERSUS, a)
+    # Facts that follow from others of the attribute are dropped, so that equal conjunctions get equal facts. A
+    # set of all places of an attribute that is always present says nothing and leaves no fact.
     if patterns and not decided and not compatible_patterns(facts, begin, end, implied):
         return IMPOSSIBLE
     end = without_weaker(facts, begin, end, extents, implied)
@@ -298,7 +310,7 @@ def same_facts(facts: Any, a: int, b: int, n: int) -> bool:
 
 @bare_kernel
 def enter_conjunctions(facts: Any, offsets: Any, table: Any, count: int) -> None:
-    """Fills an empty table with the conjunctions that are kept."""
+    """Fills an empty hash table with the conjunctions kept so far."""
     mask = len(table) - 1
     for number in range(count):
         slot = np.int64(hash_facts(facts, offsets[number], offsets[number + 1]) & np.uint64(mask))
@@ -312,7 +324,7 @@ def gather(
     first: int, conjuncts: Any, columns: Any, places: Any, traits: Any, known: Any, raw: Any, sets: Any, extents: Any,
     facts: Any, offsets: Any, table: Any, counters: Any, room: Any, distinct: Any,
 ) -> int:  # fmt: skip
-    """Facts of the conjunctions from `first` on, until what is kept may not have room; returns the first left over.
+    """Facts of the conjunctions from `first` on, until the arrays may run out of room; returns the first left over.
 
     `distinct[c]`: the number under which conjunction c is kept, the same for those that say the same; or IMPOSSIBLE.
     Facts of number d are `facts[offsets[d]:offsets[d + 1]]`. `room`: sets, ranges and facts one conjunction may need.
@@ -326,6 +338,8 @@ def gather(
             or counters[CONJUNCTIONS] + 1 >= min(len(offsets), len(table) // 2)
         ):
             return c
+        # Raw rows are grouped by attribute; the facts of each group are appended behind the facts kept so
+        # far.
         n = said(c, conjuncts, columns, raw)
         begin = end = counters[FACTS]
         k = 0
@@ -338,6 +352,7 @@ def gather(
         if end == IMPOSSIBLE:
             distinct[c] = IMPOSSIBLE
             continue
+        # Hash table of kept conjunctions: if an equal one is found, the facts just appended are abandoned.
         slot = np.int64(hash_facts(facts, begin, end) & np.uint64(mask))
         while table[slot] >= 0:
             there = offsets[table[slot]]

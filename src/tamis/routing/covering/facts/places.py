@@ -1,4 +1,4 @@
-"""Places: the codes of an attribute that some value really has, numbered without gaps.
+"""Places: gapless numbers for the codes of an attribute that some value really has; kernels for sets of places.
 
 A code (matching/codes/encoding.py) may stand for no value at all: no integer is between 3 and 4, and no value
 between two of a listed domain. Among places there are none such, so two sets of values that filters ask for are equal
@@ -26,7 +26,8 @@ _AFTER_PREFIX = b"\xff"  # what lowering puts after a prefix: above all strings 
 
 @dataclass(frozen=True)
 class Places:
-    """Of attribute a, code c is place `below[starts[a] + c]` if it is one; and place p is code `codes[firsts[a] + p]`.
+    """Mapping of codes to places by attribute: code c of a is place `below[starts[a] + c]`, place p code
+    `codes[firsts[a] + p]`.
 
     `below` counts the places under each code, and has one more entry an attribute, which counts all of them.
     """
@@ -44,7 +45,8 @@ class Places:
 
     @classmethod
     def of(cls, names: tuple[str, ...], dictionaries: Mapping[str, Dictionary], schema: Schema) -> Places:
-        """Of attributes with these dictionaries; one without has a single place, for all its values."""
+        """Places of attributes with these dictionaries; an attribute without one has a single place, for all its
+        values."""
         possible = [_possible(dictionaries[n], n, schema) if n in dictionaries else np.ones(1, np.bool_) for n in names]
         below = [np.concatenate([np.zeros(1, np.int32), np.cumsum(p, dtype=np.int32)]) for p in possible]
         codes = [np.flatnonzero(p).astype(np.int32) for p in possible]
@@ -61,7 +63,7 @@ def _starts(arrays: list[Int32s]) -> Int64s:
 
 
 def _possible(dictionary: Dictionary, name: str, schema: Schema) -> Bools:
-    """Codes that some value has: the constants at odd codes, and the gaps between them."""
+    """True for codes that some value has: the constants at odd codes, and the gaps between them."""
     count = len(dictionary)
     possible = np.ones(2 * count + 1, np.bool_)
     kind = schema.attributes[name].domain.kind
@@ -80,7 +82,8 @@ def _possible(dictionary: Dictionary, name: str, schema: Schema) -> Bools:
 
 
 def _rule_out_strings(constants: pa.Array, possible: Bools) -> None:
-    """Ends of prefixes are no strings, and a gap is none if the string after its lower end is the upper one."""
+    """Clears codes of strings that no value has: prefix ends, and a gap whose upper end directly follows its lower
+    end."""
     if not len(constants):
         return
     offsets = np.frombuffer(constants.buffers()[1], np.int64)[constants.offset :][: len(constants) + 1]
@@ -100,7 +103,7 @@ def _rule_out_strings(constants: pa.Array, possible: Bools) -> None:
 
 
 def _rule_out_gap(constants: pa.Array, rank: int, possible: Bools) -> None:
-    """Decides the gap after a constant."""
+    """Clears or keeps the gap after a constant."""
     constant = constants[rank].as_py()
     following: bytes | None = constant + b"\0"
     if constant.endswith(_AFTER_PREFIX):
@@ -112,9 +115,9 @@ def _rule_out_gap(constants: pa.Array, rank: int, possible: Bools) -> None:
         possible[2 * rank + 2] = following < constants[rank + 1].as_py()
 
 
-# Sets of places, each kept once under a number: an open-addressing table over flat arrays.
+# Hash table of kept sets: open addressing over flat arrays, each set of places once under a number.
 
-# Counters of what is kept.
+# Indexes into the counters: kept ranges, sets, facts and conjunctions.
 SETS, RANGES, FACTS, CONJUNCTIONS = range(4)
 
 
@@ -130,7 +133,7 @@ def hash_set(attribute: int, lows: Any, highs: Any, start: int, n: int) -> Any:
 
 @bare_kernel
 def kept_set(attribute: int, sets: Any, at: int, n: int, extents: Any, counters: Any) -> int:
-    """The number under which a set of an attribute's places is kept; a new one if need be."""
+    """Number under which a set of an attribute's places is kept; a new one if it is not kept yet."""
     offsets, lows, highs, owners, table = extents
     new_lows, new_highs = sets
     mask = len(table) - 1
@@ -155,7 +158,7 @@ def kept_set(attribute: int, sets: Any, at: int, n: int, extents: Any, counters:
 
 @bare_kernel
 def enter_sets(extents: Any, count: int) -> None:
-    """Fills an empty table with the sets that are kept."""
+    """Fills an empty hash table with the sets kept so far."""
     offsets, lows, highs, owners, table = extents
     mask = len(table) - 1
     for number in range(count):
@@ -166,7 +169,7 @@ def enter_sets(extents: Any, count: int) -> None:
         table[slot] = number
 
 
-# Sets of places as ascending, disjoint ranges that do not touch: `lows[i] <= place <= highs[i]`.
+# Set operations over ascending, disjoint ranges that do not touch: `lows[i] <= place <= highs[i]`.
 #
 # A set in working memory is a stretch of two arrays, `sets`, the lows and the highs: it is named by where it begins,
 # and has as many ranges as the function that wrote it returned.
@@ -174,14 +177,14 @@ def enter_sets(extents: Any, count: int) -> None:
 
 @bare_kernel
 def whole(count: int, sets: Any, out: int) -> int:
-    """All places there are."""
+    """Set of all places."""
     sets[0][out], sets[1][out] = 0, count - 1
     return 1
 
 
 @bare_kernel
 def of_codes(below: Any, start: int, codes: int, low: int, high: int, sets: Any, out: int) -> int:
-    """The places among the codes from low to high; an attribute has so many codes, and open ends lie beyond them."""
+    """Set of the places among the codes from low to high; open ends are clipped to the attribute's `codes` codes."""
     first = below[start + min(max(low, 0), codes)]
     last = below[start + min(max(high, -1), codes - 1) + 1] - 1
     sets[0][out], sets[1][out] = first, last
@@ -190,7 +193,7 @@ def of_codes(below: Any, start: int, codes: int, low: int, high: int, sets: Any,
 
 @bare_kernel
 def of_list(below: Any, start: int, listed: Any, begin: int, end: int, sets: Any, out: int) -> int:
-    """The places of listed codes, ascending."""
+    """Set of the places of listed codes, ascending."""
     n = 0
     for i in range(begin, end):
         place = below[start + listed[i]]
@@ -206,7 +209,7 @@ def of_list(below: Any, start: int, listed: Any, begin: int, end: int, sets: Any
 
 @bare_kernel
 def intersect(sets: Any, a: int, na: int, b: int, nb: int, out: int) -> int:
-    """Intersection of both."""
+    """Intersection of two sets."""
     i = j = n = 0
     while i < na and j < nb:
         low, high = max(sets[0][a + i], sets[0][b + j]), min(sets[1][a + i], sets[1][b + j])
@@ -222,7 +225,7 @@ def intersect(sets: Any, a: int, na: int, b: int, nb: int, out: int) -> int:
 
 @bare_kernel
 def subtract(sets: Any, a: int, na: int, b: int, nb: int, out: int) -> int:
-    """Difference: what is in the first and not in the second."""
+    """Difference of two sets: the places of the first that are not in the second."""
     j = n = 0
     for i in range(na):
         low, high = sets[0][a + i], sets[1][a + i]

@@ -1,1 +1,7 @@
-"""For each of many filters one that covers it: candidates found by an index, decided on facts."""
+"""Search for covers among many filters: candidates are found by an index of corners and decided on facts.
+
+ground.py    classes of equal filters, and the flat arrays that workers map
+corners.py   the index that finds candidates
+kernels.py   implication between conjunctions, and the settling of candidates
+covers.py    the search itself
+"""

@@ -1,4 +1,4 @@
-"""The index in which conjunctions are found that may cover another one.
+"""Index of corners: finds the conjunctions that may cover a given one, by looking up its least and greatest values.
 
 A range covers another one iff it holds its least and its greatest value. So a conjunction is indexed by what it asks of
 the least value that a covered one allows, and of the greatest, as two columns; and the covered one is an event that has
@@ -33,7 +33,7 @@ from tamis.routing.covering.search.ground import Ground
 from tamis.routing.covering.search.kernels import conditions, corners, members_of, patterns_of
 from tamis.schema import Schema
 
-# Conjunctions as events of the index of corners.
+# Probes: conjunctions encoded as events of the index of corners.
 
 
 _NONE32 = np.zeros(0, np.int32)
@@ -41,7 +41,7 @@ _NONE32 = np.zeros(0, np.int32)
 
 @dataclass(frozen=True)
 class Probes:
-    """Conjunctions as events of the index: codes, and sets, as in `columnar.encoding.columns.Encoded`."""
+    """Conjunctions as events of the index: codes, and sets, as in `matching.codes.columns.Encoded`."""
 
     codes: Int32s
     set_ends: Int64s
@@ -84,7 +84,8 @@ _NONE64 = np.zeros(0, np.int64)
 
 
 class Corners:
-    """Some conjunctions, in rows: row r is conjunction `rows[r]`, under one of the values that it lists, if it does.
+    """Index of some conjunctions, in rows: row r is conjunction `rows[r]`, under one of its listed values, if it lists
+    any.
 
     Frozen, but for scratch memory: one thread at a time.
     """
@@ -106,7 +107,7 @@ class Corners:
 
     @classmethod
     def build(cls, chosen: Int64s, ground: Ground, expected: Probes, schema: Schema) -> Corners:
-        """An index of these conjunctions; `expected` are some of those that will be looked up, to plan for."""
+        """Index of these conjunctions; `expected` are some of those that will be looked up, to plan for."""
         conjuncts, rows = _conjuncts(chosen, ground)
         encoder = _encoder(ground, schema)
         knowledge = _knowledge(expected, ground)
@@ -126,7 +127,7 @@ class Corners:
         return cls(read_arrays(path, verify=False)[0], ground)
 
     def look_up(self, probes: Probes) -> Iterator[tuple[int, int, Int64s, Int32s]]:
-        """For events first to stop: the rows `found[ends[e]:ends[e + 1]]` that each of them matches.
+        """Lookups for events first to stop: the rows `found[ends[e]:ends[e + 1]]` that each of them matches.
 
         What is yielded is overwritten by the next.
         """
@@ -148,7 +149,7 @@ class Corners:
 
 
 def _conjuncts(chosen: Int64s, ground: Ground) -> tuple[Conjuncts, Int32s]:
-    """The conditions of the chosen conjunctions, and the conjunction of each row."""
+    """Conditions of the chosen conjunctions, and the conjunction of each row."""
     fixed = (chosen, ground.facts, ground.sets, ground.places, ground.layout)
     none = (_NONE32, _NONE32, _NONE32)
     count, most = conditions(*fixed, _NONE32, _NONE64, none, False)
@@ -165,7 +166,7 @@ def _conjuncts(chosen: Int64s, ground: Ground) -> tuple[Conjuncts, Int32s]:
 
 
 def _about(ground: Ground) -> tuple[list[int], list[Kind]]:
-    """The attribute and the kind of each column."""
+    """Attribute and kind of each column."""
     attributes, kinds = [0] * ground.columns, [Kind.VALUE] * ground.columns
     extremes, absences, members, patterns = ground.layout
     for a in range(len(extremes)):
@@ -179,7 +180,7 @@ def _about(ground: Ground) -> tuple[list[int], list[Kind]]:
 
 
 def _encoder(ground: Ground, schema: Schema) -> Encoder:
-    """Encoder as the planner asks it: how many columns there are, and how many codes each may have."""
+    """Encoder as the planner asks for it: the number of columns, and how many codes each may have."""
     columns = [Column(kind, str(attribute)) for attribute, kind in zip(*_about(ground), strict=True)]
     most = int(ground.patterns[1][2].max(initial=-1)) + 1
     # Of dictionaries and patterns only the length is asked for.
@@ -189,7 +190,7 @@ def _encoder(ground: Ground, schema: Schema) -> Encoder:
 
 
 def _knowledge(expected: Probes, ground: Ground) -> Knowledge:
-    """Presence, shares of codes and quantiles of what will be looked up."""
+    """Statistics for the planner: presence, shares of codes and quantiles of expected lookups."""
     events, singles = max(1, len(expected.codes)), ground.singles
     presence, shares, edges = np.zeros(ground.columns), [], []
     attributes, _ = _about(ground)

@@ -1,4 +1,4 @@
-"""For each class of filters one that covers it, or that none does."""
+"""Search for covers: for each class of equal filters a class that covers it, or the finding that none does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Asked = Callable[[int, int], Relation]
 
 @dataclass(frozen=True)
 class Covers:
-    """`cover[k]`: a class that covers class k and is itself covered by none, or -1.
+    """Result of the search: `cover[k]` is a class that covers class k and is itself covered by none, or -1.
 
     Nothing covers itself, directly or over others: all covered classes can be dropped at once. `undecided`: classes
     for which it was not found out. `candidates`: pairs that were looked at; `asked`: those that facts did not decide.
@@ -41,9 +41,9 @@ class Covers:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Of some classes what was found: pairs (class, cover), pairs (class, class that may cover it), classes that were
-    not looked at any more, and how many candidates there were."""
+class CoverPairs:
+    """Findings for some classes: pairs (class, cover), pairs (class, possible cover), classes left unexamined, and the
+    number of candidates."""
 
     covered: Int64s
     asked: Int64s
@@ -52,9 +52,9 @@ class Compared:
 
 
 class Compare(Protocol):
-    """Looks up what covers each of some classes in an index of others."""
+    """Comparison of some classes against an index of others: finds their covers, here or in worker processes."""
 
-    def __call__(self, ground: Ground, index: Corners, theirs: Int64s, most: int) -> Compared: ...
+    def __call__(self, ground: Ground, index: Corners, theirs: Int64s, most: int) -> CoverPairs: ...
 
 
 def find_covers(
@@ -66,7 +66,7 @@ def find_covers(
     compare: Compare | None = None,
     left_out: Bools | None = None,
 ) -> Covers:
-    """Looks for covers among all classes, but for those left out, which neither cover nor are covered.
+    """Finds covers among all classes, except those left out, which neither cover nor are covered.
 
     Classes are taken in order of what they ask for, few at first and then more: what the few cover is out of the way
     before the many are compared with each other. Gives up, and leaves the rest undecided, after so many candidates.
@@ -74,8 +74,8 @@ def find_covers(
     return _Search(Ground.of(facts, classes), schema, asked, most, compare or compare_here, left_out).run()
 
 
-def compare_here(ground: Ground, index: Corners, theirs: Int64s, most: int) -> Compared:
-    """In this process, batch by batch, until there were so many candidates."""
+def compare_here(ground: Ground, index: Corners, theirs: Int64s, most: int) -> CoverPairs:
+    """Comparison in this process, batch by batch, until `most` candidates were looked at."""
     cover = np.full(len(ground.demands), -1, np.int32)
     asked, work = np.empty((_MOST_ASKED, 2), np.int64), np.zeros(2, np.int64)
     pairs: list[Int64s] = [np.zeros((0, 2), np.int64)]
@@ -94,11 +94,11 @@ def compare_here(ground: Ground, index: Corners, theirs: Int64s, most: int) -> C
         begin += size
     covered = theirs[:begin][cover[theirs[:begin]] >= 0]
     found_pairs = np.stack([covered, cover[covered].astype(np.int64)], axis=1)
-    return Compared(found_pairs, np.concatenate(pairs), theirs[begin:], int(work[0]))
+    return CoverPairs(found_pairs, np.concatenate(pairs), theirs[begin:], int(work[0]))
 
 
 class _Search:
-    """One search. `order`: the classes by what they ask for, so that what covers a class is before it, or beside it."""
+    """State of one search. `order`: classes by demand, so that a class's cover is before it, or beside it."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _Search:
         return some[self.cover[some] < 0]
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
-        """Stretches of the order; classes that ask for equally much are in one."""
+        """Stretches of the order; classes of equal demand are in one."""
         start, size, count = 0, FIRST, len(self.order)
         demands = self.ground.demands[self.order]
         while start < count:
@@ -145,7 +145,7 @@ class _Search:
             start, size = stop, size * GROWTH
 
     def _compare(self, ours: Int64s, theirs: Int64s) -> None:
-        """Finds which of theirs are covered by one of ours."""
+        """Finds which of their classes are covered by one of ours."""
         sample = theirs
         if len(theirs) > _SAMPLE:
             sample = np.sort(np.random.default_rng(0).choice(theirs, _SAMPLE, replace=False))
@@ -168,7 +168,7 @@ class _Search:
                 self.cover[other] = owner
 
     def _roots(self) -> Int32s:
-        """Replaces what covers by what covers it, to the end."""
+        """Replaces each cover by the cover's own cover, to the end."""
         cover = self.cover.copy()
         while True:
             covered = np.flatnonzero(cover >= 0)

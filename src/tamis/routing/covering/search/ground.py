@@ -1,4 +1,4 @@
-"""Common ground of a search for covers: facts, classes, and the columns of each attribute."""
+"""Data shared by a search for covers: facts, classes of equal filters, their demands, and the columns of the index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.routing.covering.facts.facts import Facts
 from tamis.routing.covering.facts.kernels import ABSENT, EVERY, PATTERN, SOME
 from tamis.routing.covering.search.kernels import drop_implied
 
-# Filters as classes: those that ask for the same are one.
+# Classes: filters with equal sets of conjunctions are one class.
 
 NEVER = -1
 
@@ -44,7 +44,7 @@ class Classes:
 
 
 def classes_of(conjuncts: Conjuncts, distinct: Int32s, facts: Facts, filters: int) -> Classes:
-    """The classes of so many filters, given each conjunction's number among the facts."""
+    """Classes of `count` filters, given each conjunction's number among the facts."""
     owners = np.concatenate([np.arange(conjuncts.simple), conjuncts.owners]).astype(np.int64)
     pairs = np.unique(np.stack([owners, distinct], axis=1)[distinct >= 0], axis=0)
     counts = np.bincount(pairs[:, 0], minlength=filters)
@@ -60,7 +60,7 @@ def classes_of(conjuncts: Conjuncts, distinct: Int32s, facts: Facts, filters: in
 
 
 def _grouped(members: Int64s, offsets: Int64s) -> Classes:
-    """Filters with equal runs of members together, numbered by their first filter."""
+    """Groups filters with equal runs of members, numbered by their first filter."""
     counts = np.diff(offsets)
     of = np.full(len(counts), NEVER, np.int32)
     first: list[Int64s] = []
@@ -82,9 +82,9 @@ def _grouped(members: Int64s, offsets: Int64s) -> Classes:
     return Classes(of, leaders, ends, members[places].astype(np.int32))
 
 
-# How much a conjunction asks for, as a number that falls, or stays, from every filter to those that cover it.
+# Demand of a conjunction: a number that falls, or stays, from every filter to those that cover it.
 #
-# So the filters that may cover another one are among those that ask for no more, and the few that ask for least can be
+# So the filters that may cover another one are among those of no greater demand, and the few of least demand can be
 # looked at first.
 
 _BIT = 1 << 16  # sums of whole numbers do not depend on the order in which they are added
@@ -92,8 +92,8 @@ _NAMED = 1  # bits for asking for an attribute at all
 
 
 def demands(facts: Facts) -> Int64s:
-    """For each conjunction the bits that it asks for: of each attribute one for its presence, or absence, and those of
-    the smallest set that every value, or some value, must be in.
+    """Demand of each conjunction in bits: for each attribute one for its presence, or absence, and those of the
+    smallest set that every value, or some value, must be in.
 
     A conjunction that covers another names no other attributes, and of each the sets are no smaller.
     """
@@ -115,7 +115,7 @@ def demands(facts: Facts) -> Int64s:
 
 @dataclass(frozen=True)
 class Ground:
-    """Flat arrays, so that worker processes can map them into memory.
+    """Flat arrays of a search for covers, which worker processes can map into memory.
 
     The columns of the index of corners: for attribute a its least place in column 2a and its greatest in 2a + 1; then,
     where needed, how great some value is at least and how small some value is at most (`extremes`, two columns),
@@ -151,24 +151,24 @@ class Ground:
 
     @property
     def facts(self) -> tuple[Any, ...]:
-        """As `Facts.flat`."""
+        """Arrays of `Facts.flat`."""
         return self._some("facts.offsets", "facts.attributes", "facts.kinds", "facts.numbers")
 
     @property
     def sets(self) -> tuple[Any, ...]:
-        """As `Facts.sets`."""
+        """Arrays of `Facts.sets`."""
         return self._some("sets.offsets", "sets.lows", "sets.highs")
 
     @property
     def patterns(self) -> tuple[Any, ...]:
-        """As `Facts.patterns`."""
+        """Arrays of `Facts.patterns`."""
         hits = self._some("hits.bases", "hits.offsets", "hits.numbers")
         implied = self._some("implied.bases", "implied.offsets", "implied.numbers")
         return hits, implied, self.arrays["places.firsts"], self.arrays["places.codes"]
 
     @property
     def others(self) -> Int32s:
-        """The second attribute of each column that compares two."""
+        """Second attribute of each column that compares two."""
         return self.arrays["others"]
 
     @property
@@ -201,16 +201,16 @@ class Ground:
 
     @property
     def demands(self) -> Int64s:
-        """Generality of each class: the least of its conjunctions."""
+        """Demand of each class: the least of its conjunctions."""
         return self.arrays["demands"]
 
     @property
     def probes(self) -> Int64s:
-        """The conjunction by which what covers a class is looked up: the one that asks for most."""
+        """Conjunction by which covers of a class are looked up: the one of greatest demand."""
         return self.arrays["probes"]
 
     def members_of(self, some: Int64s) -> Int64s:
-        """The conjunctions of some classes, each once."""
+        """Distinct conjunctions of some classes."""
         offsets, members = self.classes
         starts, sizes = offsets[some], np.diff(offsets)[some]
         ends = np.cumsum(sizes)
@@ -239,12 +239,12 @@ def _columns(facts: Facts) -> Arrays:
 
 
 def _numbered(wanted: Bools, first: int, step: int) -> Int32s:
-    """Column numbers from `first` on for those wanted, so many each; -1 for the others."""
+    """Column numbers from `first` on for wanted attributes, `step` apart; -1 for the others."""
     return np.where(wanted, first + step * (np.cumsum(wanted) - 1), -1).astype(np.int32)
 
 
 def _hardest(asks: Int64s, classes: Classes) -> Int64s:
-    """Of each class the conjunction that asks for most: the fewest others cover it."""
+    """For each class the conjunction of greatest demand: the fewest others cover it."""
     if not len(classes):
         return np.zeros(0, np.int64)
     owners = np.repeat(np.arange(len(classes)), np.diff(classes.offsets))

@@ -1,4 +1,4 @@
-"""Kernels of the search for covers: corners of a conjunction, and the candidates that really cover."""
+"""Kernels of the search for covers: implication between conjunctions, rows and probes of the corner index, settling."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tamis.matching.codes.encoding import HIGHEST, LOWEST
 from tamis.routing.covering.facts.kernels import ABSENT, EVERY, NO_PATTERN, PATTERN, SOME, matches_pattern
 from tamis.routing.covering.facts.places import holds_all
 
-# When the facts of one conjunction make those of another hold.
+# Implication: do the facts of one conjunction imply those of another?
 
-# It does not follow; it needs a closer look than facts allow; it follows.
+# Answers: not implied; undecided by facts, needs a closer look; implied.
 NO, ASK, YES = range(3)
 _MOST_POINTS = 64
 
@@ -27,7 +27,7 @@ def is_among(runs: Any, attribute: int, item: int, number: int) -> bool:
 
 @bare_kernel
 def all_points(attribute: int, number: int, pattern: int, wanted: bool, sets: Any, patterns: Any) -> bool:
-    """True if a set is of few constants, and all of them match a pattern, or all do not."""
+    """True if a set consists of few constants, and all of them match a pattern (`wanted`), or none does."""
     offsets, lows, highs = sets
     hits, _, firsts, codes = patterns
     start, stop = offsets[number], offsets[number + 1]
@@ -45,16 +45,19 @@ def all_points(attribute: int, number: int, pattern: int, wanted: bool, sets: An
 
 @bare_kernel
 def follows(fact: int, first: int, begin: int, end: int, facts: Any, sets: Any, patterns: Any, others: Any) -> int:
-    """Whether one fact follows from those of a conjunction, begin to end, of which `first` is the attribute's first."""
+    """Implication of one fact by a conjunction's facts, begin to end; `first` is the first on the fact's attribute."""
     _, attributes, kinds, numbers = facts
     set_offsets, lows, highs = sets
     attribute, kind, number = attributes[fact], kinds[fact], numbers[fact]
+    # Facts of an attribute are sorted by kind: `first` is ABSENT or EVERY, so these two kinds need no loop.
     if kind == ABSENT:
         return YES if kinds[first] == ABSENT else NO
     if kinds[first] == ABSENT:
         return NO
     if kind == EVERY:
         return YES if holds_all(set_offsets, lows, highs, number, numbers[first]) else NO
+    # Other kinds may follow from any fact of the attribute: a set from a smaller set, a pattern from a stronger
+    # one, or from a set of few constants that all match.
     k = first
     while k < end and attributes[k] == attribute:
         if kind == SOME:
@@ -73,6 +76,7 @@ def follows(fact: int, first: int, begin: int, end: int, facts: Any, sets: Any, 
             if kinds[k] == EVERY and all_points(attribute, numbers[k], number, False, sets, patterns):
                 return YES
         k += 1
+    # A comparison of two attributes is left; it may follow from others on either side, which facts do not decide.
     if kind <= NO_PATTERN:
         return NO
     for k in range(begin, end):
@@ -83,7 +87,7 @@ def follows(fact: int, first: int, begin: int, end: int, facts: Any, sets: Any, 
 
 @bare_kernel
 def implies(stronger: int, weaker: int, facts: Any, sets: Any, patterns: Any, others: Any) -> int:
-    """Whether every event that satisfies the one conjunction satisfies the other: NO, ASK or YES."""
+    """Implication between two conjunctions: NO, ASK or YES, the weakest answer over the weaker one's facts."""
     offsets, attributes, _, _ = facts
     begin, end = offsets[stronger], offsets[stronger + 1]
     k, answer = begin, YES
@@ -105,7 +109,7 @@ MOST_ASKED = 16  # closer looks at one filter
 
 @bare_kernel
 def ask(out: Any, begin: int, end: int, column: int, low: int, high: int) -> int:
-    """Adds an interval, by column; on a column that is asked for already, what both leave."""
+    """Adds an interval, by column; on a column that has one already, their intersection."""
     columns, lows, highs = out
     at = end
     while at > begin and columns[at - 1] >= column:
@@ -121,13 +125,13 @@ def ask(out: Any, begin: int, end: int, column: int, low: int, high: int) -> int
 
 @bare_kernel
 def code_of(place: int) -> int:
-    """The code that stands for a place in the index of corners: odd, as constants' codes are."""
+    """Code of a place in the index of corners: odd, like the codes of constants."""
     return 2 * place + 1
 
 
 @bare_kernel
 def listed_fact(d: int, facts: Any, sets: Any) -> int:
-    """The fact that lists fewest places one by one, of which every value must be one; or -1."""
+    """EVERY fact with the fewest places, all of them single ones; -1 if there is none."""
     offsets, _, kinds, numbers = facts
     set_offsets, lows, highs = sets
     best, fewest = -1, MOST_ALTERNATIVES + 1
@@ -159,6 +163,7 @@ def conditions(
     extremes, absences, members, patterns = layout
     count = end = 0
     for d in chosen:
+        # A set of separate values has no useful corners: the conjunction becomes a row for each of them.
         listed = listed_fact(d, facts, sets)
         first = set_offsets[numbers[listed]] if listed >= 0 else 0
         last = set_offsets[numbers[listed] + 1] if listed >= 0 else 1
@@ -166,6 +171,8 @@ def conditions(
             begin = end
             for fact in range(fact_offsets[d], fact_offsets[d + 1]):
                 x, number = attributes[fact], numbers[fact]
+                # First pass: only bounds on rows and intervals are counted, for the caller to
+                # allocate.
                 if not write:
                     end += 3  # at most
                     continue
@@ -174,6 +181,8 @@ def conditions(
                 elif kinds[fact] == PATTERN:
                     end = ask(out, begin, end, patterns[x], code_of(number), code_of(number))
                 elif kinds[fact] <= SOME:
+                    # Only the ends of a set are indexed: its holes are verified on the facts
+                    # afterwards.
                     low, high = lows[set_offsets[number]], highs[set_offsets[number + 1] - 1]
                     if fact == listed:
                         low = high = lows[alternative]
@@ -199,8 +208,8 @@ def conditions(
 
 @bare_kernel
 def corners(chosen: Any, facts: Any, sets: Any, layout: Any, codes: Any) -> None:
-    """The single codes of each chosen conjunction: for each attribute the least and the greatest place that it allows,
-    how great some value is at least, how small some value is at most, and whether it is absent."""
+    """Single codes of each chosen conjunction as a probe: for each attribute its least and greatest allowed place, the
+    greatest lower and least upper bound of some value, and absence."""
     fact_offsets, attributes, kinds, numbers = facts
     set_offsets, lows, highs = sets
     extremes, absences, _, _ = layout
@@ -225,7 +234,7 @@ def corners(chosen: Any, facts: Any, sets: Any, layout: Any, codes: Any) -> None
 
 @bare_kernel
 def insert(out: Any, begin: int, end: int, code: int) -> int:
-    """Enters a code into an ascending run, once."""
+    """Inserts a code into an ascending run, once."""
     at = end
     while at > begin and out[at - 1] >= code:
         at -= 1
@@ -239,7 +248,7 @@ def insert(out: Any, begin: int, end: int, code: int) -> int:
 
 @bare_kernel
 def members_of(chosen: Any, attribute: int, facts: Any, sets: Any, ends: Any, out: Any) -> int:
-    """For each chosen conjunction the places of which it has a value for certain. -1: no room."""
+    """For each chosen conjunction the places that one of its values certainly has; -1: no room."""
     fact_offsets, attributes, kinds, numbers = facts
     set_offsets, lows, highs = sets
     end = ends[0]
@@ -258,7 +267,7 @@ def members_of(chosen: Any, attribute: int, facts: Any, sets: Any, ends: Any, ou
 
 @bare_kernel
 def patterns_of(chosen: Any, attribute: int, facts: Any, sets: Any, patterns: Any, ends: Any, out: Any) -> int:
-    """For each chosen conjunction the patterns that some value of it matches for certain. -1: no room."""
+    """For each chosen conjunction the patterns that one of its values certainly matches; -1: no room."""
     fact_offsets, attributes, kinds, numbers = facts
     set_offsets, lows, _ = sets
     hits, implied, firsts, codes = patterns
@@ -276,7 +285,7 @@ def patterns_of(chosen: Any, attribute: int, facts: Any, sets: Any, patterns: An
                 for k in range(implied[1][item], implied[1][item + 1]):
                     end = insert(out, begin, end, code_of(implied[2][k]))
             elif kinds[fact] <= SOME and hits[0][attribute] >= 0:
-                # What all of few constants match, the first matches.
+                # A pattern that all of few constants match is among those of the first.
                 code = codes[firsts[attribute] + lows[set_offsets[number]]]
                 if code & 1 == 0:
                     continue
@@ -294,7 +303,7 @@ def patterns_of(chosen: Any, attribute: int, facts: Any, sets: Any, patterns: An
 def covered_by(
     owner: int, other: int, skipped: int, classes: Any, facts: Any, sets: Any, patterns: Any, others: Any
 ) -> int:
-    """Whether each conjunction of a class but one follows from one of another class: what is left of NO, ASK, YES."""
+    """Covering of a class by another, one conjunction of it skipped: the weakest of NO, ASK, YES over the rest."""
     offsets, members = classes
     answer = YES
     for i in range(offsets[other], offsets[other + 1]):
@@ -316,7 +325,7 @@ def settle_covers(
     first: int, stop: int, probed: Any, probes: Any, ends: Any, found: Any, rows: Any, classes: Any, owners: Any,
     demands: Any, facts: Any, sets: Any, patterns: Any, others: Any, cover: Any, asked: Any, work: Any,
 ) -> int:  # fmt: skip
-    """For the probed classes first to stop: the first candidate that covers each, into `cover`.
+    """Settles the probed classes first to stop: the first candidate that covers each goes into `cover`.
 
     Class `probed[e]` was probed with conjunction `probes[e]`, and rows `found[ends[e]:ends[e + 1]]` came back. No class
     covers one that asks for less. What needs a closer look goes to `asked`, pairs (class, owner), of which `work[1]`
@@ -326,11 +335,15 @@ def settle_covers(
     for e in range(first, stop):
         b, asked_here = probed[e], 0
         for i in range(ends[e], ends[e + 1]):
+            # A candidate conjunction passed the index; now decide on its facts whether the probe implies
+            # it.
             a = rows[found[i]]
             work[0] += 1
             answer = implies(probes[e], a, facts, sets, patterns, others)
             if answer == NO:
                 continue
+            # It does: every class with this conjunction may cover, if the class's other conjunctions are
+            # covered too.
             for j in range(owner_offsets[a], owner_offsets[a + 1]):
                 owner = owner_classes[j]
                 if owner == b or demands[owner] > demands[b]:
@@ -354,7 +367,7 @@ def settle_covers(
 
 @bare_kernel
 def drop_implied(offsets: Any, members: Any, kept: Any, facts: Any, sets: Any, patterns: Any, others: Any) -> None:
-    """Of each run of conjunctions those that imply no other one of it; of two that imply each other, the first."""
+    """Drops, within each run, conjunctions that imply another one of it; of two that imply each other, the later."""
     for s in range(len(offsets) - 1):
         if offsets[s + 1] - offsets[s] > MOST_ALTERNATIVES:
             continue
@@ -369,7 +382,7 @@ def drop_implied(offsets: Any, members: Any, kept: Any, facts: Any, sets: Any, p
 
 @bare_kernel
 def covered_by_any(classes: Any, facts: Any, sets: Any, patterns: Any, others: Any, out: Any) -> None:
-    """Classes that another one covers, by comparing all pairs: the search is held to it."""
+    """Covered classes by comparing all pairs: the reference that tests hold the search to."""
     for b in range(len(classes[0]) - 1):
         for a in range(len(classes[0]) - 1):
             if a != b and covered_by(a, b, -1, classes, facts, sets, patterns, others) == YES:
