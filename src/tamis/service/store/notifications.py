@@ -7,10 +7,10 @@ of joins, messages about subscriptions; and what 0.1 recorded, until it is old e
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,19 +30,16 @@ from sqlalchemy import (
 )
 
 from tamis.arrays import Int64s
-from tamis.matchlog import DamagedSegment, Segment
+from tamis.matchlog import Segment
 from tamis.matchlog.runs import bitmap_of
 from tamis.service.store import subscription as counters
 from tamis.service.store.batches import record
-from tamis.service.store.database import LARGEST, Database, StoreError, pieces, within
+from tamis.service.store.database import LARGEST, Database, pieces, within
 from tamis.service.store.delivery_state import Reached
 from tamis.service.store.joins import JoinWrites
-from tamis.service.store.segments import Prepared, SegmentGone, Segments
+from tamis.service.store.segments import Prepared, Segments
 from tamis.service.store.tables import BATCHES, EVENTS, NOTIFICATIONS, SUBSCRIPTIONS, microseconds, moment
 
-T = TypeVar("T")
-
-_TRIES = 20
 _OWNERS = 1_000  # whose subscriptions are remembered
 # An owner with more subscriptions than this is served by going through everybody's notifications.
 _FEW = 5_000
@@ -158,7 +155,7 @@ class Notifications:
                     break
             return _together(rows, found, subscription, limit, newest=False)
 
-        return self._read(read)
+        return self.segments.read(read)
 
     def before(self, subscription: int, cursor: int, limit: int = 1_000) -> list[Notified]:
         """A subscription's notifications before a position, newest first."""
@@ -178,7 +175,7 @@ class Notifications:
                     break
             return _together(rows, found, subscription, limit, newest=True)
 
-        return self._read(read)
+        return self.segments.read(read)
 
     def of_owner_after(self, owner: str, cursor: int, limit: int = 1_000) -> list[Notified]:
         """Notifications of all an owner's subscriptions, by position and subscription.
@@ -206,7 +203,7 @@ class Notifications:
                 if (event := events.get(pair.position)) is not None
             ]
 
-        return self._read(read)
+        return self.segments.read(read)
 
     def since(self, position: int, upto: int, limit: int) -> list[Pair]:
         """The pairs of everybody, in order, after `position` and up to `upto`.
@@ -229,11 +226,11 @@ class Notifications:
             pairs, end = self._pairs(connection, wanted, position, upto, limit)
             return _whole(rows, pairs, min(end, reached), limit)
 
-        return self._read(read)
+        return self.segments.read(read)
 
     def events(self, positions: Sequence[int]) -> dict[int, StoredEvent]:
         """Events among these that are still kept."""
-        return self._read(lambda connection: self._events(connection, positions))
+        return self.segments.read(lambda connection: self._events(connection, positions))
 
     def counts(self, subscription: int, since: datetime, bucket: timedelta) -> list[tuple[datetime, int]]:
         """Number of matches in each span of time that had any; spans start at whole multiples of `bucket`."""
@@ -257,7 +254,7 @@ class Notifications:
                     counted.update(dict(zip(starts.tolist(), numbers.tolist(), strict=True)))
             return [(moment(at), counted[at]) for at in sorted(counted)]
 
-        return self._read(read)
+        return self.segments.read(read)
 
     def total(self, subscription: int) -> int:
         """Number of matches that are kept."""
@@ -270,7 +267,7 @@ class Notifications:
             reached = self._reach(connection, after, LARGEST)
             return rows + sum(segment.count_of(subscription, segment.ranks(after, LARGEST)) for segment in reached)
 
-        return self._read(read)
+        return self.segments.read(read)
 
     def sweep(self, before: datetime) -> int:
         """Removes what is about events received before a moment, oldest first; returns how many notifications went.
@@ -287,18 +284,6 @@ class Notifications:
                 return removed
 
     # Reading segments and rows together.
-
-    def _read(self, work: Callable[[Connection], T]) -> T:
-        """One reading, begun again if a segment was merged or dropped under it."""
-        for _ in range(_TRIES):
-            try:
-                with self._database.read() as connection:
-                    return work(connection)
-            except SegmentGone:
-                continue
-            except DamagedSegment as error:
-                raise StoreError(str(error)) from error
-        raise StoreError("segments of matches are merged faster than they can be read")
 
     def _reach(self, connection: Connection, after: int, upto: int, newest: bool = False) -> Iterator[Segment]:
         """Segments with positions after one and up to another, oldest or newest first."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, delete, select
@@ -28,6 +28,9 @@ from tamis.service.store import subscription as counters
 from tamis.service.store.database import Database, StoreError, insert_rows
 from tamis.service.store.tables import SEGMENTS, microseconds
 
+T = TypeVar("T")
+
+_TRIES: Final = 20
 _ROW: Final = 64 << 10  # bytes up to which a segment is kept in its row
 _FAN: Final = 16  # neighbours of a level that become one of the next
 _MOST_PAIRS: Final = 1 << 30
@@ -37,7 +40,7 @@ _COLUMNS: Final = ("name", "first", "last", "level", "pairs", "events", "bytes",
 
 
 class SegmentGone(TamisError):  # noqa: N818 - reads as what happened
-    """A segment that was merged or dropped since its name was read: the names are to be read again."""
+    """A segment that was merged or dropped since this transaction began: another one sees what there is instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,19 @@ class Segments:
 
     # Reading.
 
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """What `work` reads in one transaction, begun again if a segment was merged or dropped meanwhile."""
+        for left in reversed(range(_TRIES)):
+            try:
+                with self._database.read() as connection:
+                    return work(connection)
+            except SegmentGone as error:
+                if not left:
+                    raise StoreError(str(error)) from error
+            except DamagedSegment as error:
+                raise StoreError(str(error)) from error
+        raise AssertionError
+
     def names(self, connection: Connection) -> tuple[int, tuple[Named, ...]]:
         """The first position that is kept, and all segments in the order of their events, as the transaction sees them.
 
@@ -109,7 +125,7 @@ class Segments:
     def _opened(self, connection: Connection, named: Named) -> tuple[Segment, int]:
         held = connection.execute(select(SEGMENTS.c.data).where(SEGMENTS.c.name == named.name)).one_or_none()
         if held is None:
-            raise SegmentGone(named.name)
+            raise SegmentGone(f"segments of {self._database.name} are merged faster than they can be read")
         try:
             if held.data is not None:
                 made = Segment(memoryview(held.data), f"segment {named.name} of the store")
@@ -117,13 +133,11 @@ class Segments:
                 return made, len(held.data)
             return Segment.open(self._path(named.name)), 0
         except FileNotFoundError:
-            raise StoreError(
+            raise SegmentGone(
                 f"{self._path(named.name)} is missing, which the store names: restore the state folder as a whole"
             ) from None
         except OSError as error:
             raise StoreError(f"{self._path(named.name)} cannot be read: {error.strerror}") from error
-        except DamagedSegment as error:
-            raise StoreError(str(error)) from error
 
     def _forget(self, named: set[str]) -> None:
         with self._lock:
@@ -199,11 +213,14 @@ class Segments:
 
     def merge(self) -> bool:
         """Merges some neighbours, of the lowest level that has enough; False if there are none to merge."""
-        with self._database.read() as connection:
-            some = _neighbours(self.names(connection)[1])
-            if not some:
-                return False
-            parts = [self.opened(connection, one) for one in some]
+
+        def neighbours(connection: Connection) -> list[tuple[Named, Segment]]:
+            return [(one, self.opened(connection, one)) for one in _neighbours(self.names(connection)[1])]
+
+        found = self.read(neighbours)
+        if not found:
+            return False
+        some, parts = [one for one, _ in found], [part for _, part in found]
         try:
             whole = self.prepare(merged(parts), some[0].level + 1)
         except DamagedSegment as error:
@@ -223,11 +240,13 @@ class Segments:
 
         Returns how many pairs went. What is old in a segment that has newer events too is not shown any more.
         """
-        with self._database.read() as connection:
+
+        def swept(connection: Connection) -> tuple[int, int, int]:
             floor, names = self.names(connection)
-            old = [one for one in names if one.oldest < microseconds(before)]
             upto, pairs = floor, 0
-            for one in old:
+            for one in names:
+                if one.oldest >= microseconds(before):
+                    break
                 segment = self.opened(connection, one)
                 low = int(np.searchsorted(segment.positions, floor))
                 staying = np.flatnonzero(segment.times[low:] >= microseconds(before))
@@ -236,6 +255,9 @@ class Segments:
                 upto = one.last + 1 if end == segment.events else int(segment.positions[end])
                 if len(staying):
                     break
+            return floor, upto, pairs
+
+        floor, upto, pairs = self.read(swept)
         if upto == floor:
             return 0
         with self._database.write() as connection:
