@@ -39,6 +39,7 @@ LINES = {
     "simulation": "simulation",
     "service-throughput": "service_throughput",
     "service-latency": "service_latency",
+    "service-end-to-end": "service_end_to_end",
     "service-kills": "service_kills",
 }
 
@@ -87,11 +88,19 @@ def _arguments() -> tuple[list[str], Options]:
         "--scale", type=float, default=1.0, help="shrink the numbers of subscriptions, to try things out"
     )
     parser.add_argument("--repetitions", type=int, default=5, help="the best of so many is taken")
+    alone = parser.add_argument_group("service-end-to-end")
+    alone.add_argument("--events", type=int, help="so many events in place of each workload's own number")
+    alone.add_argument(
+        "--only", default="", metavar="TEXT", help="workloads whose name has this in it: 'p=0.5, 100,000'"
+    )
+    alone.add_argument("--tree", type=Path, metavar="FOLDER", help="another checkout of Tamis, whose service is run")
     given = parser.parse_args()
     unknown = [line for line in given.lines if line not in LINES]
     if unknown:
         parser.error(f"there is no line {unknown[0]!r}; there are {', '.join(LINES)}")
-    options = Options(given.reference.resolve(), given.results, given.scale, given.repetitions)
+    options = Options(
+        given.reference.resolve(), given.results, given.scale, given.repetitions, given.events, given.only, given.tree
+    )
     return given.lines or list(LINES), options
 
 

@@ -11,13 +11,17 @@ from typing import Any
 class Options:
     """How to run: `scale` shrinks the numbers of subscriptions, so that a line can be tried out quickly.
 
-    A bar is judged only at full scale.
+    A bar is judged only at full scale. `events`, `only` and `tree` are of the line service-end-to-end: the number of
+    events in place of its own, the text that names of workloads have in them, and the checkout whose service is run.
     """
 
     reference: Path
     results: Path
     scale: float = 1.0
     repetitions: int = 5
+    events: int | None = None
+    only: str = ""
+    tree: Path | None = None
 
     def subscriptions(self, full: int) -> int:
         """So many subscriptions at full scale, fewer at a smaller one."""

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,10 +21,21 @@ PATIENCE = 180.0
 
 
 class Server:
-    """`tamis serve` on a free port over a state folder, which outlives it: `start` again goes on where it was."""
+    """`tamis serve` on a free port over a state folder, which outlives it: `start` again goes on where it was.
 
-    def __init__(self, state: Path, schema: Path, *options: str) -> None:
+    `tree` is another checkout whose sources serve, and `settings` are variables of the environment (`TAMIS_…`).
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        schema: Path,
+        *options: str,
+        tree: Path | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.state, self.schema, self.options = state, schema, options
+        self._environment = {**environment(tree), **(settings or {})}
         self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -51,7 +62,7 @@ class Server:
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env=self._environment,
         )
         said.close()
 
@@ -93,6 +104,12 @@ class Server:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+
+def environment(tree: Path | None = None) -> dict[str, str]:
+    """The environment of a process that imports what this one does, with the sources of `tree` before all others."""
+    first = [] if tree is None else [str(tree.resolve() / "src")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*first, *sys.path])}
 
 
 def descendants(root: int) -> list[tuple[int, str]]:
