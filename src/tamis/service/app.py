@@ -1,4 +1,4 @@
-"""The web application: every room's routes, and around them the limits, the counting and the refusals."""
+"""FastAPI application of the service: the routers of all rooms, inside middleware for limits, metrics and errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Keys go into `Authorization: Bearer tk_…`, a subscription's ticket into `Tamis
 
 
 def create_app(service: Service) -> FastAPI:
-    """The application that serves a service, which starts and stops with it. Several may live in one process."""
+    """FastAPI application for a service, which starts and stops with it. Several may live in one process."""
     running = Running(service)
 
     @asynccontextmanager
@@ -107,7 +107,7 @@ def create_app(service: Service) -> FastAPI:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's description, with our problems where it would have its own form of them."""
+    """OpenAPI document of FastAPI, with our problem details in place of its own error form."""
     if app.openapi_schema is None:
         described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         parts = described["components"]["schemas"]
@@ -125,7 +125,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _declare_refusals(operation: dict[str, Any]) -> None:
-    """Declares the refusals of any operation by what stands around it: keys, bodies, the store."""
+    """Declares the error responses that an operation's environment adds: API keys, bodies, the store."""
     if "security" not in operation:
         return
     possible = [401, 503]
@@ -136,7 +136,7 @@ def _declare_refusals(operation: dict[str, Any]) -> None:
 
 
 def _declare_security(operation: dict[str, Any], access: AccessSettings) -> None:
-    """Declares the keys and tickets of an operation: the framework knows which are looked at, not which are needed."""
+    """Declares the API keys and tickets of an operation: FastAPI knows which are read, not which are required."""
     name = operation["operationId"]
     who = next((who for who, names in _OPEN.items() if name in names), None)
     if who is None:

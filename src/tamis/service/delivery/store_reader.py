@@ -1,9 +1,9 @@
-"""Notifications read from the store: of subscriptions that may have them, in order, each made into JSON once.
+"""Notifications read from the store and rendered as JSON, for polls, live feeds and pushes.
 
-Live readers, webhooks and Kafka are served while a subscription is active. A pause holds back what had matched before,
-and lets it through when it ends; so does a suspension, which is a pause that the service makes. Once a subscription has
-expired, what matched before can still be polled for as long as notifications are kept; once it is cancelled, nothing
-can. Everything here runs off the event loop.
+Live readers, webhooks and Kafka are served while a subscription is active. A pause, or a suspension, which is a pause
+that the service makes, holds earlier matches back until it ends. Once a subscription has expired, earlier matches can
+still be polled for as long as notifications are kept; once it is cancelled, none can. Everything here runs off the
+event loop.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 
 class NotReplayable(TamisError):  # noqa: N818 - reads as what it is
-    """A dead letter that nobody is waiting for any more."""
+    """Dead letter that no subscriber is waiting for any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some notifications of one subscription, in order; `complete` if there are no more up to where it was read.
+    """Notifications of one subscription, in order; `complete` if there are no more up to where it was read.
 
     A subscription that is not active has none: `standing` says what it is instead.
     """
@@ -49,7 +49,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class WidePage:
-    """Some notifications of many subscriptions, in order, and how far this got; `complete` as above."""
+    """Notifications of many subscriptions, in order, and the position reached; `complete` as above."""
 
     notifications: Sequence[Notification]
     cursor: Cursor
@@ -58,7 +58,7 @@ class WidePage:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Notifications up to position `upto`: for live subscriptions, and whom else they concern.
+    """Notifications up to position `upto` for live subscriptions, with the others that they concern.
 
     `inactive`: live subscriptions with something new that may not have it. `owners`: whose subscriptions matched.
     """
@@ -71,7 +71,7 @@ class Gathered:
 
 
 class Renderer:
-    """Makes notifications. Safe from any thread."""
+    """Renders notifications as JSON. Safe from any thread."""
 
     def __init__(self, matched: Matched) -> None:
         self._matched = matched
@@ -84,7 +84,7 @@ class Renderer:
         changes: str | None = None,
         notice: str | None = None,
     ) -> Notification:
-        """The notification of one subscription of one event, and what its variables were bound to, as JSON.
+        """Notification of one subscription about one event, with its bindings, as JSON.
 
         Of a join: what the event changed in its content, as JSON. `notice`, JSON too: a message in place of a match.
         """
@@ -108,7 +108,7 @@ class Renderer:
 
 
 class Reading:
-    """Reads the store and renders. Safe from any thread."""
+    """Reads notifications from the store and renders them. Safe from any thread."""
 
     def __init__(self, store: Store, renderer: Renderer, clock: Clock) -> None:
         self._store = store
@@ -117,7 +117,7 @@ class Reading:
         self._owners: dict[int, str] = {}
 
     def head(self) -> int:
-        """Everything up to here is final."""
+        """Position up to which everything is final."""
         return self._store.notifications.head()
 
     def page(self, number: int, after: int, upto: int, limit: int) -> Page:
@@ -137,7 +137,7 @@ class Reading:
             after = found[-1].position
 
     def back(self, number: int, before: int, limit: int) -> Page:
-        """Notifications before a position, the newest first; for people, also if the subscription has expired."""
+        """Notifications before a position, newest first; also of an expired subscription."""
         subscription = self._store.subscriptions.by_number([number]).get(number)
         now = standing(subscription, self._clock.now())
         if subscription is None or now not in _POLLED:
@@ -193,7 +193,7 @@ class Reading:
         ]
 
     def gather(self, after: int, upto: int, limit: int, live: Callable[[int], bool], by_owner: bool) -> Gathered:
-        """Notifications for the live subscriptions, up to `upto` or as far as about `limit` pairs go."""
+        """Notifications for the live subscriptions, up to `upto` or until about `limit` pairs are read."""
         pairs = self._store.notifications.since(after, upto, limit)
         reached = pairs[-1].position if pairs else upto
         notifications, inactive = self._render([pair for pair in pairs if live(pair.subscription)])
@@ -221,16 +221,16 @@ class Reading:
         return rendered, numbers - active
 
     def subscriptions(self, numbers: Collection[int]) -> dict[int, Subscription]:
-        """The subscriptions as they are now."""
+        """Subscriptions as they are now."""
         return self._store.subscriptions.by_number(sorted(numbers)) if numbers else {}
 
     def forget_owners(self, numbers: Collection[int]) -> None:
-        """Subscriptions that have changed: they may be another owner's by now."""
+        """Drops changed subscriptions from the cache of owners: they may have another one by now."""
         for number in numbers:
             self._owners.pop(number, None)
 
     def _owners_of(self, numbers: set[int]) -> set[str]:
-        """Owners of subscriptions, asked for once until they change."""
+        """Owners of subscriptions, cached until they change."""
         unknown = [number for number in numbers if number not in self._owners]
         if unknown:
             if len(self._owners) > _MOST_OWNERS:
@@ -241,7 +241,7 @@ class Reading:
 
 
 def standing(subscription: Subscription | None, now: datetime) -> Standing:
-    """A subscription's state, its expiry told by the clock: the store notes it a little later."""
+    """State of a subscription, its expiry told by the clock: the store records it a little later."""
     if subscription is None:
         return "cancelled"
     if subscription.state == "active" and subscription.expires <= now:
@@ -250,7 +250,7 @@ def standing(subscription: Subscription | None, now: datetime) -> Standing:
 
 
 def notification_of(letter: DeadLetter, subscription: Subscription | None, now: datetime) -> Notification:
-    """The notification, to be sent as its subscription would have it now; `NotReplayable` if it is not to be sent."""
+    """Notification of a dead letter, rendered for its subscription as it is now; else `NotReplayable`."""
     if subscription is None or standing(subscription, now) != "active":
         raise NotReplayable("its subscription is not active")
     if subscription.delivery["mode"] == "pull":

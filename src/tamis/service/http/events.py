@@ -1,4 +1,4 @@
-"""Publishing, and a look at what was published last."""
+"""Routes for events: publish, and list the newest published ones."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _BODY: Final[dict[str, Any]] = {
 
 
 class Refusal(BaseModel):
-    """An event that was not accepted, by its place in the request, from 0."""
+    """Refused event, by its place in the request, from 0."""
 
     index: int
     message: str
 
 
 class PublishedForm(BaseModel):
-    """Result of a publish: what was accepted is on disk."""
+    """Result of a publish: accepted events are on disk."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -135,7 +135,7 @@ async def publish(
 
 
 class RecentEvent(BaseModel):
-    """An event as it was published."""
+    """Event as it was published."""
 
     id: str
     time: datetime
@@ -143,7 +143,7 @@ class RecentEvent(BaseModel):
 
 
 class RecentEvents(BaseModel):
-    """Events, the newest first."""
+    """Events, newest first."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -163,7 +163,7 @@ class RecentEvents(BaseModel):
 async def recent_events(
     caller: Administrator, service: Serving, count: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> RecentEvents:
-    """Newest published events, whether they matched or not."""
+    """Newest published events, matched or not."""
     rows = (await service.recent_events(count)).select(["id", "time", "body"]).to_pylist()
     items = [RecentEvent(id=row["id"], time=row["time"], event=published_event(row["body"])) for row in reversed(rows)]
     return RecentEvents(items=items)

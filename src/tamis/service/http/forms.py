@@ -1,4 +1,4 @@
-"""Subscriptions as they are asked for, and as they are shown."""
+"""Forms of subscriptions, notifications and dead letters: JSON bodies of requests and answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tamis.service.http.filters import FilterText, Id, Label
 from tamis.service.intake.problems import Fault, Problem
 from tamis.service.store import FOREVER, DeliveryState, Dialect, Kind, State, Subscription
 
-# How long something is asked to be valid: an ISO 8601 duration, seconds, a moment, or until it is cancelled.
+# Validity of a subscription or advertisement: an ISO 8601 duration, seconds, a timestamp, or `forever`.
 
 _PATTERN: Final = (
     r"^P(?=[0-9T])(?:([0-9]+)W)?(?:([0-9]+)D)?"
@@ -58,7 +58,7 @@ class ValidityForm(BaseModel):
     @field_validator("validity", mode="wrap")
     @classmethod
     def _said_once(cls, given: object, handler: ValidatorFunctionWrapHandler) -> Any:
-        """One message about what is neither of two things, and not one for each."""
+        """Reports a value that is neither of two types once, and not once for each."""
         try:
             if isinstance(given, bool):
                 raise ValueError(_FORMS)
@@ -75,7 +75,7 @@ class ValidityForm(BaseModel):
 
 
 def expiry(form: ValidityForm | None, settings: Settings, default: timedelta | None = None) -> datetime:
-    """The moment of expiry that is asked for, `FOREVER` if none; a `Problem` if it has passed or is too far away.
+    """Requested time of expiry, `FOREVER` if none; a `Problem` if it has passed or is too far away.
 
     `default`: how long where nothing is asked for; None for what the server is set to.
     """
@@ -139,7 +139,7 @@ EXAMPLE: Final[dict[str, Any]] = {
 
 
 class SubscribeForm(ValidityForm):
-    """A new subscription."""
+    """Request for a subscription."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -159,7 +159,7 @@ class SubscribeForm(ValidityForm):
 
 
 class ChangeForm(BaseModel):
-    """Changes of a subscription; what is left out stays. A new webhook gets a new secret."""
+    """Changes of a subscription; fields left out stay. A new webhook gets a new secret."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"state": "paused"}]})
 
@@ -183,7 +183,7 @@ class Health(BaseModel):
 
 
 class SubscriptionForm(BaseModel):
-    """A subscription as it is now."""
+    """Subscription as it is now."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -207,7 +207,7 @@ class SubscriptionForm(BaseModel):
 
 
 class CreatedForm(SubscriptionForm):
-    """A subscription just made, with its ticket: shown this once, and good for all but listing, without any key."""
+    """Created subscription with its ticket, which is shown this once and grants access without a key."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{**EXAMPLE, "ticket": "tkt_dGhlIHRpY2tldCBpcyB1bmd1ZXNzYWJsZSBieSBhbnlvbmU"}]}
@@ -217,13 +217,13 @@ class CreatedForm(SubscriptionForm):
 
 
 class ChangedForm(SubscriptionForm):
-    """A subscription as it is now; with its new ticket, shown this once, if it was given to another key."""
+    """Changed subscription; with its new ticket, shown this once, if it was given to another key."""
 
     ticket: str | None = None
 
 
 class SubscriptionPage(BaseModel):
-    """Some subscriptions, the oldest first. `next` is the `after` of the page that follows, if there is one."""
+    """Page of subscriptions, oldest first. `next` is the `after` of the next page, if there is one."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [EXAMPLE], "next": 17, "total": 40}]})
 
@@ -233,12 +233,12 @@ class SubscriptionPage(BaseModel):
 
 
 def shown(found: Subscription, state: DeliveryState | None = None, *, secret: bool = False) -> SubscriptionForm:
-    """A subscription for those who may see it."""
+    """Form of a subscription, for callers who may access it."""
     return SubscriptionForm(**fields_shown(found, state, secret=secret))
 
 
 def fields_shown(found: Subscription, state: DeliveryState | None = None, *, secret: bool = False) -> dict[str, Any]:
-    """The fields of the form."""
+    """Fields of the form."""
     return {
         "id": found.id,
         "label": found.label,
@@ -270,7 +270,7 @@ def _health(state: DeliveryState | None) -> Health | None:
     )
 
 
-# Answers of the routes of delivery, for the description of the API.
+# Notifications and dead letters, as answers and in the OpenAPI document.
 
 _EXAMPLE: dict[str, Any] = {
     "id": "ntf_0f3c6f6f0b7c4b1f9a3e5d2c1b0a9f8e",
@@ -284,7 +284,7 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class ResultChangeForm(BaseModel):
-    """A result of a join that came (`added`) or went (`removed`); one that changed is removed and added.
+    """Change of a join's content: a result that was `added` or `removed`; one that changed is removed and added.
 
     `begins`, always the first: what the subscriber knows counts no more, since the subscription has begun anew.
     """
@@ -295,7 +295,7 @@ class ResultChangeForm(BaseModel):
 
 
 class NotificationForm(BaseModel):
-    """One event for one subscription; the same in a poll, a stream, a socket, a webhook and a topic.
+    """Notification: one event for one subscription, equal in a poll, a stream, a socket, a webhook and a topic.
 
     One with a `type` is no match but a message about the subscription: its `event` and `matched` are empty.
     """
@@ -322,7 +322,7 @@ class NotificationForm(BaseModel):
 
 
 class NotificationPage(BaseModel):
-    """Notifications in the order asked for. `cursor` is where the next poll goes on; `more`: there may be some."""
+    """Page of notifications in the requested order. `cursor` continues the poll; `more`: there may be more now."""
 
     notifications: list[NotificationForm]
     cursor: str
@@ -331,7 +331,7 @@ class NotificationPage(BaseModel):
 
 
 class DeadLetterForm(BaseModel):
-    """An event that could not be read, or a notification that could not be delivered."""
+    """Dead letter: an event that could not be read, or a notification that could not be delivered."""
 
     id: int
     kind: Literal["event", "delivery"]
@@ -343,13 +343,13 @@ class DeadLetterForm(BaseModel):
 
 
 class DeadLetterPage(BaseModel):
-    """Dead letters in the order asked for; `next` is the `after` of the page after this one."""
+    """Page of dead letters in the requested order; `next` is the `after` of the next page."""
 
     dead_letters: list[DeadLetterForm]
     next: int | None
 
 
 class Replayed(BaseModel):
-    """Result of sending a dead letter again."""
+    """Result of a dead letter's replay."""
 
     delivered: Literal[True]

@@ -1,4 +1,7 @@
-"""Prometheus metrics. One registry an application, so that several can live in one process."""
+"""Prometheus metrics of the server, rates and latency of the last minutes, and the store's counts behind the gauges.
+
+One registry per application, so that several can live in one process.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,14 @@ _COUNTED_OF_OPERATORS = {
     "seconds": "Time spent in calls",
 }
 
-# When a counter began is no number that anybody asks for, and there would be one for each.
+# No `_created` samples: nobody reads them, and there would be one for each counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Totals:
-    """A counter whose totals are kept elsewhere: it shows what it was last set to, under a name that ends in `_total`.
+    """Counter whose total is kept elsewhere: exposes the value last set, under a name that ends in `_total`.
 
-    Where they begin anew, as those of a process that was started again do, Prometheus takes it for that.
+    A total that starts again from 0, as that of a restarted process, is a counter reset to Prometheus.
     """
 
     def __init__(self, name: str, about: str, registry: CollectorRegistry, labels: tuple[str, ...] = ()) -> None:
@@ -49,11 +52,11 @@ class Totals:
         registry.register(self)
 
     def set(self, total: float, *labels: str) -> None:
-        """The total as it is now."""
+        """Sets the total."""
         self._totals[labels] = total
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """As the registry asks for it."""
+        """Samples for the registry."""
         family = CounterMetricFamily(self._name, self._about, labels=self._labels)
         for labels, total in self._totals.copy().items():
             family.add_metric(labels, total)
@@ -61,7 +64,7 @@ class Totals:
 
 
 class _Knowable:
-    """A gauge that is not always known. What is unknown has no sample: a 0 would be believed, and NaN spoils sums."""
+    """Gauge that is not always known. An unknown value has no sample: a 0 would be believed, and NaN spoils sums."""
 
     def __init__(self, name: str, about: str, *, registry: CollectorRegistry) -> None:
         self._name = name
@@ -70,11 +73,11 @@ class _Knowable:
         registry.register(self)
 
     def set(self, value: float | None) -> None:
-        """None: it cannot be told."""
+        """Sets the value; None: not known."""
         self._value = value
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """As the registry asks for it."""
+        """Samples for the registry."""
         family = GaugeMetricFamily(self._name, self._about)
         if self._value is not None:
             family.add_metric((), self._value)
@@ -145,7 +148,7 @@ class Metrics:
         self.pipeline_restarts = Totals("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
 
     def operator(self, name: str, fared: Fared) -> None:
-        """Counts of one operator."""
+        """Sets the counts of one operator."""
         self.operator_suspended.labels(name).set(fared.suspended)
         for gauge, known in ((self.operator_cost, fared.cost), (self.operator_selectivity, fared.selectivity)):
             if known is not None:
@@ -154,7 +157,7 @@ class Metrics:
             totals.set(getattr(fared.tally, counted), name)
 
     def text(self) -> bytes:
-        """All of it in Prometheus' text form."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
@@ -162,7 +165,7 @@ def _of_operators(name: str, about: str, registry: CollectorRegistry) -> Gauge:
     return Gauge(f"tamis_operator_{name}", about, ("operator",), registry=registry)
 
 
-# What happens a second, and how late: the recent past of the server, for its status.
+# Meter: rates and latency of the last minutes, for the status.
 
 Counted = Literal["published", "matched", "delivered", "refused", "events_matched"]
 
@@ -174,7 +177,7 @@ _AWAITED: Final = 20_000  # publishes
 
 
 class Meter:
-    """Counts by second for five minutes, and how long the last minute's publishes took to be matched.
+    """Counts per second for five minutes, and latencies from accepted to matched for the last minute's publishes.
 
     `_awaited` has the publishes that are not known to be matched, by partition of the log: the number after the last
     event, and when it was accepted. Used by the event loop's thread only.
@@ -190,7 +193,7 @@ class Meter:
         self._newest: dict[int, int] = {}  # the number after the last event accepted here
 
     def count(self, what: Counted, number: int) -> None:
-        """So many more, just now."""
+        """Adds to the current second's count."""
         if not number:
             return
         second = int(self._clock())
@@ -201,12 +204,14 @@ class Meter:
         self._totals[what] = self._totals.get(what, 0) + number
 
     def accepted(self, end: int, partition: int = 0) -> None:
-        """Events up to this number of a partition, which is not among them, were accepted just now."""
+        """Notes that events up to this number of a partition, exclusive, were accepted just now."""
         self._awaited.setdefault(partition, deque(maxlen=_AWAITED)).append((end, self._clock()))
         self._newest[partition] = max(self._newest.get(partition, 0), end)
 
     def matched(self, ends: Mapping[int, int]) -> list[float]:
-        """Events up to these numbers are matched: how many seconds each publish among them had to wait for it."""
+        """Notes that events up to these numbers are matched; returns the latency of each publish among them, in
+        seconds.
+        """
         now = self._clock()
         waited = []
         for partition, end in ends.items():
@@ -217,7 +222,7 @@ class Meter:
         return waited
 
     def await_nothing(self) -> None:
-        """Another service matches what is accepted here, and will not tell when."""
+        """Stops waiting: another service matches these events, and will not report when."""
         self._awaited.clear()
 
     def unmatched(self, ends: Mapping[int, int]) -> int | None:
@@ -227,20 +232,20 @@ class Meter:
         return sum(max(0, newest - ends.get(partition, 0)) for partition, newest in self._newest.items())
 
     def total(self, what: Counted) -> int:
-        """Number since the start."""
+        """Total since the start."""
         return self._totals.get(what, 0)
 
     def rate(self, what: Counted) -> float:
-        """Number a second, over the last ten whole seconds."""
+        """Rate per second, over the last ten whole seconds."""
         now = self._clock()
         last = int(now) - 1
         found = sum(counts.get(what, 0) for second, counts in self._seconds if last - _WINDOW < second <= last)
         return found / max(1.0, min(_WINDOW, now - self._started))
 
     def latency(self, share: float) -> float | None:
-        """Seconds from accepted to matched that so large a share of the last minute's publishes stays under.
+        """Quantile of the seconds from accepted to matched, over the last minute's publishes.
 
-        None if there were none: what was slow once, such as the start, is not held against the server for ever.
+        None if there were none: a slow start is not held against the server for ever.
         """
         since = self._clock() - _LATENCY_WINDOW
         while self._latencies and self._latencies[0][0] < since:
@@ -256,13 +261,13 @@ class Meter:
         return self._clock() - self._started
 
 
-# Gauges and totals that are read when somebody asks.
+# Gauges and totals that are computed on request.
 
 _STATES: Final[tuple[State, ...]] = ("active", "paused", "suspended", "expired", "cancelled")
 
 
 def matched_ends(batch: Batch) -> dict[int, int]:
-    """The log's number after the last event that is matched, by partition; empty while that cannot be told.
+    """Number after the last matched event of each partition of the log; empty while not known.
 
     `processed` is where the batch began: only what is before it could not come again after a crash.
     """
@@ -273,7 +278,7 @@ def matched_ends(batch: Batch) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of the store: subscriptions in each state, dead letters, and the newest revision of subscriptions."""
+    """Counts of the store: subscriptions by state, dead letters, and the newest revision of subscriptions."""
 
     subscriptions: dict[str, int]
     dead_letters: int
@@ -281,7 +286,7 @@ class Counts:
 
 
 def counted(store: Store) -> Counts:
-    """Asks the store, so not in the event loop."""
+    """Reads the counts from the store: not for the event loop."""
     return Counts(
         {state: store.subscriptions.count(None, state) for state in _STATES},
         store.dead_letters.count(),
@@ -290,7 +295,7 @@ def counted(store: Store) -> Counts:
 
 
 def lag(service: Service) -> int | None:
-    """Events on the log that are not matched yet; None while that cannot be told.
+    """Number of events on the log that are not matched yet; None while not known.
 
     What a service that matches no more heard last grows old: where it does not run here, another one matches.
     """
@@ -306,7 +311,7 @@ def lag(service: Service) -> int | None:
 
 
 def observe(service: Service, counts: Counts | None) -> None:
-    """Sets what is counted elsewhere; without `counts`, what the store has is not there."""
+    """Sets the metrics that are kept elsewhere; without `counts`, those of the store are left out."""
     metrics, pipeline = service.metrics, service.supervisor.status()
     metrics.pipeline_up.set(pipeline.state == "running")
     metrics.suspensions.set(pipeline.suspended)

@@ -1,4 +1,4 @@
-"""The network of brokers that the server is part of: its links, and what each carries."""
+"""Route for the status of the broker network that the server is part of: its links, and the traffic of each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINK: Final[dict[str, Any]] = {
 
 
 class NetworkLinkForm(BaseModel):
-    """One link, since the server was started; in: from the neighbour, out: to it."""
+    """Link to a neighbour, counted since the server's start; in: from the neighbour, out: to it."""
 
     name: str
     address: str | None = Field(description="For administrators, of a neighbour that is called from here")
@@ -62,7 +62,7 @@ class NetworkLinkForm(BaseModel):
 
 
 class NetworkForm(BaseModel):
-    """The server's own broker and its links; `linked` is False, and nothing else is told, where there is none."""
+    """Broker of the server and its links; without a network, `linked` is False and the rest is left out."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -91,7 +91,7 @@ class NetworkForm(BaseModel):
 
 @router.get("", operation_id="network", summary="Links to other services", responses=responses(401, 403, 422, 503))
 async def network(caller: Subscriber, service: Serving) -> NetworkForm:
-    """The network of brokers that the server is part of, and what each of its links carries."""
+    """Status of the broker network: the server's broker, and the traffic of each of its links."""
     if service.bridge is None:
         return NetworkForm(linked=False)
     told = await run_in_threadpool(service.bridge.status)

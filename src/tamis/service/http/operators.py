@@ -1,4 +1,4 @@
-"""The operators that filters may call here, and how they fare."""
+"""Routes for operators: those that filters may call, with their signatures, costs and health."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ParameterForm(BaseModel):
 
 
 class OperatorForm(BaseModel):
-    """An operator. What is counted was counted in matching, since the server was started; see `unknown` in the docs."""
+    """Operator. Its counts are those of matching, since the server's start; see `unknown` in the docs."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -89,7 +89,7 @@ class OperatorForm(BaseModel):
 
 
 class OperatorList(BaseModel):
-    """All operators that are offered, by name."""
+    """Operators offered, by name."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE]}]})
 
@@ -103,7 +103,7 @@ class OperatorList(BaseModel):
     responses=responses(401, 403, 422, 503),
 )
 def list_operators(caller: Subscriber, service: Serving) -> OperatorList:
-    """Operators that filters may call, their costs and health. Counts are known where matching runs."""
+    """Lists the operators that filters may call, with cost and health. Counts are known where matching runs."""
     resolved = service.offering.resolved(service.schema)
     return OperatorList(items=[_shown(service, resolved[name], caller.administers) for name in sorted(resolved)])
 
@@ -117,7 +117,7 @@ def list_operators(caller: Subscriber, service: Serving) -> OperatorList:
 def get_operator(
     name: Annotated[str, Path(max_length=200, examples=["mob_pattern"])], caller: Subscriber, service: Serving
 ) -> OperatorForm:
-    """One of those that are offered."""
+    """Returns one of the operators that filters may call."""
     resolved = service.offering.resolved(service.schema).get(name)
     if resolved is None:
         raise not_found("operator")

@@ -1,4 +1,4 @@
-"""Status of the server, for its console."""
+"""Route for the server's status, shown by the console: rates, latency, lag, pipeline and delivery health."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Rates(BaseModel):
 
 
 class Totals(BaseModel):
-    """Since the server was started."""
+    """Totals since the server's start."""
 
     published: int
     matched: int
@@ -40,20 +40,22 @@ class Totals(BaseModel):
 
 
 class Latency(BaseModel):
-    """Milliseconds from an event's acceptance until its matches can be read, over the last minute's publishes."""
+    """Latency in milliseconds, from an event's acceptance until its matches can be read, over the last minute's
+    publishes.
+    """
 
     p50: float | None
     p99: float | None
 
 
 class Lag(BaseModel):
-    """Events on the log that are not matched yet."""
+    """Lag: events on the log that are not matched yet."""
 
     events: int | None
 
 
 class LastBatch(BaseModel):
-    """The newest micro-batch."""
+    """Newest micro-batch."""
 
     events: int
     matches: int
@@ -62,7 +64,7 @@ class LastBatch(BaseModel):
 
 
 class PipelineForm(BaseModel):
-    """The pipeline process."""
+    """Status of the pipeline process."""
 
     state: str
     matcher: str = Field(description="The algorithm that finds the subscriptions of an event")
@@ -83,7 +85,7 @@ class PipelineForm(BaseModel):
 
 
 class StatusForm(BaseModel):
-    """The server in numbers."""
+    """Status of the server."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -155,7 +157,7 @@ class StatusForm(BaseModel):
 
 @router.get("", operation_id="status", summary="How the server is doing", responses=responses(401, 403, 422, 503))
 async def status(caller: Subscriber, service: Serving) -> StatusForm:
-    """Rates, latency, lag, and the health of the pipeline and of delivery."""
+    """Status of the server: rates, latency, lag, and the health of the pipeline and of delivery."""
     meter = service.meter
     counts, log = await asyncio.gather(_counts(service), _log(service))
     return StatusForm(

@@ -1,4 +1,6 @@
-"""Notifications: which events matched which subscriptions, written batch by batch and read from any place on."""
+"""Notifications in the store: events with the subscriptions they matched, written batch by batch, read from any
+position.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ from tamis.service.store.tables import BATCHES, DEAD_LETTERS, EVENTS, NOTIFICATI
 
 # One batch of matches, written whole or not at all.
 
-# A stream repeats its newest batch after a crash, never one from far back.
+# Remembered batches of a stream: it repeats its newest batch after a crash, never one from far back.
 _REMEMBERED = 1_000
 _UTC = pa.timestamp("us", "UTC")
 _TOLD = ("bindings", "changes")
@@ -83,7 +85,7 @@ def record(
 
 
 def _marked(connection: Connection, stream: str, batch: int) -> bool:
-    """True if the batch is new; it is marked from now on."""
+    """True if the batch is new; marks it as recorded."""
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     marking = insert(BATCHES).values(stream=stream, batch=batch).on_conflict_do_nothing()
     if connection.execute(marking.returning(BATCHES.c.batch)).one_or_none() is None:
@@ -110,16 +112,16 @@ def _moments(column: pa.ChunkedArray) -> Iterable[int]:
     return column.cast(_UTC).cast(pa.int64()).to_pylist()
 
 
-# An owner with more subscriptions than this is served by going through everybody's notifications.
+# Above this number of an owner's subscriptions, everybody's notifications are scanned.
 _FEW = 5_000
-# A transaction of so many pairs is over before anybody who waits to write would notice.
+# Pairs per transaction: short enough that concurrent writers do not notice.
 _SWEPT = 10_000
 _PAIRS = NOTIFICATIONS.c
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event that matched; `body` is its JSON text."""
+    """Event that matched; `body` is its JSON text."""
 
     position: int
     id: str
@@ -129,7 +131,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """An event that a subscription, by its number, is to be told of; `bindings` and `changes` as in `Pair`."""
+    """Event that a subscription, by its number, is notified of; `bindings` and `changes` as in `Pair`."""
 
     position: int
     subscription: int
@@ -142,7 +144,7 @@ class Notified:
 
 
 class Pair(NamedTuple):
-    """An event, by its position, and a subscription, by its number, that it matched.
+    """Match: an event, by its position, and a subscription, by its number.
 
     `bindings` is a JSON object: what the variables of the filter were bound to; None if it has none. `changes` is a
     JSON list: what the event did to the content of a join; None for what is no join. `notice` is a JSON object with a
@@ -157,10 +159,10 @@ class Pair(NamedTuple):
 
 
 class Notifications:
-    """Pairs of position and subscription number, and the events they speak of.
+    """Matches as pairs of position and subscription number, and the events they speak of.
 
-    Positions grow from batch to batch. What is at or below `head` never changes but by the retention, so that a reader
-    who goes on after the last position it saw misses nothing and sees nothing twice.
+    Positions grow from batch to batch. Up to `head`, rows never change but by retention, so a reader who goes on after
+    the last position it saw misses nothing and sees nothing twice.
     """
 
     def __init__(self, database: Database) -> None:
@@ -176,7 +178,8 @@ class Notifications:
         reached: Reached | None = None,
         joins: JoinWrites | None = None,
     ) -> bool:
-        """Writes all of a batch in one transaction; false, and nothing is written, if the stream's batch is there.
+        """Writes a batch in one transaction; returns False, having written nothing, if the stream's batch is there
+        already.
 
         `events`: position, id, time, body, of those that matched. `pairs`: position, subscription, perhaps bindings and
         changes. `dead`: offset, id, time, body, reason. Every position must be above `head`. `reached`: where the batch
@@ -185,31 +188,31 @@ class Notifications:
         return record(self._database, stream, batch, events, pairs, dead, reached, joins)
 
     def has(self, stream: str, batch: int) -> bool:
-        """True if the stream's batch is there, one of its newest."""
+        """True if the stream's batch is recorded, among its newest."""
         its = select(BATCHES.c.batch).where(BATCHES.c.stream == stream, BATCHES.c.batch == batch)
         with self._database.read() as connection:
             return connection.execute(its).first() is not None
 
     def last_batch(self, stream: str) -> int | None:
-        """The newest batch of a stream that is there."""
+        """Newest recorded batch of a stream."""
         newest = select(func.max(BATCHES.c.batch)).where(BATCHES.c.stream == stream)
         with self._database.read() as connection:
             found: int | None = connection.execute(newest).scalar_one()
             return found
 
     def head(self) -> int:
-        """The newest position; 0 at first."""
+        """Newest position; 0 at first."""
         with self._database.read() as connection:
             return counters.value(connection, "head")
 
     def after(self, subscription: int, cursor: int, limit: int = 1_000) -> list[Notified]:
-        """A subscription's notifications after a position, oldest first."""
+        """Notifications of a subscription after a position, oldest first."""
         wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position > within(cursor))
         with self._database.read() as connection:
             return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position).limit(limit))]
 
     def before(self, subscription: int, cursor: int, limit: int = 1_000) -> list[Notified]:
-        """A subscription's notifications before a position, newest first."""
+        """Notifications of a subscription before a position, newest first."""
         wanted = _notified().where(_PAIRS.subscription == subscription, _PAIRS.position < within(cursor))
         with self._database.read() as connection:
             return [Notified(*row) for row in connection.execute(wanted.order_by(_PAIRS.position.desc()).limit(limit))]
@@ -236,7 +239,7 @@ class Notifications:
         return [Notified(*row) for row in whole]
 
     def since(self, position: int, upto: int, limit: int) -> list[Pair]:
-        """The pairs of everybody, in order, after `position` and up to `upto`.
+        """Pairs of everybody, in order, after `position` and up to `upto`.
 
         The pairs of one event stay together, as in `of_owner_after`.
         """
@@ -250,7 +253,7 @@ class Notifications:
         return [Pair(*row) for row in whole]
 
     def events(self, positions: Sequence[int]) -> dict[int, StoredEvent]:
-        """Events among these that are still kept."""
+        """Events at these positions that are still kept."""
         found: dict[int, StoredEvent] = {}
         with self._database.read() as connection:
             for some in pieces(positions):
@@ -259,7 +262,7 @@ class Notifications:
         return found
 
     def counts(self, subscription: int, since: datetime, bucket: timedelta) -> list[tuple[datetime, int]]:
-        """Number of matches in each span of time that had any; spans start at whole multiples of `bucket`."""
+        """Number of matches in each bucket that has any; buckets start at whole multiples of `bucket`."""
         width = bucket // timedelta(microseconds=1)
         start = (type_coerce(EVENTS.c.time, BigInteger) // width * width).label("start")
         wanted = (
@@ -274,16 +277,16 @@ class Notifications:
             return [(moment(int(row[0])), int(row[1])) for row in connection.execute(wanted)]
 
     def total(self, subscription: int) -> int:
-        """Number of matches that are kept."""
+        """Number of kept matches."""
         wanted = select(func.count()).select_from(NOTIFICATIONS).where(_PAIRS.subscription == subscription)
         others = select(func.count()).select_from(_notices(subscription).subquery())
         with self._database.read() as connection:
             return int(connection.execute(wanted).scalar_one()) - int(connection.execute(others).scalar_one())
 
     def sweep(self, before: datetime) -> int:
-        """Removes what is about events received before a moment, oldest first; returns how many notifications went.
+        """Removes notifications of events received before a moment, oldest first; returns how many.
 
-        Positions grow with time but for the order within a batch, so it goes up to the first event that is to stay.
+        Positions grow with time but for the order within a batch, so it removes up to the first event that is to stay.
         """
         removed = 0
         while True:
@@ -307,14 +310,14 @@ def _notified() -> Select[Any]:
 
 
 def _whole(rows: Sequence[Any], limit: int) -> Sequence[Any]:
-    """Of one row more than the limit, those of events that are certainly complete."""
+    """Events that are complete among rows read with a limit: not the last event of one row too many."""
     if len(rows) <= limit:
         return rows
     return [row for row in rows if row.position < rows[-1].position]
 
 
 def _sweep_some(connection: Connection, before: datetime) -> tuple[int, bool]:
-    """Sweeps some; returns how many pairs went, and whether there may be more to go."""
+    """Sweeps some; returns the number of removed pairs, and True if there may be more."""
     oldest = select(_PAIRS.position, _PAIRS.subscription).order_by(_PAIRS.position, _PAIRS.subscription)
     last = connection.execute(oldest.offset(_SWEPT - 1).limit(1)).one_or_none()
     reached: ColumnElement[bool] = true() if last is None else EVENTS.c.position <= last.position
