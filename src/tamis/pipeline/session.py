@@ -1,4 +1,4 @@
-"""Spark sessions with settings that suit Tamis, and one line instead of a page where Spark cannot start."""
+"""Spark sessions with settings for Tamis, and Spark's errors reduced to one line."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def session(
 
 
 def on_one_machine(master: str | None) -> dict[str, str]:
-    """Settings of a session if all of it runs here; nothing for a cluster."""
+    """Settings of a session on a local master; nothing for a cluster."""
     if master is None or not master.startswith("local"):
         return {}
     return {
@@ -98,7 +98,7 @@ def on_one_machine(master: str | None) -> dict[str, str]:
 
 
 def _quiet() -> dict[str, str]:
-    """Spark logs errors only from its first line on, unless its user has settings for that, or for Java."""
+    """Log settings: Spark logs errors only, unless its user has settings for that, or for Java."""
     if "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ:
         return {}
     settings = Path(__file__).with_name("log4j2.properties")
@@ -106,7 +106,7 @@ def _quiet() -> dict[str, str]:
 
 
 def require_spark() -> None:
-    """Complains in one line where PySpark, pandas or Java is missing: Spark's own complaint is a page long."""
+    """Raises an error in one line where PySpark, pandas or Java is missing: Spark's own is a page long."""
     missing = [package for package in ("pyspark", "pandas") if importlib.util.find_spec(package) is None]
     if missing:
         raise PipelineError(f"pipelines need {' and '.join(missing)}: pip install 'tamis[spark]'")
@@ -131,9 +131,9 @@ def _java_version(java: str) -> int | None:
     return int(version.group(1)) if version else None
 
 
-# Cause of an error of Spark, in one line.
+# Cause of a Spark error, in one line.
 
-# Processes that ended without a word: killed, or for want of memory. What is left to read speaks of their connections.
+# Processes that ended silently: killed, or for want of memory. The remaining messages speak of their connections.
 _ENDED: Final = (
     (
         re.compile(r"Python worker exited unexpectedly"),
@@ -145,8 +145,8 @@ _ENDED: Final = (
         "Spark's Java process died, or does not answer",
     ),
 )
-# Python's own lines first: where a worker failed, Java's around them say only that. A call from Python into Java that
-# failed is no cause: Java's own lines come after it.
+# Python's own lines first: where a worker failed, Java's around them say only that. A failed call from Python into Java
+# is no cause: Java's own lines come after it.
 _CAUSES: Final = (
     re.compile(
         r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?:[\w.]+\.)?(?!Py4JJavaError)(\w+(?:: .+)?)$",
@@ -158,12 +158,12 @@ _CAUSES: Final = (
 
 
 def is_spark_error(error: BaseException) -> bool:
-    """PySpark may not be installed, so its errors are known by where they come from."""
+    """True for an error of Spark. PySpark may not be installed, so its errors are recognised by their module."""
     return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def spark_cause(error: BaseException) -> str:
-    """The line that says what happened: it stands somewhere in a page of two languages' tracebacks."""
+    """Cause of a Spark error: one line of a page of two languages' tracebacks."""
     for ended, told in _ENDED:
         if ended.search(str(error)):
             return told
@@ -174,6 +174,6 @@ def spark_cause(error: BaseException) -> str:
 
 
 def in_one_line(error: BaseException) -> str:
-    """Cause of an error in one line, for a log: Spark's own errors have pages, and those of others may have lines."""
+    """Cause of an error in one line, for a log: Spark's own errors have pages, and others may have lines."""
     told = spark_cause(error) if is_spark_error(error) else str(error)
     return " ".join(told.split())
