@@ -1,4 +1,4 @@
-"""Address of a Kafka and how it wants to be spoken to: one text, for our own clients and for Spark's."""
+"""Addresses and credentials of Kafka, as one text, and the idempotency keys on a topic beside the log's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FORM: Final = "host:port or kafka://[user:password@]host:port[,host:port][/topi
 
 @dataclass(frozen=True, slots=True)
 class KafkaAddress:
-    """Servers, and a topic if the text names one.
+    """Bootstrap servers of Kafka with credentials, and a topic if the text names one.
 
     With a `user` clients sign in by SASL; with `tls` they speak TLS, and trust the authorities in the PEM file `ca`, or
     those of the system. `certificate` is a PEM file with the client's own certificate and its key.
@@ -46,7 +46,7 @@ class KafkaAddress:
 
     @classmethod
     def parse(cls, text: str) -> KafkaAddress:
-        """`host:port`, or a URL; a PipelineError that keeps the password to itself if it is neither."""
+        """Parses `host:port`, or a URL; a PipelineError, without the password, if it is neither."""
         plain = "://" not in text
         parts = urlsplit(f"kafka://{text}" if plain else text)
         login, signed_in, servers = parts.netloc.rpartition("@")
@@ -78,7 +78,7 @@ class KafkaAddress:
 
     @property
     def protocol(self) -> str:
-        """Kafka's name for how it is spoken to."""
+        """Security protocol, by Kafka's name."""
         if self.user:
             return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
         return "SSL" if self.tls else "PLAINTEXT"
@@ -94,7 +94,7 @@ class KafkaAddress:
         return told
 
     def spark(self) -> dict[str, str]:
-        """Settings for Spark's connector, but for the servers."""
+        """Settings for Spark's connector, except the servers."""
         told = {"kafka.security.protocol": self.protocol}
         if self.user:
             told["kafka.sasl.mechanism"] = self.mechanism
@@ -121,26 +121,26 @@ def _quoted(text: str) -> str:
 
 
 def _without_password(text: str) -> str:
-    """Where the password ends cannot be told of a text that is no address: all that may belong to it goes."""
+    """Text with the password removed. In a text that is no address, everything that may belong to it is."""
     return re.sub(r"(^|://).*@", r"\1...@", text, flags=re.DOTALL)
 
 
-# Idempotency keys of events on a topic: kept on a topic beside it, `<topic>.keys`, for a day.
+# Idempotency keys of events on a topic: kept for a day on a topic beside it, `<topic>.keys`.
 
 _READ_MS: Final = 1000
 _COPIES: Final = 3
 
 
 def keys_topic(topic: str) -> str:
-    """The topic of the keys of a topic."""
+    """Topic of the keys of a topic."""
     return f"{topic}.keys"
 
 
 class KafkaKeys:
-    """The keys of a topic, read as far as asked. For one loop, one task at a time in `catch_up`.
+    """Idempotency keys of a topic, read on demand. For one event loop, one task at a time in `catch_up`.
 
-    A key is written after its events. A crash between the two leaves events without it, and a repeat is appended
-    once more, under the same event ids.
+    A key is written after its events. A crash between the two leaves events without it, and a retry is appended once
+    more, under the same event ids.
     """
 
     def __init__(self, address: KafkaAddress) -> None:
@@ -150,7 +150,7 @@ class KafkaKeys:
         self._consumer = AIOKafkaConsumer(**address.client(), enable_auto_commit=False)
 
     async def start(self) -> None:
-        """Makes the topic if need be, and reads what is there."""
+        """Creates the topic if need be, and reads it."""
         admin = AIOKafkaAdminClient(**self._address.client())
         await admin.start()
         try:
@@ -173,7 +173,7 @@ class KafkaKeys:
                 raise error(f"the topic {self._place.topic} cannot be made")
 
     async def catch_up(self) -> None:
-        """Reads every key that was written before now, by whomever."""
+        """Reads every key that was written before now, by any process."""
         end = (await self._consumer.end_offsets([self._place]))[self._place]
         self._consumer.resume(self._place)
         while await self._consumer.position(self._place) < end:
@@ -186,7 +186,7 @@ class KafkaKeys:
         self._consumer.pause(self._place)
 
     def find(self, key: bytes, now: int) -> Keyed | None:
-        """The append under this key, if it is not too long ago."""
+        """Append under this key, if it is not too long ago."""
         return self._known.find(key, now)
 
     async def add(self, producer: AIOKafkaProducer, keyed: Keyed) -> None:
@@ -197,5 +197,5 @@ class KafkaKeys:
         self._known.add(keyed)
 
     async def stop(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection."""
         await self._consumer.stop()
