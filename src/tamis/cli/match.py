@@ -1,4 +1,4 @@
-"""`tamis match`: which subscriptions do these events satisfy?"""
+"""`tamis match`: finds the subscriptions that each event matches, in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def match(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where matches go (.jsonl, .parquet, .csv); - is standard output."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write matches to this file (.jsonl, .parquet, .csv); - is standard output.",
         ),
     ] = STREAM,
     changes_to: Annotated[
@@ -63,15 +66,15 @@ def match(
         typer.Option(
             "--changes",
             metavar="FILE",
-            help="Where changes of joins' contents go (.jsonl, .parquet, .csv): the event's position in the input, the "
-            "subscription, added or removed, and the result as JSON.",
+            help="Write changes of joins' results to this file (.jsonl, .parquet, .csv): the event's position in the "
+            "input, the subscription, added or removed, and the result as JSON.",
             show_default=False,
         ),
     ] = None,
     dead_letters_to: DeadLettersOption = None,
     refused_to: RefusedOption = None,
     arrays: Annotated[
-        bool, typer.Option("--arrays", help="One row an event with all its subscriptions, not one row a match.")
+        bool, typer.Option("--arrays", help="One row per event with all its subscriptions, not one row per match.")
     ] = False,
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Give an event's position in the input (from 0), not its attributes.")
@@ -84,10 +87,10 @@ def match(
     ignore_unknown: IgnoreUnknownOption = False,
     batch_rows: BatchRowsOption = 10_000,
 ) -> None:
-    """Find which subscriptions each event matches.
+    """Find the subscriptions that each event matches.
 
-    Events that break the schema are dead letters: they are set aside with the reason and do not stop the others. What
-    joins hold begins with the tables that were saved with the index, and changes by the events in order.
+    Events that break the schema are dead letters: they are set aside with the reason and do not stop the others. The
+    tables of joins begin as they were saved with the index, and change by the events in order.
 
     \b
     [bold]Examples[/bold]
@@ -181,7 +184,7 @@ def _match(
     remark(f"{events:,} events, {matched:,} matches, {dead.events:,} dead letters in {seconds:.1f} s ({rate})")
 
 
-# Matches as tables, and how the contents of joins change: one row a match, an event, or a result that came or went.
+# Matches and changes of joins as tables: a row per match, event, or join result that came or went.
 
 _ROWS_AT_ONCE = 200_000
 
@@ -198,7 +201,7 @@ REFUSED = "refused"
 
 
 class ResultForm:
-    """Form of the results: what a row holds.
+    """Form of the results: the columns of a row.
 
     The event: its attributes, or with `numbers` its position in the input. The subscriptions: one a row in
     `subscription`, or with `arrays` all of the event's in `subscriptions`. Events that match nothing have no row.
@@ -223,7 +226,7 @@ class ResultForm:
                 writer.write(self._table(rows, offsets, ids))
 
     def _columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """All of the schema's columns: what one file has and another has not must not change the results' form."""
+        """All columns of the schema: files with different columns must not change the results' form."""
         have = set(batch.schema.names)
         columns = [
             batch.column(f.name) if f.name in have else pa.nulls(len(batch), f.type) for f in list(self.schema)[:-1]
@@ -243,7 +246,7 @@ class ResultForm:
         return pa.Table.from_arrays([*events, found], schema=self.schema)
 
     def _lines(self, rows: pa.RecordBatch | Int64s, offsets: Int64s, ids: pa.Array) -> list[str]:
-        """An event is turned into JSON once, however many subscriptions it matched."""
+        """Events as JSON, each encoded once, however many subscriptions it matched."""
         if isinstance(rows, np.ndarray):
             opened = [f'{{"event": {number}' for number in rows.tolist()]
         else:
@@ -261,7 +264,7 @@ class ResultForm:
 
 
 def _pieces(offsets: Int64s) -> Iterator[tuple[Int64s, Int64s]]:
-    """The events that matched something, a bounded number of matches at a time, with their offsets."""
+    """Events with a match, a bounded number of matches at a time, with their offsets."""
     matched = np.flatnonzero(np.diff(offsets))
     start = 0
     while start < len(matched):
@@ -273,7 +276,7 @@ def _pieces(offsets: Int64s) -> Iterator[tuple[Int64s, Int64s]]:
 
 
 class JoinChangesFile:
-    """Hands events to the joins of an index and writes what they change.
+    """Applies events to the joins of an index and writes the changes of their results.
 
     A change that its table cannot take is a row of its own, with the reason as its message.
     """
@@ -284,7 +287,7 @@ class JoinChangesFile:
         self.refused = 0
 
     def put(self, events: pa.RecordBatch, numbers: npt.NDArray[np.int64]) -> None:
-        """Events that satisfy the schema, with their positions in the input."""
+        """Adds valid events, with their positions in the input."""
         changes = self._index.apply(events)
         for table in changes.to_arrow():
             if len(table):
@@ -309,6 +312,6 @@ class JoinChangesFile:
 
 @contextmanager
 def join_changes(path: Path, index: Index) -> Iterator[JoinChangesFile]:
-    """A file for the changes of an index's joins, which is there once all of it is written."""
+    """File for the changes of an index's joins, which appears under its name only when it is complete."""
     with table_writer(path, CHANGES) as writer:
         yield JoinChangesFile(index, writer)
