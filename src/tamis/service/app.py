@@ -28,7 +28,7 @@ from tamis.service.http import (
 from tamis.service.http import background as probes
 from tamis.service.http.acceptance import Acceptance
 from tamis.service.http.access import caller_of
-from tamis.service.http.background import Running
+from tamis.service.http.background import ServerTasks
 from tamis.service.http.bodies import BodyLimit
 from tamis.service.http.console import router as console
 from tamis.service.http.notifications import router as delivery
@@ -38,16 +38,16 @@ from tamis.service.intake import problems
 from tamis.service.intake.problems import ProblemForm
 
 _DESCRIPTION: Final = """
-Publish events, and be told of those that satisfy your filter.
+Publish events, subscribe with filters, and receive notifications of the events that match.
 
-Keys go into `Authorization: Bearer tk_…`, a subscription's ticket into `Tamis-Ticket: tkt_…`. Every refusal is
-`application/problem+json`. What is not yours is answered like what does not exist.
+API keys go into `Authorization: Bearer tk_…`, a subscription's ticket into `Tamis-Ticket: tkt_…`. Every error is
+`application/problem+json`. A resource of another owner is answered like one that does not exist.
 """
 
 
 def create_app(service: Service) -> FastAPI:
     """FastAPI application for a service, which starts and stops with it. Several may live in one process."""
-    running = Running(service)
+    running = ServerTasks(service)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -32,7 +32,7 @@ _METER_SECONDS: Final = 0.5
 _KEPT_BACKTESTS: Final = timedelta(days=7)
 
 
-class Running:
+class ServerTasks:
     """Background tasks of a server, from `start` to `close`: delivery, the pipeline process and the sweeps.
 
     `finish` comes before the last connections are closed, for readers hold theirs until delivery ends.
@@ -175,7 +175,7 @@ class Ready(BaseModel):
     pipeline: str
 
 
-@router.get("/health", operation_id="health", summary="Whether the process is alive")
+@router.get("/health", operation_id="health", summary="Liveness probe")
 async def health() -> Alive:
     """Liveness probe: answers as long as the process does."""
     return Alive()
@@ -184,7 +184,7 @@ async def health() -> Alive:
 @router.get(
     "/ready",
     operation_id="ready",
-    summary="Whether the server can do its work",
+    summary="Readiness probe",
     response_model=Ready,
     responses={503: {"model": Ready, "description": "Some part is not ready"}},
 )

@@ -25,7 +25,7 @@ from tamis.service.base.offering import NOTHING, USUAL, Algorithms, Offering
 from tamis.service.store import Store
 from tamis.service.store.store import FollowedSchema
 from tamis.service.worker.joining import TABLES, tables_filter
-from tamis.service.worker.messages import Fared, Refusal
+from tamis.service.worker.messages import Fared, RefusedSubscription
 from tamis.service.worker.recording import Residuals
 
 _APPLIED: Final = "applied.json"
@@ -53,7 +53,7 @@ class FollowingTable:
         self,
         folder: Path,
         store: Store,
-        refused: Callable[[Refusal], None],
+        refused: Callable[[RefusedSubscription], None],
         offering: Offering = NOTHING,
         algorithms: Algorithms = USUAL,
     ) -> None:
@@ -228,7 +228,7 @@ class FollowingTable:
 
     def _report(self, refused: Sequence[tuple[str, TamisError]]) -> None:
         for id, error in refused:
-            self._refused(Refusal(int(id), str(error)))
+            self._refused(RefusedSubscription(int(id), str(error)))
 
 
 def _rows(filters: dict[str, str]) -> pa.Table:

@@ -28,7 +28,7 @@ from tamis.service.base.configuration import Settings
 from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Owner, Store
 from tamis.service.store.joins import changed_text, key_text, read_table, result_id, row_text
 from tamis.service.store.store import FollowedSchema
-from tamis.service.worker.messages import Refusal
+from tamis.service.worker.messages import RefusedSubscription
 from tamis.service.worker.suspending import Fairness
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Joining:
     def __init__(
         self,
         store: Store,
-        refused: Callable[[Refusal], None],
+        refused: Callable[[RefusedSubscription], None],
         limits: Limits,
         content_rows: int,
         content_bytes: int,
@@ -216,7 +216,7 @@ class Joining:
         self._forget(gone, writes)
         self._let_go({row.number for row in rows if row.filter is None} & self._stopped, writes)
         for id, error in server.add({str(number): str(row.filter) for number, row in new.items()}):
-            self._refused(Refusal(int(id), str(error)))
+            self._refused(RefusedSubscription(int(id), str(error)))
             self._stopped.add(int(id))
             writes.joined[int(id)] = Joined("", "", f"it cannot be read: {error.message}")
         taken = {number: row for number, row in new.items() if str(number) in server}
@@ -327,13 +327,13 @@ class Joining:
     def _pause(self, outgrown: dict[int, str]) -> None:
         """Pauses subscriptions. One that is still active when this process dies here outgrows its limits again."""
         for number, one in self._store.subscriptions.by_number(sorted(outgrown)).items():
-            self._refused(Refusal(number, outgrown[number]))
+            self._refused(RefusedSubscription(number, outgrown[number]))
             if one.state == "active":
                 self._store.subscriptions.replace(one.id, state="paused")
 
 
 def joining_of(
-    settings: Settings, store: Store, refused: Callable[[Refusal], None], fairness: Fairness | None = None
+    settings: Settings, store: Store, refused: Callable[[RefusedSubscription], None], fairness: Fairness | None = None
 ) -> Joining:
     """Joins of a store, within the limits of the settings."""
     limits = settings.limits

@@ -45,7 +45,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedSubscription:
     """Message: the table refused a subscription that the store has, so it matches nothing."""
 
     subscription: int
@@ -67,7 +67,7 @@ class Operators:
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
+class Heartbeat:
     """Heartbeat: the process runs, and Spark's driver answered it a moment ago, for the `alive`th time.
 
     `busy`: for how many seconds the micro-batch under way has been running; 0 between batches.
@@ -93,9 +93,18 @@ class Suspended:
     reason: str
 
 
-Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive | Noticed | Suspended
+Message: TypeAlias = Batch | Turn | RefusedSubscription | Followed | Operators | Heartbeat | Noticed | Suspended
 
-_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive, Noticed, Suspended)
+_KINDS: Final[tuple[type[Message], ...]] = (
+    Batch,
+    Turn,
+    RefusedSubscription,
+    Followed,
+    Operators,
+    Heartbeat,
+    Noticed,
+    Suspended,
+)
 
 
 def written(message: Message) -> bytes:

@@ -172,7 +172,7 @@ class LockLostError(PipelineError):
     """Loss of the right to match, with the connection to the store; another service may have it by now."""
 
 
-class Running:
+class ActivePipeline:
     """Active query and backtests, on top of the standby and under the store's lock; started when constructed.
 
     `running` is said when the next event is matched as fast as any: whatever a first one would wait for is done.

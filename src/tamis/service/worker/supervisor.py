@@ -18,10 +18,10 @@ from typing import Final
 from tamis.operators.health import Tally
 from tamis.service.base.configuration import Settings
 from tamis.service.worker.messages import (
-    Alive,
     Batch,
     Fared,
     Followed,
+    Heartbeat,
     Message,
     Noticed,
     Operators,
@@ -295,7 +295,7 @@ class Supervisor:
                 self._tell(Batch(-1, message.head))
         elif isinstance(message, Followed):
             self._status = replace(now, revision=message.followed)
-        elif isinstance(message, Alive):
+        elif isinstance(message, Heartbeat):
             self._signs += 1
             self._keeps_busy(message.busy)
         elif isinstance(message, Operators):

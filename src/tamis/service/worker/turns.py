@@ -19,10 +19,10 @@ from tamis.durable import replace_durably
 from tamis.errors import TamisError
 from tamis.service.base.configuration import Settings
 from tamis.service.store import Store, StoreAwayError, StoreLock
-from tamis.service.worker.messages import Alive, Message, Turn
+from tamis.service.worker.messages import Heartbeat, Message, Turn
 
 if TYPE_CHECKING:
-    from tamis.service.worker.process import Running, Standby
+    from tamis.service.worker.process import ActivePipeline, Standby
 
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -178,7 +178,7 @@ class _Turns:
         # The folder's lock is this host's: another may have a folder of its own, and the same store.
         self._sole: StoreLock = store.lock("pipeline")
         self._standby: Standby | None = None
-        self._running: Running | None = None
+        self._running: ActivePipeline | None = None
         self._log_away = False
 
     def take(self) -> None:
@@ -237,12 +237,12 @@ class _Turns:
         """Matches until the process is to stop, or store or log are unreachable; returns True if the lock is still held
         then.
         """
-        from tamis.service.worker.process import LockLostError, Running
+        from tamis.service.worker.process import ActivePipeline, LockLostError
 
         if self._standby is None:
             self._say(Turn("starting"))
         try:
-            self._running = Running(self._ready(), self._sole)
+            self._running = ActivePipeline(self._ready(), self._sole)
             while not self._stopped.wait(_IDLE):
                 self._running.look_after()
             return True
@@ -281,4 +281,4 @@ class _Turns:
                 return
             standby.ask_spark()
             running = self._running
-            self._say(Alive(beat, 0.0 if running is None else running.busy()))
+            self._say(Heartbeat(beat, 0.0 if running is None else running.busy()))

@@ -41,7 +41,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class StaticFile:
     """One file of the console as it is sent; `tag` changes exactly when the content does."""
 
     content: bytes
@@ -50,21 +50,21 @@ class Page:
 
 
 @cache
-def pages() -> Mapping[str, Page]:
+def pages() -> Mapping[str, StaticFile]:
     """Files of the console by their path under /console/. Other paths do not exist, so none leads outside."""
     root = files("tamis.service.http.console").joinpath("static")
     found = dict(_walk(root, ""))
     return found | {"": found["index.html"]}
 
 
-def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, Page]]:
+def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, StaticFile]]:
     for entry in folder.iterdir():
         path = f"{prefix}{entry.name}"
         if entry.is_dir():
             yield from _walk(entry, f"{path}/")
         elif (media_type := _TYPES.get(entry.name.rpartition(".")[2])) is not None:
             content = entry.read_bytes()
-            yield path, Page(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+            yield path, StaticFile(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 
 
 @router.get("/")
