@@ -157,9 +157,9 @@ class StepForm(BaseModel):
     predicate: str
     truth: Truth
     bindings: list[dict[str, Any]] = Field(description="The first few")
-    failure: str = Field(description="Why it could not tell")
+    failure: str = Field(description="Reason for an unknown answer")
     milliseconds: float
-    eliminated: int = Field(description="How many of the filter's alternatives cannot hold after this")
+    eliminated: int = Field(description="Number of alternatives ruled out by this")
 
 
 class ExplanationForm(BaseModel):
@@ -173,25 +173,26 @@ class ExplanationForm(BaseModel):
     alternatives: list[list[VerdictForm]]
     omitted: int = Field(
         default=0,
-        description="Alternatives left out, since the answer would be too long: those furthest from a match",
+        description="Number of alternatives left out to shorten the answer: those furthest from a match",
     )
     first_failure: VerdictForm | None = Field(
-        default=None, description="The first condition to fail in the alternative that came furthest"
+        default=None, description="First failed condition of the alternative that came furthest"
     )
     residual: bool | None = Field(
-        default=None, description="For CloudEvents filters: whether what the conditions cannot express held too"
+        default=None,
+        description="For CloudEvents filters: true if the part that the conditions cannot express held too",
     )
     steps: list[StepForm] | None = Field(
         default=None,
-        description="For filters that call operators: what was evaluated, in the order chosen for this filter",
+        description="For filters that call operators: their evaluations, in the order of the schedule",
     )
     in_question: int | None = Field(
-        default=None, description="How many of its alternatives the plain conditions left for operators to decide"
+        default=None, description="Number of alternatives that the plain conditions left for operators to decide"
     )
-    bindings: dict[str, Any] | None = Field(default=None, description="What its variables are bound to, if it matches")
-    substitutions: int | None = Field(default=None, description="In how many ways that can be done")
+    bindings: dict[str, Any] | None = Field(default=None, description="Values of its variables, if it matches")
+    substitutions: int | None = Field(default=None, description="Number of possible bindings")
     join: WouldChange | None = Field(
-        default=None, description="For joins: what the event would change; the conditions are those on its table"
+        default=None, description="For joins: changes that the event would make; the conditions are those on its table"
     )
 
 

@@ -50,7 +50,7 @@ class JoinForm(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
-    columns: list[str] = Field(description="What is shown of each result, in this order")
+    columns: list[str] = Field(description="Columns of the results, in order")
     tables: list[JoinedTable]
     on: list[JoinedOn]
 
@@ -58,10 +58,10 @@ class JoinForm(BaseModel):
 class WouldChange(BaseModel):
     """Changes that an event would make to a join's content, as the tables are now."""
 
-    table: str | None = Field(description="The table that the event changes; null if it is none of the join's")
+    table: str | None = Field(description="Table that the event changes; null if it is not in the join")
     added: list[dict[str, Any]] = Field(description=f"Results that would come, at most {SHOWN}")
     removed: list[dict[str, Any]] = Field(description=f"Results that would go, at most {SHOWN}")
-    examined: int = Field(description=f"Rows looked at; of each table no more than the newest {MOST_ROWS:,}")
+    examined: int = Field(description=f"Rows evaluated; of each table no more than the newest {MOST_ROWS:,}")
 
 
 def join_form(service: Shows, text: str) -> JoinForm:

@@ -137,11 +137,11 @@ class TriedFilter(BaseModel):
 
     canonical: str
     examined: int = Field(
-        description="Where operators are called, as many as there was time for; of joins, rows of their tables"
+        description="Number of events evaluated: with operators, those that time allowed; for joins, rows of tables"
     )
-    matched: int = Field(description="How many events match; of joins, how many results there are")
-    events: list[TriedEvent] = Field(description=f"Those that match, at most {_SHOWN}, and fewer large ones")
-    misses: list[TriedEvent] = Field(description=f"Those that do not, at most {_SHOWN}, and fewer large ones")
+    matched: int = Field(description="Number of matching events; for joins, of results")
+    events: list[TriedEvent] = Field(description=f"Matching events, at most {_SHOWN}, and fewer large ones")
+    misses: list[TriedEvent] = Field(description=f"Other events, at most {_SHOWN}, and fewer large ones")
     rows: list[dict[str, Any]] | None = Field(default=None, description=f"For joins: results, at most {_SHOWN}")
 
 

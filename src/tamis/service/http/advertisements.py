@@ -49,12 +49,14 @@ class AdvertisementForm(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
-    id: str | None = Field(description="For whoever may withdraw it: one made without a key, by its id alone")
+    id: str | None = Field(
+        description="Id, for callers who may delete it: of one made without a key, anybody with the id"
+    )
     event_type: str
     filter: str
     created: datetime
     expires: datetime
-    yours: bool = Field(description="Whether the caller's key made it")
+    yours: bool = Field(description="True if the caller's key made it")
 
 
 class AdvertisementList(BaseModel):
@@ -69,7 +71,7 @@ class AdvertisementList(BaseModel):
     "",
     status_code=201,
     operation_id="advertise",
-    summary="Advertise",
+    summary="Create an advertisement",
     responses=responses(400, 401, 403, 413, 422, 503),
 )
 async def advertise(form: AdvertiseForm, caller: Publisher, service: Serving) -> AdvertisementForm:
@@ -100,7 +102,7 @@ def _made(service: Service, caller: Caller, event_type: str, filter: str, expire
 
 
 @router.get(
-    "", operation_id="list_advertisements", summary="What is advertised", responses=responses(401, 403, 422, 503)
+    "", operation_id="list_advertisements", summary="List advertisements", responses=responses(401, 403, 422, 503)
 )
 def list_advertisements(
     caller: Reader, service: Serving, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
@@ -113,7 +115,7 @@ def list_advertisements(
     "/{id}",
     status_code=204,
     operation_id="remove_advertisement",
-    summary="Withdraw an advertisement",
+    summary="Delete an advertisement",
     responses=responses(401, 403, 404, 422, 503),
 )
 def remove_advertisement(id: Id, caller: Publisher, service: Serving) -> Response:

@@ -28,12 +28,12 @@ class BacktestRequest(BaseModel):
     )
 
     filter: FilterText
-    since: AwareDatetime | None = Field(None, description="Events received from then on")
-    until: AwareDatetime | None = Field(None, description="Events received before then")
+    since: AwareDatetime | None = Field(None, description="Only events received from this time on")
+    until: AwareDatetime | None = Field(None, description="Only events received before this time")
     window_seconds: Annotated[int, Field(ge=1, le=31_622_400)] | None = Field(
-        None, description="The width of the windows that are counted; left out, one is chosen"
+        None, description="Width of the time windows; chosen automatically by default"
     )
-    samples: Annotated[int, Field(ge=0, le=50)] = Field(5, description="How many matching events to show")
+    samples: Annotated[int, Field(ge=0, le=50)] = Field(5, description="Number of sample events")
 
 
 class BacktestForm(BaseModel):
@@ -59,8 +59,8 @@ class BacktestForm(BaseModel):
     id: str
     state: Literal["waiting", "running", "done", "failed"]
     filter: str
-    done: int = Field(description="Pieces of the work that are done")
-    total: int = Field(description="Pieces that are known of so far; 0 at first")
+    done: int = Field(description="Finished pieces of work")
+    total: int = Field(description="Known pieces of work; 0 at first")
     created: datetime
     result: dict[str, Any] | None
     error: str
@@ -111,7 +111,7 @@ def _started(service: Service, caller: Caller, request: dict[str, Any]) -> Backt
 @router.get(
     "/{id}",
     operation_id="get_backtest",
-    summary="How a backtest is doing",
+    summary="Get a backtest",
     responses=responses(401, 403, 404, 422, 503),
 )
 def get_backtest(id: Id, caller: Subscriber, service: Serving) -> BacktestForm:

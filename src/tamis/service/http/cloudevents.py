@@ -93,7 +93,7 @@ async def create(
 @router.get(
     "/subscriptions",
     operation_id="cloudevents_list",
-    summary="List one's CloudEvents subscriptions",
+    summary="List CloudEvents subscriptions",
     response_model_exclude_none=True,
     responses={**_answer(200, "Subscriptions, the oldest first", {"Link": _NEXT}), **responses(401, 403, 422, 503)},
 )
@@ -101,7 +101,7 @@ def query(
     caller: Subscriber,
     service: Serving,
     response: Response,
-    after: Annotated[int, Query(ge=0, le=_LARGEST, description="As the `Link` of the page before has it")] = 0,
+    after: Annotated[int, Query(ge=0, le=_LARGEST, description="As in the `Link` of the previous page")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> list[SubscriptionShown]:
     """Lists the key's subscriptions, or everybody's for an administrator, without those that ended."""
@@ -129,7 +129,7 @@ def query(
 @router.options(
     "/subscriptions",
     operation_id="cloudevents_features",
-    summary="What can be done with subscriptions",
+    summary="Methods of the collection",
     response_class=Response,
     responses={**_answer(200, "Nothing but headers", {"Allow": _ALLOW}), **responses()},
 )
@@ -141,7 +141,7 @@ def features(caller: Asking) -> Response:
 @router.get(
     "/subscriptions/{id}",
     operation_id="cloudevents_retrieve",
-    summary="Look at a CloudEvents subscription",
+    summary="Get a CloudEvents subscription",
     response_model_exclude_none=True,
     responses=responses(401, 404, 422, 503),
 )
@@ -206,7 +206,7 @@ async def update(
 @router.delete(
     "/subscriptions/{id}",
     operation_id="cloudevents_delete",
-    summary="End a CloudEvents subscription",
+    summary="Delete a CloudEvents subscription",
     response_model_exclude_none=True,
     responses=responses(401, 403, 404, 422, 503),
 )
@@ -218,7 +218,7 @@ def delete(found: Owned, service: Serving) -> SubscriptionShown:
 @router.options(
     "/subscriptions/{id}",
     operation_id="cloudevents_subscription_features",
-    summary="What can be done with a subscription",
+    summary="Methods of a subscription",
     response_class=Response,
     responses={**_answer(200, "Nothing but headers", {"Allow": _ALLOW}), **responses(422)},
 )

@@ -46,9 +46,9 @@ class ConfigForm(ValidityForm):
 
     model_config = ConfigDict(extra="forbid")
 
-    label: Label | None = Field(default=None, description="For people")
+    label: Label | None = Field(default=None, description="Display name")
     state: State | None = Field(
-        default=None, description="`paused` or `active`; the others are shown, and cannot be asked for"
+        default=None, description="`paused` or `active`; other states are shown, but cannot be set"
     )
 
 
@@ -62,7 +62,7 @@ class HttpSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     method: Literal["POST"] = "POST"
-    headers: dict[str, str] = Field(default_factory=dict, max_length=20, description="Sent along with every event")
+    headers: dict[str, str] = Field(default_factory=dict, max_length=20, description="Headers sent with every event")
 
 
 class SinkCredential(BaseModel):
@@ -75,7 +75,7 @@ class SinkCredential(BaseModel):
     secret: _Secret | None = None
     accesstoken: _Secret | None = None
     accesstokentype: Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{1,20}$")] = "bearer"
-    accesstokenexpiresutc: datetime | None = Field(None, description="Taken, and not looked at")
+    accesstokenexpiresutc: datetime | None = Field(None, description="Accepted and ignored")
 
     @model_validator(mode="after")
     def _complete(self) -> SinkCredential:
@@ -105,10 +105,10 @@ class SubscriptionRequest(BaseModel):
         default_factory=list, max_length=500, description="All must hold: exact, prefix, suffix, all, any, not, sql"
     )
     sink: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] = Field(
-        description="Where events are sent, in structured mode and signed by Standard Webhooks"
+        description="URL that events are sent to, in structured mode and signed by Standard Webhooks"
     )
     sinkcredential: SinkCredential | None = None
-    protocol: Literal["HTTP"] = Field(description="How they are sent")
+    protocol: Literal["HTTP"] = Field(description="Protocol of the sink")
     protocolsettings: HttpSettings = Field(default_factory=HttpSettings)
     config: ConfigForm = Field(default_factory=_no_config)
 

@@ -52,16 +52,16 @@ class ContentForm(BaseModel):
 
     subscription: str
     state: State
-    cursor: str = Field(description="Notifications after this one are changes of what is here")
-    begun: bool = Field(description="False: it is new, and its content comes with the first notifications")
-    join: JoinForm | None = Field(description="What the join is made of; null if it cannot be read any more")
-    rows: list[ContentRow] = Field(description="In no particular order")
+    cursor: str = Field(description="Later notifications are changes of this content")
+    begun: bool = Field(description="False for a new join, whose content comes with the first notifications")
+    join: JoinForm | None = Field(description="Tables and conditions of the join; null if it is no longer valid")
+    rows: list[ContentRow] = Field(description="Results, in no particular order")
 
 
 @router.get(
     "/{id}/content",
     operation_id="subscription_content",
-    summary="The current content of a join",
+    summary="Get the content of a join",
     response_model=ContentForm,
     responses=responses(401, 404, 409, 410, 422, 503),
 )

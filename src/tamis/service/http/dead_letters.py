@@ -28,10 +28,10 @@ LetterId = Annotated[int, Path(ge=1, le=_LARGEST)]
 async def list_dead_letters(
     caller: Asking,
     service: Serving,
-    kind: Annotated[Literal["event", "delivery"] | None, Query(description="Only these")] = None,
-    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the page before")] = 0,
+    kind: Annotated[Literal["event", "delivery"] | None, Query(description="Only dead letters of this kind")] = None,
+    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the previous page")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    order: Annotated[Literal["oldest", "newest"], Query(description="Which come first")] = "oldest",
+    order: Annotated[Literal["oldest", "newest"], Query(description="Order of the answer")] = "oldest",
 ) -> DeadLetterPage:
     """Lists dead letters of the key's subscriptions and publishes, or everybody's for an administrator."""
     newest = order == "newest"
@@ -46,7 +46,7 @@ async def list_dead_letters(
 @router.post(
     "/{id}/replay",
     operation_id="replay_dead_letter",
-    summary="Send a dead letter again",
+    summary="Replay a dead letter",
     responses=responses(401, 404, 409, 422, 502, 503),
 )
 async def replay_dead_letter(id: LetterId, caller: Asking, service: Serving) -> Replayed:
@@ -68,7 +68,7 @@ async def replay_dead_letter(id: LetterId, caller: Asking, service: Serving) -> 
     "/{id}",
     status_code=204,
     operation_id="remove_dead_letter",
-    summary="Throw a dead letter away",
+    summary="Delete a dead letter",
     responses=responses(401, 404, 422, 503),
 )
 async def remove_dead_letter(id: LetterId, caller: Asking, service: Serving) -> Response:

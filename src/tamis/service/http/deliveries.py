@@ -77,7 +77,7 @@ class ShownDelivery(BaseModel):
     headers: dict[str, str] | None = None
     format: Literal["tamis", "cloudevents"] | None = None
     topic: str | None = None
-    secret: str | None = Field(None, description="Signs the webhooks (Standard Webhooks): shown once, keep it")
+    secret: str | None = Field(None, description="Secret that signs the webhooks (Standard Webhooks); shown only once")
 
 
 async def stored_delivery(form: PullForm | WebhookForm | KafkaForm, settings: Settings) -> dict[str, Any]:

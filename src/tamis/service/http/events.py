@@ -77,19 +77,19 @@ class PublishedForm(BaseModel):
     )
 
     accepted: int
-    refused: list[Refusal] = Field(description=f"The first {_SHOWN_REFUSALS:,}; these are kept as dead letters")
+    refused: list[Refusal] = Field(description=f"First {_SHOWN_REFUSALS:,} refused events; they become dead letters")
     refused_count: int
     ids: list[str | None] = Field(
         description="The id of each event of the request, in order, which is the `event_id` of its notifications; null "
         "for one that was refused. A CloudEvent's is its source and its id, with a blank between"
     )
-    first: int = Field(description="The number of the first accepted event on the log")
-    repeated: bool = Field(description="The same idempotency key came before, and nothing was published now")
+    first: int = Field(description="Number of the first accepted event on the log")
+    repeated: bool = Field(description="True for a repeated idempotency key: nothing was published again")
     ignored: dict[str, int] = Field(
         description="Unknown attributes that were ignored, where the server is set to, each with the number of events; "
         f"the {_SHOWN_IGNORED} most frequent"
     )
-    ignored_count: int = Field(description="How many unknown attributes there were")
+    ignored_count: int = Field(description="Number of unknown attributes")
 
 
 @router.post(
@@ -107,7 +107,7 @@ async def publish(
         str | None,
         Header(
             pattern=r"^[!-~]{1,200}$",
-            description="The same key again publishes nothing again, for a day",
+            description="Idempotency key: a retry with an equal key is deduplicated, for a day",
             examples=["order-4711"],
         ),
     ] = None,
@@ -157,7 +157,7 @@ class RecentEvents(BaseModel):
 @router.get(
     "/recent",
     operation_id="recent_events",
-    summary="The newest events",
+    summary="List the newest events",
     responses=responses(401, 403, 422, 503),
 )
 async def recent_events(

@@ -97,9 +97,9 @@ class CheckedFilter(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"canonical": "price < 10.0", "kind": "filter"}]})
 
-    canonical: str = Field(description="The same filter in normal form")
+    canonical: str = Field(description="Canonical text of the filter")
     kind: Kind = Field(description="`operator` if it calls operators, `join` if it joins tables")
-    join: JoinForm | None = Field(default=None, description="For joins: what it is made of")
+    join: JoinForm | None = Field(default=None, description="For joins: its tables and conditions")
 
 
 @router.post(

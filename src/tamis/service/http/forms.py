@@ -51,9 +51,9 @@ class ValidityForm(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"validity": "P7D"}]})
 
     validity: Seconds | Literal["forever"] | IsoDuration | None = Field(
-        None, description="How long from now; `forever`: until it is cancelled", examples=["P1D", 3600, "forever"]
+        None, description="Validity from now; `forever`: until it is cancelled", examples=["P1D", 3600, "forever"]
     )
-    expires: AwareDatetime | None = Field(None, description="Until when", examples=["2030-01-01T00:00:00Z"])
+    expires: AwareDatetime | None = Field(None, description="End of the validity", examples=["2030-01-01T00:00:00Z"])
 
     @field_validator("validity", mode="wrap")
     @classmethod
@@ -153,8 +153,8 @@ class SubscribeForm(ValidityForm):
     )
 
     filter: FilterText = Field(description="A filter in Tamis' language, or a join of tables (SELECT ...)")
-    label: Label = Field("", description="For people")
-    kind: Kind | None = Field(None, description="What the text is; left out, it is seen from the text")
+    label: Label = Field("", description="Display name")
+    kind: Kind | None = Field(None, description="Kind of the text; detected by default")
     delivery: DeliveryForm = Field(default_factory=PullForm)
 
 
@@ -168,7 +168,7 @@ class ChangeForm(BaseModel):
     delivery: DeliveryForm | None = None
     state: Literal["active", "paused"] | None = None
     owner: Id | None = Field(
-        None, description="For administrators: the key that it belongs to from now on. It gets a new ticket"
+        None, description="For administrators: the new owner's key. The subscription gets a new ticket"
     )
 
 
@@ -176,7 +176,7 @@ class Health(BaseModel):
     """Health of the delivery of a webhook or Kafka subscription."""
 
     cursor: str
-    failures: int = Field(description="Attempts since the last one that succeeded")
+    failures: int = Field(description="Failed attempts since the last success")
     next_attempt: datetime | None = None
     last_error: str
     disabled: bool
@@ -191,19 +191,17 @@ class SubscriptionForm(BaseModel):
     label: str
     kind: Kind
     dialect: Dialect
-    filter: str = Field(description="As it was written")
-    canonical: str = Field(description="As it is matched")
+    filter: str = Field(description="Filter as it was written")
+    canonical: str = Field(description="Filter as it is matched")
     delivery: ShownDelivery
-    health: Health | None = Field(None, description="For webhooks and Kafka, once something was sent")
+    health: Health | None = Field(None, description="Delivery health of webhooks and Kafka, once sent to")
     state: State
-    reason: str | None = Field(
-        None, description="Why it is suspended: what its conditions took of everybody's matching"
-    )
+    reason: str | None = Field(None, description="Reason of the suspension: the matching time that its conditions took")
     created: datetime
-    expires: datetime | None = Field(None, description="Until when it is valid; left out: until it is cancelled")
+    expires: datetime | None = Field(None, description="End of the validity; left out: until it is cancelled")
     validity: Literal["forever"] | None = Field(None, description="`forever` if it is valid until it is cancelled")
-    expiring: bool = Field(description="Whether it stands, but not for long: a notification has told so; renew it")
-    owner: str = Field(description="The id of the key that made it; empty: none did")
+    expiring: bool = Field(description="True if it expires soon: a notification has been sent; renew it")
+    owner: str = Field(description="Id of the key that owns it; empty without one")
 
 
 class CreatedForm(SubscriptionForm):
@@ -229,7 +227,7 @@ class SubscriptionPage(BaseModel):
 
     items: list[SubscriptionForm]
     next: int | None = None
-    total: int = Field(description="How many there are in that state, whatever is searched for")
+    total: int = Field(description="Number of subscriptions in that state, whatever the search")
 
 
 def shown(found: Subscription, state: DeliveryState | None = None, *, secret: bool = False) -> SubscriptionForm:
@@ -290,7 +288,7 @@ class ResultChangeForm(BaseModel):
     """
 
     change: Literal["begins", "added", "removed"]
-    id: str | None = Field(None, description="The same for as long as the rows are there that the result is made of")
+    id: str | None = Field(None, description="Id of the result, stable while its rows exist")
     row: dict[str, Any] | None = None
 
 
@@ -302,23 +300,23 @@ class NotificationForm(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
-    id: str = Field(description="The same however often it is sent: what was seen before can be passed over")
+    id: str = Field(description="Id, equal in every retry: deduplicate by it")
     type: Literal["subscription.expiring"] | None = Field(
-        None, description="Left out for matches. `subscription.expiring`: the subscription ends at `expires`; renew it"
+        None, description="Left out for matches. `subscription.expiring`: it expires at `expires`; renew it"
     )
-    expires: datetime | None = Field(None, description="Of `subscription.expiring`: until when it is valid")
+    expires: datetime | None = Field(None, description="For `subscription.expiring`: end of the validity")
     subscription: str
-    time: datetime = Field(description="When the event was received")
+    time: datetime = Field(description="Time at which the event was received")
     event_id: str
-    event: Any = Field(description="The event as it was published")
-    matched: list[Any] = Field(description="The conditions that held, with the event's values")
+    event: Any = Field(description="Event as it was published")
+    matched: list[Any] = Field(description="Conditions that held, with the event's values")
     bindings: dict[str, Any] = Field(
-        default_factory=dict, description="What the filter's variables were bound to; left out if it has none"
+        default_factory=dict, description="Values of the filter's variables; left out if it has none"
     )
     changes: list[ResultChangeForm] = Field(
-        default_factory=list, description="What the event changed in the content of a join; left out for filters"
+        default_factory=list, description="Changes of the content of a join; left out for filters"
     )
-    cursor: str = Field(description="Where to go on after this one")
+    cursor: str = Field(description="Cursor to continue after this notification")
 
 
 class NotificationPage(BaseModel):
@@ -335,7 +333,7 @@ class DeadLetterForm(BaseModel):
 
     id: int
     kind: Literal["event", "delivery"]
-    subject: str = Field(description="The event's id, or the subscription's")
+    subject: str = Field(description="Id of the event, or of the subscription")
     reason: str
     body: str
     detail: dict[str, Any]

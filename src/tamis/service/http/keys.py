@@ -64,7 +64,7 @@ class RevokedKey(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": "9f86d081884c7d65", "paused": 3}]})
 
     id: str
-    paused: int = Field(description="How many of its subscriptions were active, and are paused from now on")
+    paused: int = Field(description="Number of its subscriptions that were active and are paused now")
 
 
 class KeyList(BaseModel):
@@ -79,7 +79,7 @@ class KeyList(BaseModel):
     "",
     status_code=201,
     operation_id="create_key",
-    summary="Make a key",
+    summary="Create a key",
     responses=responses(400, 401, 403, 413, 422, 503),
 )
 def create_key(form: NewKeyForm, caller: Administrator, service: Serving) -> CreatedKey:

@@ -26,11 +26,11 @@ _LATENCY_SECONDS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 6
 
 _COUNTED_OF_OPERATORS = {
     "calls": "Calls of the operator",
-    "evaluations": "Events that the operator was asked about",
+    "evaluations": "Evaluations of the operator, one per event",
     "held": "Evaluations that held",
     "unknown": "Evaluations without an answer, for any reason",
     "failures": "Evaluations that failed",
-    "timeouts": "Evaluations that took too long",
+    "timeouts": "Evaluations that timed out",
     "seconds": "Time spent in calls",
 }
 
@@ -38,7 +38,7 @@ _COUNTED_OF_OPERATORS = {
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
-class Totals:
+class MirroredCounter:
     """Counter whose total is kept elsewhere: exposes the value last set, under a name that ends in `_total`.
 
     A total that starts again from 0, as that of a restarted process, is a counter reset to Prometheus.
@@ -97,55 +97,55 @@ class Metrics:
             buckets=_REQUEST_SECONDS,
             registry=registry,
         )
-        self.published = Counter("tamis_events_published", "Events that came in", registry=registry)
-        self.accepted = Counter("tamis_events_accepted", "Events put on the log", registry=registry)
+        self.published = Counter("tamis_events_published", "Events received", registry=registry)
+        self.accepted = Counter("tamis_events_accepted", "Events accepted on the log", registry=registry)
         self.refused = Counter("tamis_events_refused", "Events refused at the door", registry=registry)
         self.ignored = Counter(
             "tamis_attributes_ignored",
-            "Unknown attributes that were ignored, each once for each event accepted with it",
+            "Unknown attributes ignored, counted once per event",
             registry=registry,
         )
-        self.repeated = Counter(
-            "tamis_events_repeated", "Events that came again under an idempotency key", registry=registry
-        )
+        self.repeated = Counter("tamis_events_repeated", "Events deduplicated by an idempotency key", registry=registry)
         self.batches = Counter("tamis_batches", "Micro-batches matched", registry=registry)
-        self.matched_events = Counter("tamis_events_matched", "Events that went through matching", registry=registry)
+        self.matched_events = Counter(
+            "tamis_events_matched", "Events matched against the subscriptions", registry=registry
+        )
         self.matches = Counter("tamis_matches", "Pairs of an event and a subscription it satisfies", registry=registry)
-        self.dead = Counter("tamis_events_dead", "Events found illegible in matching", registry=registry)
+        self.dead = Counter("tamis_events_dead", "Invalid events found in matching (dead letters)", registry=registry)
         self.batch_seconds = Histogram(
-            "tamis_batch_seconds", "How long a micro-batch took", buckets=_LATENCY_SECONDS, registry=registry
+            "tamis_batch_seconds", "Duration of a micro-batch", buckets=_LATENCY_SECONDS, registry=registry
         )
         self.latency = Histogram(
             "tamis_match_latency_seconds",
-            "From an event's acceptance until its matches can be read",
+            "Latency from an event's acceptance until its matches can be read",
             buckets=_LATENCY_SECONDS,
             registry=registry,
         )
-        self.lag = _Knowable("tamis_lag_events", "Events on the log that are not matched yet", registry=registry)
-        self.subscriptions = _Knowable(
-            "tamis_subscriptions_active", "Subscriptions that are matched", registry=registry
+        self.lag = _Knowable("tamis_lag_events", "Lag: events on the log that are not matched yet", registry=registry)
+        self.subscriptions = _Knowable("tamis_subscriptions_active", "Active subscriptions", registry=registry)
+        self.listeners = Gauge("tamis_listeners", "Listeners by server-sent events and WebSocket", registry=registry)
+        self.delivered = MirroredCounter(
+            "tamis_deliveries", "Notifications acknowledged by webhooks and Kafka", registry
         )
-        self.listeners = Gauge("tamis_listeners", "Readers by server-sent events and WebSocket", registry=registry)
-        self.delivered = Totals("tamis_deliveries", "Notifications acknowledged by webhooks and Kafka", registry)
-        self.handed_out = Totals("tamis_notifications_read", "Notifications that subscribers have read", registry)
-        self.delivery_failures = Totals("tamis_delivery_failures", "Attempts at a delivery that failed", registry)
-        self.breakers_open = Gauge("tamis_breakers_open", "Endpoints that are not called for now", registry=registry)
+        self.handed_out = MirroredCounter("tamis_notifications_read", "Notifications read by subscribers", registry)
+        self.delivery_failures = MirroredCounter("tamis_delivery_failures", "Failed delivery attempts", registry)
+        self.breakers_open = Gauge("tamis_breakers_open", "Endpoints with an open circuit breaker", registry=registry)
         self.dead_letters = _Knowable("tamis_dead_letters", "Dead letters kept", registry=registry)
-        self.operator_cost = _of_operators("cost", "What an evaluation costs, declared or learned", registry)
-        self.operator_selectivity = _of_operators("selectivity", "The share of evaluations that held, lately", registry)
-        self.operator_suspended = _of_operators("suspended", "1 while the operator is left alone", registry)
+        self.operator_cost = _of_operators("cost", "Cost of an evaluation, declared or learned", registry)
+        self.operator_selectivity = _of_operators("selectivity", "Share of evaluations that held, lately", registry)
+        self.operator_suspended = _of_operators("suspended", "1 while the operator is suspended", registry)
         self.operator_counts = {
-            name: Totals(f"tamis_operator_{name}", about, registry, ("operator",))
+            name: MirroredCounter(f"tamis_operator_{name}", about, registry, ("operator",))
             for name, about in _COUNTED_OF_OPERATORS.items()
         }
         self.pipeline_up = Gauge("tamis_pipeline_up", "1 while the pipeline runs", registry=registry)
         self.batch_busy = Gauge(
-            "tamis_batch_busy_seconds", "How long the micro-batch under way has been running", registry=registry
+            "tamis_batch_busy_seconds", "Running time of the micro-batch under way", registry=registry
         )
-        self.suspensions = Totals(
-            "tamis_subscriptions_suspended", "Subscriptions suspended, since they held up matching", registry
+        self.suspensions = MirroredCounter(
+            "tamis_subscriptions_suspended", "Subscriptions suspended for the matching time they took", registry
         )
-        self.pipeline_restarts = Totals("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
+        self.pipeline_restarts = MirroredCounter("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
 
     def operator(self, name: str, fared: Fared) -> None:
         """Sets the counts of one operator."""

@@ -42,10 +42,10 @@ AfterCursor = Annotated[
         examples=["3355443201"],
     ),
 ]
-LastEventId = Annotated[str | None, Header(max_length=40, description="The same, as browsers send it again")]
+LastEventId = Annotated[str | None, Header(max_length=40, description="Cursor, as browsers send it to reconnect")]
 Observe = Annotated[
     bool,
-    Query(description="For consoles and other onlookers: what is read is shown, and not counted as delivered"),
+    Query(description="Observer, such as a console: notifications read do not count as delivered"),
 ]
 
 
@@ -106,9 +106,7 @@ async def poll_notifications(
     wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for the first one")] = 0.0,
     order: Annotated[
         Literal["oldest", "newest"],
-        Query(
-            description="`newest`: the other way round, from the newest or from before the cursor, and without waiting"
-        ),
+        Query(description="`newest`: newest first, back from the cursor, without waiting"),
     ] = "oldest",
 ) -> Response:
     """Polls notifications after the cursor, oldest first; an expired subscription's until they are swept away."""
@@ -138,7 +136,7 @@ def _answer(polled: Polled) -> Response:
 @router.get(
     "/subscriptions/{id}/stream",
     operation_id="stream_notifications",
-    summary="Follow a subscription by server-sent events",
+    summary="Stream a subscription's notifications (SSE)",
     response_class=StreamingResponse,
     responses={**_STREAM, **responses(401, 404, 410, 422, 503)},
 )
@@ -160,7 +158,7 @@ async def stream_notifications(
 @router.get(
     "/stream",
     operation_id="stream_all",
-    summary="Follow all of a key's subscriptions by server-sent events",
+    summary="Stream the notifications of all of a key's subscriptions (SSE)",
     response_class=StreamingResponse,
     responses={**_STREAM, **responses(401, 422, 503)},
 )
@@ -169,7 +167,7 @@ async def stream_all(
     service: Serving,
     cursor: AfterCursor = None,
     last_event_id: LastEventId = None,
-    mine: Annotated[bool, Query(description="For administrators: only the key's own, not everybody's")] = False,
+    mine: Annotated[bool, Query(description="For administrators: only the key's own ones, not everybody's")] = False,
     observe: Observe = False,
 ) -> EventStream:
     """Streams notifications of all subscriptions of the key, or of everybody's for an administrator, from now on."""

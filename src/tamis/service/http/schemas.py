@@ -30,9 +30,9 @@ class AttributeForm(BaseModel):
     """Attribute that filters may name."""
 
     name: str
-    domain: str = Field(description="The name of its domain")
-    kind: str = Field(description="What kind of domain that is")
-    multiple: bool = Field(description="Whether an event may have several values")
+    domain: str = Field(description="Name of its domain")
+    kind: str = Field(description="Kind of the domain")
+    multiple: bool = Field(description="True if an event may have several values")
 
 
 class SchemaForm(BaseModel):
@@ -57,7 +57,7 @@ class SchemaForm(BaseModel):
     form: dict[str, Any] = Field(serialization_alias="schema", description="The schema in its dict form")
     attributes: list[AttributeForm]
     event_types: list[str]
-    tables: list[str] = Field(default_factory=list, description="The event types whose events are rows, for joins")
+    tables: list[str] = Field(default_factory=list, description="Event types that are tables, for joins")
 
 
 class ExtensionForm(BaseModel):
@@ -77,7 +77,7 @@ class ExtensionForm(BaseModel):
     tables: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
 
 
-@router.get("", operation_id="get_schema", summary="The schema in force", responses=responses(401, 403, 422, 503))
+@router.get("", operation_id="get_schema", summary="Get the schema", responses=responses(401, 403, 422, 503))
 def get_schema(caller: Reader, service: Serving) -> SchemaForm:
     """Schema that events and filters are checked against."""
     return _shown(service)

@@ -67,21 +67,21 @@ class PipelineForm(BaseModel):
     """Status of the pipeline process."""
 
     state: str
-    matcher: str = Field(description="The algorithm that finds the subscriptions of an event")
-    matcher_options: dict[str, Any] = Field(description="The matcher's own options, where they are not the usual ones")
-    schedule: str = Field(description="The order in which operators are called")
-    since: float = Field(description="Seconds since 1970")
+    matcher: str = Field(description="Matching algorithm")
+    matcher_options: dict[str, Any] = Field(description="Options of the matcher, except defaults")
+    schedule: str = Field(description="Evaluation order of operators")
+    since: float = Field(description="Start of the present state, in seconds since 1970")
     restarts: int
-    error: str | None = Field(description="Why it last failed; for administrators")
-    last_words: list[str] = Field(description="What it, or Java, wrote before it last failed; for administrators")
+    error: str | None = Field(description="Last error; for administrators")
+    last_words: list[str] = Field(description="Last output before the last failure; for administrators")
     batches: int
     events: int
     matches: int
     dead: int
-    revision: int = Field(description="The store's revision that it matches against")
+    revision: int = Field(description="Revision of the store's subscriptions that it matches")
     refused_subscriptions: int
     last_batch: LastBatch | None
-    busy_seconds: float = Field(description="How long the micro-batch under way has been running; 0 between batches")
+    busy_seconds: float = Field(description="Running time of the micro-batch under way; 0 between batches")
 
 
 class StatusForm(BaseModel):
@@ -144,18 +144,18 @@ class StatusForm(BaseModel):
     totals: Totals
     latency: Latency
     lag: Lag
-    subscriptions: dict[str, int] = Field(description="How many in each state")
+    subscriptions: dict[str, int] = Field(description="Number in each state")
     dead_letters: int
-    revision: int = Field(description="The store's newest revision of subscriptions")
-    log: dict[str, int] | None = Field(description="What is on the event log; null while it does not answer")
+    revision: int = Field(description="Newest revision of the store's subscriptions")
+    log: dict[str, int] | None = Field(description="Size of the event log; null while it does not answer")
     pipeline: PipelineForm
     delivery: dict[str, Any] = Field(
-        description="Numbers of readers, webhooks and topics; for administrators also `endpoints`: those that have "
+        description="Counts of listeners, webhooks and topics; for administrators also `endpoints`: those that have "
         "failed of late, each with its breaker"
     )
 
 
-@router.get("", operation_id="status", summary="How the server is doing", responses=responses(401, 403, 422, 503))
+@router.get("", operation_id="status", summary="Get the server's status", responses=responses(401, 403, 422, 503))
 async def status(caller: Subscriber, service: Serving) -> StatusForm:
     """Status of the server: rates, latency, lag, and the health of the pipeline and of delivery."""
     meter = service.meter

@@ -139,7 +139,7 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
 @router.get(
     "",
     operation_id="list_subscriptions",
-    summary="List one's subscriptions",
+    summary="List subscriptions",
     response_model_exclude_none=True,
     responses=responses(401, 403, 422, 503),
 )
@@ -149,12 +149,12 @@ def list_subscriptions(
     search: Annotated[str, Query(max_length=200, description="Part of the id, label or filter")] = "",
     state: Annotated[
         State | Literal["expiring"] | None,
-        Query(description="Only those in this state; `expiring`: those that stand, but not for long"),
+        Query(description="Only subscriptions in this state; `expiring`: active or paused, but expiring soon"),
     ] = None,
     owner: Annotated[
-        str | None, Query(max_length=100, description="For administrators: only those of this key")
+        str | None, Query(max_length=100, description="For administrators: only subscriptions of this key")
     ] = None,
-    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the page before")] = 0,
+    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the previous page")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> SubscriptionPage:
     """Lists the key's subscriptions, or everybody's for an administrator. Those made without a key have no list."""
@@ -182,7 +182,7 @@ def list_subscriptions(
 @router.get(
     "/{id}",
     operation_id="get_subscription",
-    summary="Look at a subscription",
+    summary="Get a subscription",
     response_model_exclude_none=True,
     responses=responses(401, 404, 422, 503),
 )
@@ -300,7 +300,7 @@ class Activity(BaseModel):
         json_schema_extra={"examples": [{"total": 3, "bucket_seconds": 3600, "counts": [["2026-01-01T10:00:00Z", 3]]}]}
     )
 
-    total: int = Field(description="All matches that are still kept")
+    total: int = Field(description="Number of matches that are still kept")
     bucket_seconds: int
     counts: list[tuple[datetime, int]]
 
@@ -308,14 +308,14 @@ class Activity(BaseModel):
 @router.get(
     "/{id}/activity",
     operation_id="subscription_activity",
-    summary="Matches over time",
+    summary="Get matches over time",
     responses=responses(401, 404, 422, 503),
 )
 def subscription_activity(
     found: Owned,
     service: Serving,
-    seconds: Annotated[int, Query(ge=60, le=_LONGEST_ACTIVITY, description="How far back")] = 86_400,
-    bucket: Annotated[int | None, Query(ge=1, le=_LONGEST_ACTIVITY, description="Seconds a bucket")] = None,
+    seconds: Annotated[int, Query(ge=60, le=_LONGEST_ACTIVITY, description="Length of the period until now")] = 86_400,
+    bucket: Annotated[int | None, Query(ge=1, le=_LONGEST_ACTIVITY, description="Width of a bucket in seconds")] = None,
 ) -> Activity:
     """Number of matching events per bucket; buckets without a match are left out."""
     width = max(bucket or seconds // 96, -(-seconds // _MOST_BUCKETS), 1)

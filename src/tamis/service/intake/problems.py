@@ -50,10 +50,10 @@ class Fault(BaseModel):
 class ProblemForm(BaseModel):
     """Body of every answer from 400 on."""
 
-    type: str = Field(description="What kind of problem it is, for programs", examples=["urn:tamis:problem:filter"])
-    title: str = Field(description="The same for people")
+    type: str = Field(description="Kind of the problem, for programs", examples=["urn:tamis:problem:filter"])
+    title: str = Field(description="Kind of the problem, for people")
     status: int
-    detail: str = Field(description="What was wrong, and what would be right")
+    detail: str = Field(description="Fault, and the remedy")
     errors: list[Fault] = Field(default_factory=list)
 
 
