@@ -37,7 +37,7 @@ class Rule:
 
 
 def read_rules(paths: Iterable[Path], dialect: str) -> list[Rule]:
-    """All rules of the files, and of the files in folders. Of several with one id, all but the first have an error."""
+    """Reads all rules of files and folders. Of several rules with one id, all but the first have an error."""
     seen: set[str] = set()
     rules = []
     for rule in _found(paths, dialect):

@@ -215,7 +215,7 @@ class Bridge:
         self.error: str | None = None
 
     async def start(self, heard: Callable[[int, int], None]) -> str | None:
-        """Starts, and returns the address listened at; `heard` is told the log's end whenever events arrived."""
+        """Starts, and returns the address listened at; `heard` is called with the log's end whenever events arrived."""
         self._heard = heard
         self._loop = asyncio.get_running_loop()
         address = await asyncio.to_thread(self._broker.start)

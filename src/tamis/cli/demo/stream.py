@@ -119,7 +119,7 @@ def demo_schema() -> Schema:
 
 
 class AuctionHouse(threading.Thread):
-    """Writes a file of lots every fifth of a second, some of them malformed, until it is told to close.
+    """Producer of the demo: writes a file of lots every fifth of a second, some of them malformed, until it is closed.
 
     A file appears under its name only when it is complete, as a streaming source expects. `events` and `files` say how
     much has been written so far.

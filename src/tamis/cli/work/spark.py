@@ -49,7 +49,7 @@ def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
 
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
-    """Ctrl-C waits until Spark has started, unless it is pressed twice, and then goes on to mean what it meant.
+    """Defers Ctrl-C until Spark has started, unless it is pressed twice; then restores its usual meaning.
 
     A JVM that nobody waits for while it starts would stay behind. And PySpark, once started, has a handler of its own
     that calls Java, perhaps in the midst of another call.
@@ -76,7 +76,7 @@ def interrupts_kept() -> Iterator[None]:
 
 @contextmanager
 def py4j_quiet() -> Iterator[None]:
-    """py4j logs a page for each call that fails or is broken off, though the error is raised, and told in one line."""
+    """Silences py4j, which logs a page for each failed or interrupted call, though the error is raised as well."""
     py4j, root = logging.getLogger("py4j"), logging.getLogger()
     level = py4j.level
     py4j.setLevel(logging.CRITICAL)

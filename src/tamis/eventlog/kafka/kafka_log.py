@@ -182,7 +182,7 @@ class KafkaLog:
             raise NotAppended(f"Kafka at {self._servers} does not answer")
 
     def _look(self) -> None:
-        """Has the brokers asked, until they answer."""
+        """Probes the brokers until they answer."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._until_met(), name="tamis-kafka-absence")
 
@@ -209,7 +209,7 @@ class KafkaLog:
             raise NotAppended(f"Kafka at {self._servers}: {error}") from error
 
     async def _let_go(self, producer: AIOKafkaProducer) -> None:
-        """The next append has a new producer: this one would refuse for ever."""
+        """Drops the producer, which would refuse for ever: the next append has a new one."""
         self._producer = None
         with suppress(KafkaError):
             await producer.stop()
@@ -234,7 +234,7 @@ class KafkaLog:
             return self._producer, self._keys
 
     async def _require_topic(self, producer: AIOKafkaProducer) -> None:
-        """Has the broker make the topic, if it does so by itself: Spark would not read one that is not there yet."""
+        """Has the broker create the topic, if it does so by itself: Spark would not read a missing one."""
         try:
             async with asyncio.timeout(_TOPIC_SECONDS):
                 await producer.partitions_for(self._topic)
@@ -343,7 +343,7 @@ class KafkaLog:
 
 
 async def _start(client: _Client) -> None:
-    """Starts it, or lets go of what it has."""
+    """Starts a client, or closes its connections if that fails."""
     try:
         await client.start()
     except BaseException:

@@ -152,7 +152,7 @@ class VerdictForm(BaseModel):
 
 
 class StepForm(BaseModel):
-    """One evaluation of an operator: its answer, the values bound to variables, and what that decided."""
+    """Evaluation of an operator: its answer, the values bound to variables, and its effect on the alternatives."""
 
     predicate: str
     truth: Truth

@@ -122,7 +122,7 @@ def value(connection: Connection, name: Counter) -> int:
 
 
 def locked(connection: Connection, name: Counter) -> int:
-    """Value of a counter, which nobody else changes before the end of this transaction."""
+    """Value of a counter, locked until the end of this transaction."""
     held = select(COUNTERS.c.value).where(COUNTERS.c.name == name).with_for_update()
     return int(connection.execute(held).scalar_one())
 

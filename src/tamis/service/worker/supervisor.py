@@ -50,9 +50,7 @@ class Child:
 
     @classmethod
     async def start(cls, command: Sequence[str], first_line: bytes) -> Child:
-        """Starts the process. Its settings are passed by standard input, where nobody else sees them; OSError if it
-        cannot start.
-        """
+        """Starts the process. Its settings go by standard input, unseen by others; OSError if it cannot start."""
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, limit=_LINE_BYTES
         )
