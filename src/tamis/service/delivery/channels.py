@@ -1,4 +1,4 @@
-"""Notifications as messages on Kafka topics."""
+"""Channels that push notifications: webhooks, signed by Standard Webhooks, and Kafka topics."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tamis.service.delivery.addresses import AddressRefused, CheckedTransport, E
 from tamis.service.delivery.matched import structured_event
 from tamis.service.store import Subscription
 
-# Notifications as HTTP calls, signed by Standard Webhooks.
+# Webhooks: notifications as HTTP calls, signed by Standard Webhooks.
 
-# The time, so that tests can bring their own.
+# Clock, replaceable in tests.
 
 
 class Clock(Protocol):
-    """Says what time it is, and waits."""
+    """Clock that tells the time, and sleeps."""
 
     def now(self) -> datetime: ...
     async def sleep(self, seconds: float) -> None: ...
 
 
 class SystemClock:
-    """The time of day."""
+    """System clock."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -46,11 +46,11 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-# What a way out of the service must do.
+# Protocol of channels.
 
 
 class Undelivered(TamisError):  # noqa: N818 - reads as what happened
-    """An attempt that failed. `fault`: the endpoint is to blame, not what it was sent; `gone`: it wants nothing more.
+    """Failed attempt. `fault`: the endpoint is to blame, not the notification; `gone`: it wants nothing more.
 
     `retry_after` are the seconds that it asked to be left alone.
     """
@@ -64,16 +64,18 @@ class Undelivered(TamisError):  # noqa: N818 - reads as what happened
 
 
 class Channel(Protocol):
-    """Carries notifications to subscribers. `most_at_once` attempts are made at one endpoint at a time."""
+    """Protocol of a channel that pushes notifications to subscribers. At most `most_at_once` attempts run at one
+    endpoint.
+    """
 
     most_at_once: int
 
     def endpoint(self, subscription: Subscription) -> Hashable:
-        """Who is called: subscriptions with the same endpoint fail together."""
+        """Endpoint of a subscription: subscriptions with the same endpoint fail together."""
         ...
 
     async def send(self, notification: Notification) -> None:
-        """Returns when the subscriber has it; else `Undelivered`."""
+        """Returns once the subscriber has the notification; else raises `Undelivered`."""
         ...
 
     async def close(self) -> None: ...
@@ -88,11 +90,11 @@ _URLS: Final = 10_000  # URLs of which it is remembered what server they name
 
 
 class SecretError(TamisError):
-    """A text that is no webhook secret."""
+    """Text that is not a valid webhook secret."""
 
 
 class WebhookChannel:
-    """Posts each notification to its subscription's URL. No redirects, no proxies, answers hardly read."""
+    """Posts each notification to its subscription's URL. No redirects, no proxies; answers are hardly read."""
 
     most_at_once = 8
 
@@ -112,12 +114,12 @@ class WebhookChannel:
         self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=False, follow_redirects=False)
 
     def endpoint(self, subscription: Subscription) -> Endpoint:
-        """The server; of a URL that may not be called, one that never answers."""
+        """Server of the URL; for a URL that may not be called, an endpoint that never answers."""
         server = self._server(str(subscription.delivery["url"]))
         return Endpoint("refused", str(subscription.number), 0) if isinstance(server, str) else server
 
     def _checked(self, url: str) -> Endpoint | str:
-        """The server that a URL names, or why it may not be called."""
+        """Server that a URL names, or the reason why it may not be called."""
         try:
             return endpoint_of(url, allow_private=self._settings.allow_private)
         except AddressRefused as error:
@@ -177,7 +179,7 @@ class WebhookChannel:
 
 
 def secret_bytes(secret: str) -> bytes:
-    """The key that a secret stands for; `SecretError` unless it is 24 to 64 bytes in base64 after `whsec_`."""
+    """Key encoded in a webhook secret; `SecretError` unless it is 24 to 64 bytes in base64 after `whsec_`."""
     try:
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True) if secret.startswith(_PREFIX) else b""
     except (binascii.Error, ValueError):
@@ -188,7 +190,7 @@ def secret_bytes(secret: str) -> bytes:
 
 
 def signed_headers(secret: str | None, id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """The three headers of Standard Webhooks for one attempt; without a secret, the two that need none.
+    """Three headers of Standard Webhooks for one attempt; without a secret, the two that need none.
 
     By its signature (symmetric, version 1) a receiver knows that a webhook is from here.
     """
@@ -200,7 +202,7 @@ def signed_headers(secret: str | None, id: str, timestamp: int, body: bytes) -> 
 
 
 def retry_after(header: str | None, now: datetime) -> float:
-    """The seconds that a Retry-After header asks for, 0 if it asks for none or cannot be read."""
+    """Seconds that a Retry-After header asks for; 0 if it asks for none or cannot be read."""
     text = (header or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:10])
@@ -213,7 +215,7 @@ def retry_after(header: str | None, now: datetime) -> float:
 
 
 class Producer(Protocol):
-    """Producer of aiokafka, as far as it is needed."""
+    """Producer of aiokafka, as far as it is used here."""
 
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
@@ -221,7 +223,7 @@ class Producer(Protocol):
 
 
 class KafkaChannel:
-    """Sends each notification under its subscription's id as key, and waits for all replicas to have it."""
+    """Sends each notification to a topic, keyed by its subscription's id, and waits until all replicas have it."""
 
     most_at_once = 32
 
@@ -279,7 +281,7 @@ class KafkaChannel:
         return producer
 
     async def close(self) -> None:
-        """Lets go of the producer; the next notification has a new one."""
+        """Closes the producer; the next notification opens a new one."""
         producer, self._started = self._started, None
         if producer is not None:
             await producer.stop()

@@ -1,4 +1,4 @@
-"""Subscriptions that are pushed to: an outlet for each, which sends its notifications in order.
+"""Outlets of push subscriptions (webhooks, topics): each sends its notifications in order, with retries.
 
 A notification is sent until it is acknowledged or given up; only then comes the next one of its subscription.
 """
@@ -22,7 +22,7 @@ from tamis.service.delivery.sending import Outcome, Sending
 from tamis.service.store import DeliveryState, Store, Subscription
 from tamis.service.store.database import warn
 
-# Pushing and the store: how far each webhook and topic has come, on its way in, and which subscriptions changed.
+# Delivery state in the store: saved cursors of webhooks and topics, and changed subscriptions.
 
 SAVE_SECONDS: Final = 0.1
 _PAGE: Final = 1_000
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class Cursors:
-    """States that are not saved yet, the newest of each subscription. Belongs to the event loop.
+    """Delivery states that are not saved yet, the newest of each subscription. Belongs to the event loop.
 
     Many are saved in one transaction, at most every `SAVE_SECONDS`, so that webhooks do not keep the pipeline from
     writing. Whoever is killed repeats what was acknowledged in that time; a notification's id tells the subscriber.
@@ -46,19 +46,19 @@ class Cursors:
         self._some = asyncio.Event()
 
     def put(self, state: DeliveryState) -> None:
-        """To be saved soon."""
+        """Queues a state to be saved soon."""
         self._waiting[state.subscription] = state
         self._some.set()
 
     async def follow(self) -> None:
-        """Saves what comes, until it is cancelled."""
+        """Saves queued states, until it is cancelled."""
         while True:
             await self._some.wait()
             await self._clock.sleep(SAVE_SECONDS)
             await self.save()
 
     async def save(self) -> None:
-        """Saves what waits; what cannot be saved waits on."""
+        """Saves the queued states; those that cannot be saved stay queued."""
         self._some.clear()
         states, self._waiting = self._waiting, {}
         if not states:
@@ -74,7 +74,7 @@ class Cursors:
             raise
 
     def forget(self) -> None:
-        """Forgets what is not saved: somebody else has gone on from what was."""
+        """Discards unsaved states: another service has taken over the pushes."""
         self._waiting = {}
 
     def _put_back(self, states: dict[int, DeliveryState]) -> None:
@@ -83,7 +83,7 @@ class Cursors:
 
 
 class Changes:
-    """Follows the store's revisions. One thread at a time.
+    """Follows the store's revisions, to find new and changed push subscriptions. One thread at a time.
 
     A subscription's number is the revision that it was made under. So those that are pushed to are found by their
     numbers, each once, and nobody looks twice at the many that are pulled.
@@ -95,15 +95,15 @@ class Changes:
         self._seen = 0
 
     def start(self) -> None:
-        """Changes count from now on."""
+        """Starts at the current revision."""
         self._revision = self._store.subscriptions.revision
 
     def find_all(self) -> None:
-        """Finds the subscriptions that are pushed to once more, from the first on."""
+        """Searches the push subscriptions again from the first on."""
         self._seen = 0
 
     def pushed(self) -> list[Subscription]:
-        """Some subscriptions with a webhook or a topic that were not seen before; empty if there are no more."""
+        """Next push subscriptions that were not seen before; empty if there are no more."""
         newest = self._store.subscriptions.revision
         if newest == self._seen:
             return []
@@ -112,7 +112,7 @@ class Changes:
         return found
 
     def changed(self) -> set[int]:
-        """The numbers of subscriptions changed since the last time, but for new ones."""
+        """Numbers of the subscriptions changed since the last call, except new ones."""
         numbers: set[int] = set()
         newest = self._store.subscriptions.revision
         while self._revision < newest:
@@ -132,7 +132,8 @@ T = TypeVar("T")
 
 
 class Outlet:
-    """Takes from a feed and sends, one at a time. `state` is what the store knows or is about to.
+    """Sends the notifications of one push subscription, one at a time. `state` is its delivery state, saved or about to
+    be.
 
     A task works while there is something to send; `kick` starts one. While it waits for the next attempt it keeps
     nothing in memory: then the subscription and its notifications are read again as they are by then.
@@ -149,27 +150,27 @@ class Outlet:
         self._waiting = False
 
     def kick(self) -> None:
-        """There may be something to send."""
+        """Starts the sending task: there may be something to send."""
         self._kicked = True
         if self._task is None and not self.state.disabled and not self.ended:
             self._task = self._outlets.spawn(self._work())
 
     def changed(self) -> None:
-        """The subscription has changed: whatever was wrong may be right now."""
+        """Notes that the subscription has changed: a retry may succeed right now."""
         if self.state.disabled or self.state.failures:
             self._keep(replace(self.state, failures=0, next_attempt=None, disabled=False))
         self._rouse()
         self._feed.interrupt()
 
     def close(self) -> None:
-        """Nothing more is sent, but what is under way."""
+        """Stops sending, except for the attempt under way."""
         self.ended = True
         self._rouse()
         self._feed.stop()
         self._feed.close()
 
     def _rouse(self) -> None:
-        """Ends a wait for the next attempt; an attempt that is under way is left alone."""
+        """Ends the wait for the next retry; an attempt under way is left alone."""
         if self._waiting and self._task is not None:
             self._task.cancel()
             self._task = None
@@ -201,7 +202,7 @@ class Outlet:
                 await self._wait(_STORE_SECONDS)
 
     async def _send(self, notifications: list[Notification]) -> None:
-        """Sends them in order, until one fails or the subscription changes: from there on they are read again."""
+        """Sends notifications in order, until one fails or the subscription changes; the rest is read again."""
         interruptions = self._feed.interruptions
         try:
             for notification in notifications:
@@ -246,7 +247,7 @@ class Outlet:
 
 
 class Outlets:
-    """An outlet for every subscription with a webhook or a topic that has not ended. Belongs to the event loop."""
+    """Outlets of all push subscriptions that have not ended. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -270,7 +271,7 @@ class Outlets:
         self._stopping = False
 
     async def bury(self, notification: Notification, attempts: int, reason: str) -> None:
-        """Keeps what could not be delivered as a dead letter, with all that sending it again needs."""
+        """Stores an undeliverable notification as a dead letter, with all that a replay needs."""
         subscription = notification.subscription
         detail = {
             "notification": notification.id,
@@ -285,7 +286,7 @@ class Outlets:
         await self._in_thread(add)
 
     async def add(self, subscriptions: Iterable[Subscription]) -> None:
-        """Begins to serve them, each from where it was left."""
+        """Opens outlets, each at its saved cursor."""
         new = [
             one.number for one in subscriptions if one.number not in self._outlets and one.delivery["mode"] != "pull"
         ]
@@ -297,12 +298,12 @@ class Outlets:
                 outlet.kick()
 
     async def settle(self) -> None:
-        """Waits a while if much was started, so that a hundred thousand at the start come some at a time."""
+        """Waits if many outlets were started, so that a hundred thousand do not start at once."""
         if len(self._tasks) > _STARTED:
             await asyncio.wait(self._tasks, timeout=_SETTLE_SECONDS)
 
     async def changed(self, subscriptions: Sequence[Subscription]) -> None:
-        """Subscriptions that are not as they were: they may be pushed to now, or not any more."""
+        """Updates the outlets of changed subscriptions, which may have become push subscriptions or ceased to be."""
         for subscription in subscriptions:
             outlet = self._outlets.get(subscription.number)
             if outlet is None:
@@ -319,7 +320,7 @@ class Outlets:
         await self.add(one for one in subscriptions if one.state in ("active", "paused", "suspended"))
 
     async def stop(self) -> None:
-        """Lets what is under way end, for a few seconds; the rest is for the next start."""
+        """Lets attempts under way finish, for a few seconds; the rest is for the next start."""
         self._stopping = True
         await self.leave()
 
@@ -336,7 +337,7 @@ class Outlets:
 
     @property
     def health(self) -> dict[str, int]:
-        """Number of outlets, and of those that are not well."""
+        """Number of outlets, and of failing ones."""
         states = [outlet.state for outlet in self._outlets.values()]
         return {
             "outlets": len(states),
@@ -345,7 +346,7 @@ class Outlets:
         }
 
     def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Runs an outlet's work; `leave` waits for its end."""
+        """Runs an outlet's task; `leave` waits for its end."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

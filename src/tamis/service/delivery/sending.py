@@ -1,7 +1,6 @@
-"""Attempts at notifications: one sends a notification to its endpoint, unless that failed of late, and says what next.
+"""Delivery attempts: backoff with jitter, circuit breakers by endpoint, and one attempt to send a notification.
 
-An endpoint that fails is left alone for a while by its breaker; a notification that failed is tried again after a
-backoff.
+An endpoint that fails is left alone for a while by its breaker. A failed notification is retried after a backoff.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ class Backoff:
         self._draw = draw
 
     def delay(self, failures: int, retry_after: float = 0.0) -> float:
-        """Seconds to wait after so many failures in a row."""
+        """Seconds to wait after this many failures in a row."""
         ceiling = min(self._longest, self._first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
         return max(ceiling * self._draw(), min(retry_after, self._longest))
 
 
 @dataclass(slots=True)
 class Breaker:
-    """One endpoint's circuit breaker. Closed while `failures` in a row are few; then open until `opens_again`.
+    """Circuit breaker of one endpoint. Closed while `failures` in a row are few; then open until `opens_again`.
 
     After that it is half open: one attempt goes through (`probing`), whose success closes it, and whose failure opens
     it again for twice as long, up to sixteen times the first time.
@@ -56,7 +55,9 @@ class Breaker:
     probing: bool = False
 
     def wait(self, now: datetime) -> float:
-        """Seconds before it is worth asking again; 0: go ahead, and tell how it went."""
+        """Seconds before the next attempt may be worthwhile; 0: an attempt may be made now, and its outcome be
+        reported.
+        """
         if self.opens_again is None:
             return 0.0
         if self.probing:
@@ -64,12 +65,12 @@ class Breaker:
         return max(0.0, (self.opens_again - now).total_seconds())
 
     def begin(self) -> bool:
-        """Begins an attempt; returns whether it is the one that a half-open breaker lets through."""
+        """Begins an attempt; returns True if it is the probe that a half-open breaker lets through."""
         self.probing = self.opens_again is not None
         return self.probing
 
     def abandon(self) -> None:
-        """The attempt that was let through ended without telling anything of the endpoint."""
+        """Ends the probe without a verdict on the endpoint."""
         self.probing = False
 
     def fail(self, now: datetime, probe: bool) -> None:
@@ -85,7 +86,7 @@ class Breaker:
 
 
 class Breakers:
-    """The breakers of all endpoints that have failed lately; the others need none."""
+    """Breakers of the endpoints that have failed lately; the others need none."""
 
     def __init__(self, threshold: int, seconds: float) -> None:
         self._threshold = threshold
@@ -93,24 +94,24 @@ class Breakers:
         self._breakers: dict[Hashable, Breaker] = {}
 
     def of(self, endpoint: Hashable) -> Breaker:
-        """An endpoint's, kept from its first failure on until the next success."""
+        """Breaker of an endpoint, kept from its first failure until the next success."""
         return self._breakers.get(endpoint) or Breaker(self._threshold, self._seconds)
 
     def succeed(self, endpoint: Hashable) -> None:
-        """The endpoint answers."""
+        """Records a success: the endpoint answers."""
         self._breakers.pop(endpoint, None)
 
     def fail(self, endpoint: Hashable, now: datetime, probe: bool) -> None:
-        """The endpoint does not answer, or says that it cannot."""
+        """Records a failure: the endpoint does not answer, or reports an error."""
         self._breakers.setdefault(endpoint, self.of(endpoint)).fail(now, probe)
 
     @property
     def open_count(self) -> int:
-        """Number of endpoints that are being left alone."""
+        """Number of endpoints whose breaker is open."""
         return sum(breaker.opens_again is not None for breaker in self._breakers.values())
 
     def shown(self) -> list[dict[str, Any]]:
-        """The endpoints that have failed of late, for people."""
+        """Endpoints that failed lately, for people."""
         return [
             {
                 "endpoint": str(endpoint),
@@ -124,7 +125,7 @@ class Breakers:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of an attempt. `postponed`: the endpoint was not asked, since its breaker is open.
+    """Outcome of an attempt. `postponed`: no request was made, since the endpoint's breaker is open.
 
     An attempt that failed or was postponed can be made again after `wait` seconds.
     """
@@ -135,7 +136,8 @@ class Outcome:
 
 
 class Sending:
-    """Makes attempts: few at a time for an endpoint, so many in all, and none where a breaker is open.
+    """Sends one notification to one endpoint, subject to its concurrency limit and circuit breaker, and says when to
+    retry.
 
     Endpoints that failed last time share places of their own, so that those that hang do not keep the others waiting.
     """
@@ -161,7 +163,7 @@ class Sending:
         self.failed = 0
 
     async def attempt(self, notification: Notification, failures: int) -> Outcome:
-        """Sends it, after so many failures; `given up` if this was the last attempt."""
+        """Makes one attempt, after this many failures; the outcome is `given up` if it was the last."""
         channel = self._channels.get(str(notification.subscription.delivery.get("mode")))
         if channel is None:
             # It has become one that is pulled: nothing is owed to anybody.
@@ -216,7 +218,7 @@ class Sending:
         return self._in_time(notification, Outcome("failed", wait, error.reason))
 
     def _in_time(self, notification: Notification, outcome: Outcome) -> Outcome:
-        """Delay, unless the notification would be too old by then: it would be swept away, and nobody would know."""
+        """Delay before the retry, unless the notification would have been swept away by then: then it is given up."""
         age = self._clock.now() + timedelta(seconds=outcome.wait) - notification.time
         if age <= self._longest_age:
             return outcome

@@ -1,4 +1,4 @@
-"""Forms of delivery, checked before anything is sent anywhere."""
+"""Forms of delivery modes (pull, webhook, Kafka), checked before they are stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HeaderValue = Annotated[str, StringConstraints(pattern=r"^[ -~]{0,1000}$")]
 
 
 class PullForm(BaseModel):
-    """The subscriber asks: by polling, server-sent events or WebSocket."""
+    """Pull delivery: the subscriber reads by polling, server-sent events or WebSocket."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,7 +35,7 @@ class PullForm(BaseModel):
 
 
 class WebhookForm(BaseModel):
-    """Each notification is posted to a URL, signed by Standard Webhooks."""
+    """Webhook delivery: each notification is posted to a URL, signed by Standard Webhooks."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -58,7 +58,7 @@ class WebhookForm(BaseModel):
 
 
 class KafkaForm(BaseModel):
-    """Each notification is a record of a Kafka topic, under the subscription's id."""
+    """Kafka delivery: each notification is a record of a topic, keyed by the subscription's id."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,18 +70,18 @@ DeliveryForm = Annotated[PullForm | WebhookForm | KafkaForm, Field(discriminator
 
 
 class ShownDelivery(BaseModel):
-    """A delivery as it is shown; `secret` is there only in the answer that made it."""
+    """Delivery as it is shown; `secret` is there only in the answer that created it."""
 
     mode: Literal["pull", "webhook", "kafka"]
     url: str | None = None
     headers: dict[str, str] | None = None
     format: Literal["tamis", "cloudevents"] | None = None
     topic: str | None = None
-    secret: str | None = Field(None, description="Signs the webhooks (Standard Webhooks): shown once, keep it")
+    secret: str | None = Field(None, description="Secret that signs the webhooks (Standard Webhooks); shown only once")
 
 
 async def stored_delivery(form: PullForm | WebhookForm | KafkaForm, settings: Settings) -> dict[str, Any]:
-    """The delivery as the store keeps it, a new secret included; a `Problem` if it may not be."""
+    """Delivery as the store keeps it, a new secret included; a `Problem` if it is not allowed."""
     match form:
         case WebhookForm():
             await _require_callable(form.url, settings)
@@ -105,8 +105,9 @@ def shown_delivery(delivery: dict[str, Any], *, secret: bool = False) -> ShownDe
 
 
 def is_credential(name: str) -> bool:
-    """Tells by its name whether a header's value is as secret as a key. What endpoints ask for has many names, and to
-    hide one too many does no harm: it is sent all the same."""
+    """True if the header's name suggests a credential, which is never shown. Hiding one header too many does no harm:
+    it is sent all the same.
+    """
     return _CREDENTIAL.search(name) is not None
 
 

@@ -1,1 +1,1 @@
-"""The way in of events: bytes of some format → JSON texts → checked at the door → durable on the log."""
+"""Intake of events: bytes in some format → JSON texts → checked at the door → durable on the log."""
