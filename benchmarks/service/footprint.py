@@ -110,4 +110,5 @@ def _kind(command: str) -> str:
         return "java"
     if "tamis.service.examining" in program:
         return "examiners"
-    return "pipeline" if "tamis.service.worker" in program else "workers"
+    # The process was called `matching` until 0.1.
+    return "pipeline" if program.rstrip().endswith(("tamis.service.worker", "tamis.service.matching")) else "workers"
