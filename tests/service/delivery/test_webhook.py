@@ -16,7 +16,8 @@ import pytest
 
 from tamis.service.base.configuration import DeliverySettings
 from tamis.service.base.events import Notification, notification_id
-from tamis.service.delivery.channels import Undelivered, WebhookChannel
+from tamis.service.delivery.channels import Undelivered
+from tamis.service.delivery.webhooks import WebhookChannel
 from tamis.service.store import Subscription
 from tests.service.delivery.endpoints import Request, saying, serving
 from tests.service.delivery.made import LATER, NOON, SECRET, StillClock, run
@@ -46,8 +47,8 @@ def test_a_notification_is_posted_and_signed() -> None:
             notification = _notification(
                 server.url(path="/hook?a=b"), headers={"X-Team": "antiques", "Host": "elsewhere"}
             )
-            await channel.send(notification)
-            await channel.send(notification)
+            await channel.send([notification])
+            await channel.send([notification])
             first, second = server.requests
             assert first.line == "POST /hook?a=b HTTP/1.1"
             assert first.body == notification.body
@@ -68,8 +69,10 @@ def test_the_event_can_go_as_a_cloudevent() -> None:
             channel = _channel()
             context = {"specversion": "1.0", "id": "1", "source": "/a", "type": "antiques"}
             event = {"ce": context, "event_type": ["antiques"], "price": 9.5}
-            await channel.send(_notification(server.url(), event, format="cloudevents"))
-            await channel.send(_notification(server.url(), {"event_type": ["antiques"], "n": 1}, format="cloudevents"))
+            await channel.send([_notification(server.url(), event, format="cloudevents")])
+            await channel.send(
+                [_notification(server.url(), {"event_type": ["antiques"], "n": 1}, format="cloudevents")]
+            )
             published, other = server.requests
             assert published.headers["content-type"].startswith("application/cloudevents+json")
             assert json.loads(published.body) == {**context, "data": {"price": 9.5}}
@@ -91,7 +94,7 @@ def test_whatever_is_not_success_is_a_failure(status: int, fault: bool, gone: bo
         async with serving(answer) as server:
             channel = _channel()
             with pytest.raises(Undelivered) as raised:
-                await channel.send(_notification(server.url()))
+                await channel.send([_notification(server.url())])
             assert (raised.value.fault, raised.value.gone, raised.value.retry_after) == (fault, gone, 17)
             assert str(status) in raised.value.reason
             assert len(server.requests) == 1, "redirects are not followed"
@@ -113,10 +116,10 @@ def test_an_endpoint_that_is_not_there_or_does_not_answer_is_at_fault() -> None:
         for answer in (silent, never_done):
             async with serving(answer) as server:
                 with pytest.raises(Undelivered, match="no answer within") as raised:
-                    await channel.send(_notification(server.url()))
+                    await channel.send([_notification(server.url())])
                 assert raised.value.fault
         with pytest.raises(Undelivered, match="Connect") as raised:
-            await channel.send(_notification(server.url()))
+            await channel.send([_notification(server.url())])
         assert raised.value.fault
         await channel.close()
 
@@ -137,7 +140,7 @@ def test_an_endless_answer_is_not_read() -> None:
     async def post() -> None:
         async with serving(endless) as server:
             channel = _channel()
-            await channel.send(_notification(server.url()))
+            await channel.send([_notification(server.url())])
             await channel.close()
         assert written < 64 << 20
 
@@ -154,7 +157,7 @@ def test_a_name_goes_to_the_address_that_was_checked() -> None:
     async def post() -> None:
         async with serving(saying(200)) as server:
             channel = _channel(resolve=resolve)
-            await channel.send(_notification(server.url("hooks.example.org")))
+            await channel.send([_notification(server.url("hooks.example.org"))])
             assert server.requests[0].headers["host"] == f"hooks.example.org:{server.port}"
             assert asked == ["hooks.example.org"]
             await channel.close()
@@ -173,7 +176,7 @@ def test_a_name_that_stands_for_something_private_is_not_called(answer: list[str
         async with serving(saying(200)) as server:
             channel = _channel(replace(LOCAL, allow_private=False), resolve=resolve)
             with pytest.raises(Undelivered) as raised:
-                await channel.send(_notification(server.url("hooks.example.org")))
+                await channel.send([_notification(server.url("hooks.example.org"))])
             assert not raised.value.fault
             assert not any(address in raised.value.reason for address in answer)
             assert server.connections == 0
@@ -196,7 +199,7 @@ def test_nothing_is_told_of_names_inside_this_network() -> None:
         for resolve in (unknown, private):
             channel = _channel(replace(LOCAL, allow_private=False), resolve=resolve)
             with pytest.raises(Undelivered) as raised:
-                await channel.send(_notification("http://vault.corp/hook"))
+                await channel.send([_notification("http://vault.corp/hook")])
             told.append((raised.value.reason, raised.value.fault))
             await channel.close()
         assert told[0] == told[1]
@@ -210,7 +213,7 @@ def test_a_private_url_in_the_store_is_not_called_either() -> None:
             channel = _channel(replace(LOCAL, allow_private=False))
             for host in ("127.0.0.1", "localhost", "2130706433", "[::1]"):
                 with pytest.raises(Undelivered):
-                    await channel.send(_notification(server.url(host)))
+                    await channel.send([_notification(server.url(host))])
             assert server.connections == 0
             await channel.close()
 
@@ -245,10 +248,10 @@ def test_the_certificate_is_held_to_the_name_not_the_address(certificate: Path, 
             channel = _channel(resolve=resolve, tls=ssl.create_default_context(cafile=str(certificate)))
             notification = _notification(server.url(host, scheme="https"))
             if right:
-                await channel.send(notification)
+                await channel.send([notification])
             else:
                 with pytest.raises(Undelivered, match=r"(?i)certificate"):
-                    await channel.send(notification)
+                    await channel.send([notification])
             assert len(server.requests) == right
             await channel.close()
 
