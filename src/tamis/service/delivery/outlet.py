@@ -30,12 +30,16 @@ _log = logging.getLogger(__name__)
 class Office(Protocol):
     """All outlets together, as far as one needs them."""
 
-    source: Source
-    sending: Sending
-    clock: Clock
-    queue: int
-    call_bytes: int
-
+    @property
+    def source(self) -> Source: ...
+    @property
+    def sending(self) -> Sending: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def queue(self) -> int: ...
+    @property
+    def call_bytes(self) -> int: ...
     def keep(self, state: DeliveryState) -> None: ...
     def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]: ...
     async def bury(self, notification: Notification, attempts: int, reason: str) -> None: ...
@@ -249,7 +253,7 @@ class _Round:
     def _to_take(self) -> int:
         if self._outlet.cautious:
             first = self._outlet.failed.get(min(self._outlet.failed, default=0))
-            return 1 if first is None else first.count
+            return 1 if first is None else first.count + self._outlet.window.acknowledged_before(first.last)
         return self._page
 
     def _add(self, found: list[Notification]) -> None:

@@ -28,6 +28,10 @@ class Window:
         """Number of positions that are taken and that the cursor has not passed."""
         return len(self._taken)
 
+    def acknowledged_before(self, position: int) -> int:
+        """Number of positions before one that are acknowledged and that the cursor has not passed."""
+        return sum(one < position for one in self._acknowledged)
+
     def take(self, position: int) -> bool:
         """Takes the next position, in order; False if it needs no sending, since it was acknowledged before."""
         if position <= self.cursor:
