@@ -50,7 +50,9 @@ def unreachable(url: str, error: Exception) -> ServiceUnreachable:
 
 
 Delivery = Mapping[str, Any]
-"""`{"mode": "pull"}`, `{"mode": "webhook", "url": …}` or `{"mode": "kafka", "topic": …}`."""
+"""`{"mode": "pull"}`, `{"mode": "webhook", "url": …}` or `{"mode": "kafka", "topic": …}`.
+
+A webhook may have `parallel`, calls under way at a time, and `batch`, notifications in one call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -165,6 +165,12 @@ class AsyncSubscription(OwnedSubscription):
     async def renew(self, validity: Validity = None) -> datetime | None:
         """Renews the validity from now on; returns its end (None: until it is cancelled)."""
         return self.renewed(await self._client.send(requests.renew(self.id, self.ticket, validity)))
+
+    async def rotate_secret(self, overlap: timedelta = timedelta(days=1)) -> str:
+        """Gives a webhook a new secret, and returns it; the old one signs calls too until the overlap is over."""
+        request = requests.rotate_secret(self.id, self.ticket, overlap)
+        secret: str = (await self._client.send(request))["delivery"]["secret"]
+        return secret
 
     async def cancel(self) -> None:
         """Cancels the subscription: no event published from now on matches it."""

@@ -85,6 +85,13 @@ def renew(id: str, ticket: str, validity: Validity) -> Request:
     return _post(f"/v1/subscriptions/{id}/renew", form, ticket, again=True)
 
 
+def rotate_secret(id: str, ticket: str, overlap: timedelta) -> Request:
+    # A secret of one's own makes a repeat after a lost answer harmless.
+    secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+    form = {"secret": secret, "overlap": ceil(overlap.total_seconds())}
+    return _post(f"/v1/subscriptions/{id}/rotate-secret", form, ticket, again=True)
+
+
 def cancel(id: str, ticket: str) -> Request:
     return Request("DELETE", f"/v1/subscriptions/{id}", with_ticket(ticket))
 

@@ -146,8 +146,14 @@ class DeliverySettings:
     """Failures in a row that open an endpoint's breaker."""
     breaker_seconds: Seconds = 30.0
     """Seconds before an open breaker lets one attempt through."""
-    concurrency: Positive = 100
+    concurrency: Positive = 256
     """Webhook calls under way at a time."""
+    parallel: Positive = 64
+    """Calls under way at a time that one webhook subscription may ask for."""
+    batch: Positive = 100
+    """Notifications in one call that a webhook subscription may ask for."""
+    call_bytes: Positive = 1 << 20
+    """Bytes of notifications that go together in one call, if there are more than one."""
     queue: Positive = 1_000
     """Notifications waiting for one live reader; one that falls behind reads from the store instead."""
     heartbeat: Seconds = 15.0

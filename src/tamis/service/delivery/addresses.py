@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -141,7 +140,6 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 _RESOLVING: Final = 16
-_IDLE_SECONDS: Final = 60.0
 
 
 class Resolver:
@@ -214,42 +212,3 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await self._network.sleep(seconds)
-
-
-class CheckedTransport(httpx.AsyncBaseTransport):
-    """Transport for httpx whose connections are checked. No proxies, HTTP/1.1."""
-
-    def __init__(self, resolve: Resolve, allow_private: bool, connections: int, tls: ssl.SSLContext | None) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls or httpx.create_ssl_context(trust_env=False),
-            max_connections=connections,
-            max_keepalive_connections=connections,
-            keepalive_expiry=_IDLE_SECONDS,
-            network_backend=CheckedBackend(resolve, allow_private),
-        )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = request.url
-        target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-        raw = httpcore.Request(
-            request.method, target, headers=request.headers.raw, content=request.stream, extensions=request.extensions
-        )
-        answer = await self._pool.handle_async_request(raw)
-        return httpx.Response(
-            answer.status, headers=answer.headers, stream=_Answer(answer), extensions=answer.extensions
-        )
-
-    async def aclose(self) -> None:
-        await self._pool.aclose()
-
-
-class _Answer(httpx.AsyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
-        self._answer = answer
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._answer.aiter_stream():
-            yield part
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()

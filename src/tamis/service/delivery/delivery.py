@@ -16,12 +16,14 @@ from tamis.errors import TamisError
 from tamis.service.base.configuration import Settings
 from tamis.service.base.events import BEGINNING, LAST, Cursor, Notification
 from tamis.service.base.offering import NOTHING, Offering
-from tamis.service.delivery.channels import Channel, Clock, KafkaChannel, SystemClock, WebhookChannel
+from tamis.service.delivery.channels import Channel, Clock, SystemClock
 from tamis.service.delivery.fanout import Fanout, FeedEnded, LiveFeed, WideFeed
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.outlets import Changes, Cursors, Outlets
 from tamis.service.delivery.sending import Backoff, Outcome, Sending
 from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
+from tamis.service.delivery.topics import KafkaChannel
+from tamis.service.delivery.webhooks import WebhookChannel
 from tamis.service.store import DeadLetter, DeliveryState, Store
 from tamis.service.store.database import warn
 from tamis.service.store.store import FollowedSchema
@@ -109,7 +111,14 @@ class Delivery:
         self._sending = Sending(self._channels, delivery, age, self._clock, backoff)
         self._cursors = Cursors(self._store, self._clock, self._writer)
         self._outlets = Outlets(
-            self._store, self._fanout, self._sending, self._cursors, self._clock, self._writer, delivery.queue
+            self._store,
+            self._fanout,
+            self._sending,
+            self._cursors,
+            self._clock,
+            self._writer,
+            delivery.queue,
+            delivery.call_bytes,
         )
         await self._fanout.start()
         await self._in_thread(self._changes.start)
@@ -204,7 +213,7 @@ class Delivery:
         """Sends a dead letter once more; it stays a dead letter unless it is acknowledged."""
         subscription = await self._in_thread(partial(self._store.subscriptions.get, letter.subject))
         notification = notification_of(letter, subscription, self._clock.now())
-        outcome = await self._sending.attempt(notification, 0)
+        outcome = await self._sending.attempt([notification], 0)
         if outcome.kind == "delivered":
             await self._in_thread(partial(self._store.dead_letters.remove, [letter.id]))
         return outcome

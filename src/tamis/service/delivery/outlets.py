@@ -1,6 +1,6 @@
-"""Outlets of push subscriptions (webhooks, topics): each sends its notifications in order, with retries.
+"""Subscriptions that are pushed to: an outlet for each, and how far each has come, on its way into the store.
 
-A notification is sent until it is acknowledged or given up; only then comes the next one of its subscription.
+A notification is sent until it is acknowledged or given up; only then does its subscription's cursor pass it.
 """
 
 from __future__ import annotations
@@ -9,20 +9,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar
 
 from tamis.errors import TamisError
-from tamis.service.base.events import Cursor, Notification
+from tamis.service.base.events import Notification
 from tamis.service.delivery.channels import Clock
-from tamis.service.delivery.fanout import FeedEnded, LiveFeed, Source
-from tamis.service.delivery.sending import Outcome, Sending
+from tamis.service.delivery.fanout import Source
+from tamis.service.delivery.outlet import Outlet
+from tamis.service.delivery.sending import Sending
 from tamis.service.store import DeliveryState, Store, Subscription
 from tamis.service.store.database import warn
-
-# Delivery state in the store: saved cursors of webhooks and topics, and changed subscriptions.
 
 SAVE_SECONDS: Final = 0.1
 _PAGE: Final = 1_000
@@ -123,127 +120,10 @@ class Changes:
 
 
 GRACE_SECONDS: Final = 5.0
-_AT_ONCE: Final = 20  # notifications read for one subscription
-_STORE_SECONDS: Final = 1.0  # before the next attempt where the store failed
 _SETTLE_SECONDS: Final = 1.0
 _STARTED: Final = 200  # outlets at work from which on starting more waits a while
 
 T = TypeVar("T")
-
-
-class Outlet:
-    """Sends the notifications of one push subscription, one at a time. `state` is its delivery state, saved or about to
-    be.
-
-    A task works while there is something to send; `kick` starts one. While it waits for the next attempt it keeps
-    nothing in memory: then the subscription and its notifications are read again as they are by then.
-    """
-
-    def __init__(self, outlets: Outlets, state: DeliveryState) -> None:
-        self.number = state.subscription
-        self.state = state
-        self.ended = False
-        self._outlets = outlets
-        self._feed = LiveFeed(outlets.source, self.number, Cursor(state.cursor), outlets.queue, self.kick)
-        self._task: asyncio.Task[None] | None = None
-        self._kicked = False
-        self._waiting = False
-
-    def kick(self) -> None:
-        """Starts the sending task: there may be something to send."""
-        self._kicked = True
-        if self._task is None and not self.state.disabled and not self.ended:
-            self._task = self._outlets.spawn(self._work())
-
-    def changed(self) -> None:
-        """Notes that the subscription has changed: a retry may succeed right now."""
-        if self.state.disabled or self.state.failures:
-            self._keep(replace(self.state, failures=0, next_attempt=None, disabled=False))
-        self._rouse()
-        self._feed.interrupt()
-
-    def close(self) -> None:
-        """Stops sending, except for the attempt under way."""
-        self.ended = True
-        self._rouse()
-        self._feed.stop()
-        self._feed.close()
-
-    def _rouse(self) -> None:
-        """Ends the wait for the next retry; an attempt under way is left alone."""
-        if self._waiting and self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-    async def _work(self) -> None:
-        mine = asyncio.current_task()
-        try:
-            while self._kicked and not self.state.disabled:
-                self._kicked = False
-                await self._send_all()
-        except FeedEnded:
-            self.close()
-        finally:
-            if self._task is mine:
-                self._task = None
-
-    async def _send_all(self) -> None:
-        while not self.state.disabled:
-            await self._until_next_attempt()
-            try:
-                found = await self._feed.take_now(1 if self.state.failures else _AT_ONCE)
-                if not found:
-                    return
-                await self._send(found)
-            except FeedEnded:
-                raise
-            except TamisError as error:
-                warn(_log, f"serving subscription {self.number} failed", error)
-                await self._wait(_STORE_SECONDS)
-
-    async def _send(self, notifications: list[Notification]) -> None:
-        """Sends notifications in order, until one fails or the subscription changes; the rest is read again."""
-        interruptions = self._feed.interruptions
-        try:
-            for notification in notifications:
-                outcome = await self._outlets.sending.attempt(notification, self.state.failures)
-                await self._note(notification, outcome)
-                if self.state.cursor < notification.position or interruptions != self._feed.interruptions:
-                    break
-        finally:
-            if self.state.cursor < notifications[-1].position:
-                self._feed.rewind(Cursor(self.state.cursor))
-
-    async def _note(self, notification: Notification, outcome: Outcome) -> None:
-        done = DeliveryState(self.number, notification.position)
-        if outcome.kind == "delivered":
-            self._keep(done)
-        elif outcome.kind == "given up":
-            await self._outlets.bury(notification, self.state.failures + 1, outcome.reason)
-            self._keep(replace(done, last_error=outcome.reason))
-        elif outcome.kind == "gone":
-            self._keep(replace(self.state, last_error=outcome.reason, next_attempt=None, disabled=True))
-        else:
-            until = self._outlets.clock.now() + timedelta(seconds=outcome.wait)
-            failures = self.state.failures + (outcome.kind == "failed")
-            reason = outcome.reason or self.state.last_error
-            self._keep(replace(self.state, failures=failures, next_attempt=until, last_error=reason))
-
-    async def _until_next_attempt(self) -> None:
-        if self.state.next_attempt is not None:
-            await self._wait((self.state.next_attempt - self._outlets.clock.now()).total_seconds())
-
-    async def _wait(self, seconds: float) -> None:
-        if seconds > 0:
-            self._waiting = True
-            try:
-                await self._outlets.clock.sleep(seconds)
-            finally:
-                self._waiting = False
-
-    def _keep(self, state: DeliveryState) -> None:
-        self.state = state
-        self._outlets.cursors.put(state)
 
 
 class Outlets:
@@ -258,14 +138,16 @@ class Outlets:
         clock: Clock,
         executor: Executor,
         queue: int,
+        call_bytes: int,
     ) -> None:
         self._store = store
         self.source = source
         self.sending = sending
-        self.cursors = cursors
         self.clock = clock
-        self._executor = executor
         self.queue = queue
+        self.call_bytes = call_bytes
+        self.keep = cursors.put
+        self._executor = executor
         self._outlets: dict[int, Outlet] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False

@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from tamis.dialects.cloudevents_filters import CloudEventsFilterError, CloudEventsFilters
+from tamis.service.delivery.webhooks import PREVIOUS
 from tamis.service.http.access import Asking, Owned, Subscriber, SubscriptionId, Ticket, for_owner
 from tamis.service.http.cloudevents_subscriptions import KEPT, SubscriptionRequest, SubscriptionShown, shown
-from tamis.service.http.deliveries import WebhookForm, stored_delivery
+from tamis.service.http.deliveries import CALLS, WebhookForm, stored_delivery
 from tamis.service.http.forms import expiry
 from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import Service, Serving
@@ -253,7 +254,7 @@ async def _delivery(form: SubscriptionRequest, service: Service, before: dict[st
     stays = before is not None and before.get("url") == form.sink
     headers = form.headers(before.get("headers") if before is not None and stays else None)
     try:
-        webhook = WebhookForm(mode="webhook", url=form.sink, headers=headers, format="cloudevents")
+        webhook = WebhookForm(mode="webhook", url=form.sink, headers=headers, format="cloudevents", parallel=1, batch=1)
         delivery = await stored_delivery(webhook, service.settings)
     except ValidationError as error:
         faults = [Fault(message=str(one["msg"]), field=_field(one["loc"])) for one in error.errors()[:20]]
@@ -262,7 +263,8 @@ async def _delivery(form: SubscriptionRequest, service: Service, before: dict[st
         faults = [fault.model_copy(update={"field": "sink"}) for fault in problem.errors]
         raise Problem(problem.status, problem.kind, problem.detail, faults) from None
     if before is not None and stays:
-        delivery["secret"] = before["secret"]
+        # Only the other API knows of the rest: how the sink is called, and a rotation of the secret.
+        delivery |= {name: before[name] for name in ("secret", PREVIOUS, *CALLS) if name in before}
     return {**delivery, KEPT: form.kept()}
 
 

@@ -13,10 +13,11 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from tamis.service.delivery.webhooks import PREVIOUS
 from tamis.service.examining.explanations import EventForm, ExplanationForm
 from tamis.service.examining.language import ReadFilter, read_filter
 from tamis.service.http.access import Asking, Caller, Owned, Subscriber, Ticket, for_owner, subscriber
-from tamis.service.http.deliveries import stored_delivery
+from tamis.service.http.deliveries import DAY, RotationForm, rotated, stored_delivery
 from tamis.service.http.filters import asked
 from tamis.service.http.forms import (
     ChangedForm,
@@ -89,8 +90,8 @@ def is_random(ticket: str) -> bool:
 
 
 def _asked(what: Subscription | NewSubscription) -> tuple[Any, ...]:
-    """Key of a request, equal for equal requests; a secret is made anew for each."""
-    delivery = {name: value for name, value in what.delivery.items() if name != "secret"}
+    """Key of a request, equal for equal ones; a secret is made anew for each."""
+    delivery = {name: value for name, value in what.delivery.items() if name not in ("secret", PREVIOUS)}
     return what.owner, what.label, what.kind, what.text, what.dialect, delivery
 
 
@@ -263,6 +264,29 @@ def renew_subscription(
     before = None if found.ends is None or found.began is None else found.ends - found.began
     expires, by_owner = expiry(form, service.settings, before), for_owner(caller, service)
     return shown(service.store.subscriptions.renew(found.id, expires, by_owner=by_owner))
+
+
+@router.post(
+    "/{id}/rotate-secret",
+    operation_id="rotate_secret",
+    summary="Give a webhook a new secret",
+    response_model_exclude_none=True,
+    responses=responses(400, 401, 403, 404, 409, 413, 422, 503),
+)
+async def rotate_secret(
+    found: Owned, caller: Asking, service: Serving, form: RotationForm | None = None
+) -> SubscriptionForm:
+    """Signs calls with a new secret, shown this once, and until the overlap is over with the one before it as well.
+
+    A receiver that knows either of the two takes all calls meanwhile. Whoever gives the secret may ask again.
+    """
+    await subscriber(caller, service)
+    if found.state in ("expired", "cancelled"):
+        raise Problem(409, "conflict", f"the subscription is {found.state} and cannot be changed")
+    delivery = rotated(found.delivery, form or RotationForm(overlap=DAY, secret=None), datetime.now(UTC).timestamp())
+    by_owner = for_owner(caller, service)
+    change = partial(service.store.subscriptions.replace, found.id, delivery=delivery, by_owner=by_owner)
+    return shown(await run_in_threadpool(change), secret=True)
 
 
 @router.delete(
