@@ -1,4 +1,7 @@
-"""A segment: the events of one or more batches in order, and their pairs in both orders. Never changed once made.
+"""Segments: the events of one or more batches in order, with their pairs in both orders; built, encoded with checksums,
+written and read.
+
+A segment is never changed once made.
 
     magic | sections | a CRC-32 for each page of these | about, places of the sections, CRC-32 of this | magic
 

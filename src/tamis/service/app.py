@@ -1,4 +1,6 @@
-"""FastAPI application of the service: the routers of all rooms, inside middleware for limits, metrics and errors."""
+"""FastAPI application of the service: routers of all rooms, middleware for limits, metrics and errors, and the OpenAPI
+document that describes the API.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Server process: assembles the service's parts, runs them until it is told to stop, and stops them in order."""
+"""Server process: assembles the service's parts, runs and stops them in order; checks at the start, private files, and
+the administrator's key.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Event bodies on the log, and notifications with their cursors: the records that all parts of the service exchange.
+"""Event bodies on the log, with attributes unknown to the schema put aside and joined again; notifications, and the
+cursors of their readers.
 
 A body is a JSON object in which every later reader sees what the door saw. The door skips names that are no attributes.
 They are not dropped, because subscribers are shown the event as published, but put aside under `PASSED_OVER`, which no

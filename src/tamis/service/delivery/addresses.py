@@ -1,4 +1,5 @@
-"""Addresses that webhooks may call (SSRF protection): public ones only, unless private ones are allowed.
+"""SSRF protection of webhooks: checks of URLs, hosts and resolved addresses, and a network backend that connects only
+to addresses allowed.
 
 A URL is checked when it is given, as far as it can be without asking anyone. What its name stands for is checked on
 every connection, and the connection goes to the address that was checked: a name that is answered

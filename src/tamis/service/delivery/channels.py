@@ -1,4 +1,4 @@
-"""Ways out of the service: what a channel to subscribers must do, and the time that it goes by."""
+"""Protocol of channels to subscribers: calls, their limits and failures; and the clock that delivery goes by."""
 
 from __future__ import annotations
 

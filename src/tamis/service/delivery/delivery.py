@@ -1,4 +1,6 @@
-"""Delivery of matches to live readers, pollers, webhooks and Kafka topics: the part that routes and the server call."""
+"""Delivery as a whole, which routes and the server call: live readers, polls, replay, pushes to webhooks and Kafka
+topics, and failover of pushing.
+"""
 
 from __future__ import annotations
 

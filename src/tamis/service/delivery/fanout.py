@@ -1,4 +1,6 @@
-"""Fan-out of new notifications to live readers: each is read and rendered once, for the feeds that it concerns."""
+"""Fan-out of new notifications to live readers, and their feeds, of one subscription or of many, which catch up from
+the store.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Content of notifications: the event as a CloudEvent, and `matched`, the conditions that held with the values they
-met.
+"""Content of notifications: the event, parsed and as a CloudEvent, and `matched`, the conditions that held with the
+values they met.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Subscriptions that are pushed to: an outlet for each, and how far each has come, on its way into the store.
+"""Subscriptions that are pushed to: an outlet for each, their changes followed in the store, and their cursors on the
+way into it.
 
 A notification is sent until it is acknowledged or given up; only then does its subscription's cursor pass it.
 """

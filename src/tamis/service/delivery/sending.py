@@ -1,4 +1,4 @@
-"""Attempts at calls: one sends notifications to their endpoint, unless that failed of late, and says what next.
+"""Attempts at calls to endpoints: backoff, circuit breakers, concurrency limits, and the outcome of each attempt.
 
 An endpoint that fails is left alone for a while by its breaker; a call that failed is made again after a backoff.
 """

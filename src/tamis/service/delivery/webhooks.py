@@ -1,4 +1,4 @@
-"""Webhooks: notifications as HTTP calls, signed by Standard Webhooks."""
+"""Webhooks: notifications as HTTP calls, one a call or in arrays, with secrets and signatures of Standard Webhooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Filters written by users: parsed under the serving schema, or refused with the position and the reason."""
+"""Filters written by users: contexts that parse them (service, examiner), canonical form and kind, or a refusal with
+its position and reason.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Pool of examiner processes: few of them, a fair share for each caller, and a deadline for every question."""
+"""Examiner processes: one with its pipes and questions, and the pool of a few, with a fair share for each caller and
+deadlines.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Access control: API keys with roles, the tickets of single subscriptions, and the dependencies by which routes check
-them.
+"""Access control: callers with API keys and roles, tickets of single subscriptions, rates of requests, and the
+dependencies of routes that check them.
 
 Where subscribing needs a key, a ticket is as good as its subscription's key: revoking the key invalidates both. A
 resource of another owner gets exactly the answer of one that does not exist.

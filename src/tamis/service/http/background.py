@@ -1,5 +1,5 @@
-"""Background tasks of a server (expiry, retention, news from store and pipeline), and the health, readiness and metrics
-routes.
+"""Background tasks of a server (expiry, retention, schema, news of batches), and the routes for health, readiness and
+metrics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Forms of delivery modes (pull, webhook, Kafka), checked before they are stored."""
+"""Delivery modes (pull, webhook, Kafka): their forms, checks before they are stored, rotation of webhook secrets, and
+the part that is shown.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Routes for filters that are not subscribed to yet: check, explain, and try on the newest events."""
+"""Routes for filters not subscribed to yet (check, explain, try); questions to examiners; and form fields shared by all
+routes: Id, Label, FilterText.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Forms of subscriptions, notifications and dead letters: JSON bodies of requests and answers."""
+"""Forms (JSON bodies) of subscriptions, notifications and dead letters; and the validity that a request gives, parsed
+into an expiry.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Live streams of notifications: WebSocket messages and server-sent events (SSE), and the WebSocket protocol."""
+"""Live streams of notifications: WebSocket messages, server-sent events (SSE), and Uvicorn's WebSocket protocol with
+its own errors handled.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Routes to read notifications: polling, server-sent events, WebSocket."""
+"""Routes to read notifications (polling, server-sent events, WebSocket) of one subscription or many, and checks of the
+readers and their places.
+"""
 
 from __future__ import annotations
 

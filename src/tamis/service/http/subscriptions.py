@@ -1,4 +1,4 @@
-"""Routes for subscriptions: create, list, change, pause, renew, cancel, test, and activity."""
+"""Routes for subscriptions: create, list, change, pause, renew, rotate webhook secrets, cancel, test, and activity."""
 
 from __future__ import annotations
 

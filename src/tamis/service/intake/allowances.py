@@ -1,5 +1,5 @@
-"""Rate limits and concurrency limits of callers: token buckets, and shared places with some reserved for holders of a
-key.
+"""Limits of callers: token buckets for rates, shared places for concurrency (some reserved for holders of a key), and a
+queue for places.
 """
 
 from __future__ import annotations

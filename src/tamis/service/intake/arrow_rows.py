@@ -1,4 +1,5 @@
-"""Arrow IPC streams of events as JSON texts: a row an event, a column an attribute, null where absent.
+"""Arrow IPC streams of events: rows as JSON texts, null where absent; their weight; and decompressed sizes, read from
+the stream's metadata.
 
 The size of a stream is computed from its metadata, before anything is decompressed or made a Python object: buffers may
 be compressed, rows may share one value of a dictionary, and a list of nulls takes no bytes however long.

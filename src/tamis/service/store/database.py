@@ -1,4 +1,6 @@
-"""Database of the store: connections, transactions, errors, bulk inserts and migrations, for SQLite and PostgreSQL."""
+"""Database of the store: connections, transactions, errors, storable texts, bulk inserts and migrations, for SQLite and
+PostgreSQL.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""End of subscriptions in bulk: paused when their key is revoked, expired when their validity ends, purged later."""
+"""Subscriptions ended in bulk: paused when their key is revoked, notified of their coming expiry, expired, and purged
+later.
+"""
 
 from __future__ import annotations
 

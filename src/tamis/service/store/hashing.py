@@ -1,4 +1,5 @@
-"""Random secrets (keys, tickets): generated, shown once, stored as a hash, and compared in constant time.
+"""Random secrets and ids: generation of keys, tickets and ids, a ticket's subscription id, and hashes of secrets,
+compared in constant time.
 
 A plain SHA-256 is enough: secrets have 256 random bits, so there is nothing to guess that salt or slowness would
 protect.

@@ -1,4 +1,5 @@
-"""Notifications: which events matched which subscriptions, read from any place on: from segments, and rows beside them.
+"""Notifications (matches of events and subscriptions) in segments and rows: recorded, read from any place on, counted
+and swept.
 
 A pair that has nothing more to say than that it matched is in the match log. Rows are what has: bindings, the changes
 of joins, messages about subscriptions; and what 0.1 recorded, until it is old enough to go.

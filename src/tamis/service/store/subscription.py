@@ -1,4 +1,6 @@
-"""Subscription records of the store, their revisions, and the counters that number them."""
+"""Subscription records and the time of their expiry notice; the store's counters with their locks, and counts of
+subscriptions by owner and state.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Backtests requested by users, run by the pipeline process one after the other beside the stream."""
+"""Backtests in the pipeline process, beside the stream: matches or joined results over time with samples of them, and
+the thread that runs queued jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Spark checkpoint of the stream, made as durable as the store that it has to agree with.
+"""Spark checkpoint of the stream: flushed like the store that it has to agree with, mended after crashes, and read for
+streams, offsets and ranks.
 
 Spark's checkpoint is safe against the death of a process, not against that of the machine: its files are not flushed.
 """

@@ -1,4 +1,6 @@
-"""Subscription table of the pipeline process, kept in step with the store's subscriptions."""
+"""Subscription table of the pipeline process: reopened or built anew, and kept in step with the store's subscriptions
+and schema.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Failover of matching: the store's lock elects one service to match while others stand by; none outlives it."""
+"""Failover of matching: locks of the state folder and the store, turns of matching and standby, and the end of a
+process whose service is gone.
+"""
 
 from __future__ import annotations
 
