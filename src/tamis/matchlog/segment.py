@@ -208,6 +208,11 @@ class Segment:
         return self._positions
 
     @property
+    def event_bytes(self) -> int:
+        """Bytes of what a segment has of its events: positions, times, ids and bodies."""
+        return sum(size for name, (_, size) in self._places.items() if name.startswith(("positions", "times", "texts")))
+
+    @property
     def times(self) -> Int64s:
         return self._array("times")
 
