@@ -1,4 +1,4 @@
-"""Durable files and folders: fsync, atomic replacement and exclusive creation of small files."""
+"""Durable files and folders: fsync, atomic replacement, exclusive creation; remedies for errors of SQLite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: `compile` makes an `Index` of subscriptions, whose parts match filters, operator calls and joins."""
+"""Engine: `compile` makes an `Index` of filters, operator calls and joins: matched, changed, explained, saved."""
 
 from __future__ import annotations
 

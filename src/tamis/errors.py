@@ -1,4 +1,5 @@
-"""Exceptions of Tamis, one tree under `TamisError`: each says what was wrong, where, and what would be right.
+"""Exceptions of Tamis, one tree under `TamisError`: each says what was wrong, where, and what would be right; and
+values shortened (`shown`) for their messages.
 
 The positional arguments of a constructor are its `args`, so errors survive pickling on
 their way back from a worker process.

@@ -1,4 +1,4 @@
-"""Strict JSON parser: texts on which JSON parsers disagree are refused.
+"""Strict JSON parser: texts on which JSON parsers disagree are refused; depth of nesting, measured without a parser.
 
 That is a name given twice in one object, NaN and infinities, numbers beyond all doubles, lone surrogates, and nesting
 deeper than a bound, which is found by passes over the bytes: before any parser has to recurse.

@@ -1,4 +1,4 @@
-"""Client of the HTTP service for asyncio: each method is awaited."""
+"""Client of the HTTP service and its subscriptions (`AsyncSubscription`) for asyncio: each method is awaited."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Generated from asynchronous.py by scripts/generate_client.py: change that file, then run `make client`.
-"""Client of the HTTP service that blocks: each method waits for its answer."""
+"""Client of the HTTP service and its subscriptions (`Subscription`) that blocks: each method waits for its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows of tables: read from a batch of events, kept in Arrow by number, and shown as results of joins."""
+"""Rows of tables: read from a batch of events, kept in Arrow by number, found by identity, and shown as results of
+joins.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Client of a join subscription: applies the server's messages of any scheme to the exact content of the join."""
+"""Client of a join subscription: the server's messages of any scheme, read for one subscription, and the exact content
+of the join that they make.
+"""
 
 from __future__ import annotations
 

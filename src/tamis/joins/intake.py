@@ -1,4 +1,5 @@
-"""Intake of a join server: events turned into changes of tables by key, operation and retention, rows into numbers.
+"""Intake of a join server: events turned into changes of tables by key, operation and retention, rows into numbers;
+tables saved and restored.
 
 The meaning of tables is defined by the oracle (naive.py); this implements it for whole batches.
 """

@@ -1,4 +1,6 @@
-"""Layout of join subscriptions in arrays: plans of semijoins, and the numbers of tables, columns and edges."""
+"""Layout of join subscriptions in arrays: plans of semijoins; numbers of tables, columns and edges; and a scheme at
+work with them.
+"""
 
 from __future__ import annotations
 

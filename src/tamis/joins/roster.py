@@ -1,4 +1,6 @@
-"""Registry of join subscriptions, by id and by the number that a scheme knows them by."""
+"""Registry of join subscriptions, by id and by the number that a scheme knows them by, with their groups, filters and
+texts.
+"""
 
 from __future__ import annotations
 

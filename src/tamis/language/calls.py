@@ -1,4 +1,5 @@
-"""Operator calls in filters, constraints on the variables that they bind, and operator signatures.
+"""Operator calls in filters, constraints on the variables that they bind, and operator signatures; parts and sort keys
+of calls and constraints.
 
 Calls and constraints are the leaves that no plain matcher decides. A filter with variables holds iff one substitution
 for all of them makes it hold. OR distributes over that, so each conjunct of the normal form has substitutions of its

@@ -1,4 +1,5 @@
-"""Rewrites that join the conjuncts of a disjunction with each other. `absorb` is in a file of its own (absorption.py).
+"""Rewrites that join the conjuncts of a disjunction: those that differ in one attribute, in the comparison of two, or
+in one literal's sign. `absorb` is in a file of its own (absorption.py).
 
 join_alternatives  conjuncts that differ in one attribute only become one: `x = 1 OR x = 2` is `x IN (1, 2)`
 join_versus        the same for how two attributes are compared: `a < b OR a = b` is `a <= b`

@@ -1,4 +1,5 @@
-"""Extents: the set of values that a leaf admits, as ranges between cuts, with union, intersection and difference.
+"""Extents: the set of values that a leaf admits, as ranges between cuts; union, intersection, difference; and leaves
+made of extents again.
 
 A cut is a place between values: `(1, v, 0)` just before v, `(1, v, 1)` just after it, `(0,)` before and `(2,)` after
 everything. An `Extent` is a sorted tuple of disjoint, non-adjacent pairs of cuts. Integers, timestamps, booleans and

@@ -1,4 +1,5 @@
-"""Kernels that cut filter texts into shape and literals, and read the literals: byte loops over Arrow's buffers.
+"""Kernels over Arrow's buffers: filter texts cut into shape and literals, texts of equal shape grouped, literals read,
+conjunctions cut into terms.
 
 A text's *shape* is what is left of it when each literal is replaced by its kind. `spans` has a row (start, end, kind)
 for each literal of all texts; text t owns rows `owners[t]` to `owners[t + 1]`.

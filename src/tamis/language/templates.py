@@ -1,4 +1,6 @@
-"""Templates of filters, as prepared statements: a normal form with slots for literals, and a reading for each."""
+"""Templates of filters, as prepared statements: a normal form with slots for literals, a reading for each, and a cache
+of templates.
+"""
 
 from __future__ import annotations
 

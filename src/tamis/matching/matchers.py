@@ -1,4 +1,6 @@
-"""Registry of matchers by name, and the protocol of an index's parts with the part for plain filters."""
+"""Registry of matchers by name, and the choice of one with options; protocol of an index's parts, and the part for
+plain filters.
+"""
 
 from __future__ import annotations
 

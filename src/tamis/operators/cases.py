@@ -1,4 +1,6 @@
-"""Cases (alternatives) of subscriptions that call operators: a guard, predicates that must hold, a join of bindings."""
+"""Cases (alternatives) of subscriptions that call operators: a guard, predicates that must hold, a join of the values
+of variables.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Registry of subscriptions that call operators: their cases, guards, and the schedule's numbers for predicates.
+"""Registry of subscriptions that call operators: texts, cases and guards, the schedule over the cases, and the
+alternatives still open in a batch.
 
 To a schedule, a case is a subscription, and a predicate that must hold and one that must not are two; evaluating a
 predicate decides both.

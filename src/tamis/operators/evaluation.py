@@ -1,4 +1,6 @@
-"""Evaluation of a batch by a schedule: operators called on the rows that need them, bindings joined."""
+"""Evaluation of a batch by a schedule: operators called on the rows that need them, values of variables joined into
+substitutions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Explanation of a subscription that calls operators: predicates evaluated on an event, their order and effect."""
+"""Explanation of a subscription that calls operators: predicates evaluated on an event, their order and effect, and
+verdicts on each condition.
+"""
 
 from __future__ import annotations
 

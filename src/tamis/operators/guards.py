@@ -1,4 +1,6 @@
-"""Guards: the plain part of filters that call operators, decided by the columnar index before any call."""
+"""Guards, the plain part of filters that call operators, decided by the columnar index before any call; shapes of
+cases, with guard and join plan.
+"""
 
 from __future__ import annotations
 

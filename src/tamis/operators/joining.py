@@ -1,4 +1,5 @@
-"""Join of variable bindings: the substitutions that satisfy a case's calls and constraints together.
+"""Join of the values that calls bind to variables: substitutions that satisfy a case's calls and constraints together;
+tests of single constraints.
 
 Variables that neither a shared call nor a constraint connects do not meet: their predicates are joined apart, and the
 substitutions of the whole are all combinations. Within such a part, predicates are taken one after the other, each

@@ -1,4 +1,6 @@
-"""Operator matcher: subscriptions that call operators, guards by the columnar index, calls in a schedule's order."""
+"""Operator matcher of subscriptions that call operators: guards by the columnar index, calls in a schedule's order,
+learning of costs, saved and opened.
+"""
 
 from __future__ import annotations
 

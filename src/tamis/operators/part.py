@@ -1,4 +1,4 @@
-"""Protocol of the index's part for filters that call operators: any matcher of such filters implements it."""
+"""Abstract base class of the index's part for filters that call operators, implemented by each of their matchers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Values of operators: inputs from the events of a batch, in Python or Arrow, and bindings, also as JSON."""
+"""Values into and out of operators: inputs from the events of a batch, in Python or Arrow; values bound to variables,
+checked, keyed, and as JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""DataFrames sent to the workers and back, with columns addressed by position, so that any column name will do."""
+"""DataFrames sent to the workers and back: columns chosen and addressed by position, so that any column name will do;
+matching in workers (`sieved`).
+"""
 
 from __future__ import annotations
 

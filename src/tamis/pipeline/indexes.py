@@ -1,5 +1,5 @@
-"""Index sources for workers: an index, a saved folder, shards or a subscription table, saved and turned into a
-snapshot.
+"""Index sources for workers (an index, a saved folder, shards or a subscription table), saved and turned into a
+snapshot; subscriptions cut into shards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Canonical batches: events of any form (dicts or Arrow) as one column per attribute; errors for the rest."""
+"""Canonical batches: events laid out by attribute, rows in doubt patched with values read one by one; conversion of
+dicts or Arrow, refused whole (`EventError`) if a value fits no domain.
+"""
 
 from __future__ import annotations
 

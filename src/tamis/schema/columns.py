@@ -1,4 +1,5 @@
-"""Conversion of Arrow columns to an attribute's canonical type, a whole column at a time.
+"""Conversion of Arrow columns, a whole column at a time: structs taken apart into dotted names, values into an
+attribute's canonical type.
 
 Each conversion either proves that every value keeps its meaning, or marks the rows it cannot vouch for as doubtful.
 A doubtful row is not a bad one: `reading` decides. So a conversion here may be incomplete, but never wrong.

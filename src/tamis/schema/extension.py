@@ -1,4 +1,5 @@
-"""Schema evolution by four extension rules (Fabret et al., §2.2), which never break what others already use.
+"""Extension of a schema by additions, under four rules (Fabret et al., §2.2) that break nothing in use; and the
+difference of any two schemas.
 
 New domains, new attributes, new event types, and optional attributes for event types that exist: nothing else, so that
 an event valid before stays valid, and a subscription keeps its meaning. An event type may become a table, whose key,

@@ -1,4 +1,5 @@
-"""Validation of one event: its canonical values, and every violation of R1–R3, of the domains and of tables.
+"""Reference validation of one event: objects flattened to dotted names, canonical values, and every violation of R1–R3,
+of the domains and of tables.
 
 This is the reference. The vectorised checks accept only events that they can prove this would accept, with the same
 values, and hand it the rest.

@@ -1,4 +1,5 @@
-"""Tables: event types whose events are rows that stay, so that subscriptions can join them (Chandramouli & Yang 2008).
+"""Tables, event types whose events are rows that stay, for joins (Chandramouli & Yang 2008): keys, operations,
+retention; readers and writer of their dict form.
 
 An event of a table's type is a change of the table. The attribute `operation` says which: insert, update or delete; an
 event without it puts the row, in place of the one with its key if there is one. It is an attribute like others, that

@@ -1,4 +1,4 @@
-"""Conversion of one value to its domain's canonical Python form, or the reason why it has none.
+"""Conversion of one value to its domain's canonical Python form, or the reason why it has none; base64 for bytes.
 
 These conversions are the reference of the vectorised paths. One is accepted only where it keeps the value: `1.0` is
 an integer, `2**53 + 1` is no float, `True` is no number. A decimal fraction stands for the nearest double, as

@@ -1,4 +1,6 @@
-"""Shared arguments and options of commands, their failures, and the checks of output paths."""
+"""Shared arguments and options of commands, parsers of their values, errors as messages and exit codes, file formats,
+and checks of output paths.
+"""
 
 from __future__ import annotations
 

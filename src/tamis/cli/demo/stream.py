@@ -1,4 +1,4 @@
-"""Stream of the demo: an auction house writes lots to a folder, and a query matches them from there.
+"""Stream of the demo: an auction house writes lots to a folder, a query matches them from there; the folder of results.
 
 Every micro-batch is measured when its matches and dead letters are on disk.
 """

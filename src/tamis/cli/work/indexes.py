@@ -1,4 +1,4 @@
-"""Index, schema and statistics of a command: opened from a folder of `tamis compile`, or compiled on the spot.
+"""Index, schema and statistics of a command, subscriptions for pipelines, and matching and analysis on Spark.
 
 An index is opened from a folder that `tamis compile` wrote, or compiled on the spot.
 """

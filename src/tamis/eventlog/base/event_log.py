@@ -1,4 +1,6 @@
-"""Protocol of event logs: events in order of acceptance, durable, appended once per idempotency key."""
+"""Protocol of event logs: events in order of acceptance, durable, appended once per idempotency key; receipts, errors,
+and memory of keys.
+"""
 
 from __future__ import annotations
 

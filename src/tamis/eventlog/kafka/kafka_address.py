@@ -1,4 +1,4 @@
-"""Addresses and credentials of Kafka, as one text, and the idempotency keys on a topic beside the log's."""
+"""Addresses and credentials of Kafka, parsed from one text; settings for aiokafka's clients and Spark's connector."""
 
 from __future__ import annotations
 

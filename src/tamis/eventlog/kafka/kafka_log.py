@@ -1,4 +1,6 @@
-"""Event log on a Kafka topic."""
+"""Event log on a Kafka topic: appends (once per idempotency key), newest events read, and refusals while the brokers
+are away.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Edge state of a join: both tables' rows by join key, and the subscriptions that join along the edge."""
+"""State of joins, edge by edge: both tables' rows by join key and the subscriptions that join along the edge;
+`JoinState` has all edges.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Semijoin kernels of an edge: which rows of the other table come into reach or go out of it with a change."""
+"""Edges of semijoin schemes: kernels that write the news of a change, and rows of the other table that come into reach
+or go out of it; edge states.
+"""
 
 from __future__ import annotations
 

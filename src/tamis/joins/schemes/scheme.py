@@ -1,4 +1,6 @@
-"""Protocol of join schemes, and the registry of the nine. Sections are those of Chandramouli & Yang 2008."""
+"""Abstract base classes of join schemes (`Scheme`, and `ByEdges` for edge by edge), registry of the nine, and messages
+collected in order of changes. Sections are those of Chandramouli & Yang 2008.
+"""
 
 from __future__ import annotations
 

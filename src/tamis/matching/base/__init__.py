@@ -1,0 +1,1 @@
+"""Base of all matchers: the `Matcher` protocol and its results, event statistics, and growing flat arrays."""

@@ -1,4 +1,6 @@
-"""Protocol of matching algorithms (`Matcher`), and their result (`Matches`): the subscriptions each event satisfies."""
+"""Protocol of matching algorithms (`Matcher`): subscriptions that they take in, matches of each event (`Matches`), and
+counters of the work (`Work`).
+"""
 
 from __future__ import annotations
 

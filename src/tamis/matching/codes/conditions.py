@@ -1,4 +1,5 @@
-"""Conditions of a level while it is compiled: intervals, tests and lists collected loose, then packed into rows.
+"""Conditions of a level while it is compiled: intervals, tests and lists collected loose, then gathered by conjunction,
+freed of repeats and packed into rows.
 
 Each condition stands beside the number of its conjunction; codes are filled in once all constants are known.
 """

@@ -1,4 +1,6 @@
-"""Constants that a level's filters compare with: collected by attribute during lowering, then ranked into codes."""
+"""Constants that a level's filters compare with, collected by attribute during lowering and ranked into codes; ends of
+intervals (`Edge`) as codes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Levels: subscriptions compiled together, immutable but for removals; with the output buffers of a thread."""
+"""Abstract base class of levels (subscriptions compiled together, immutable but for removals; matched, saved and
+opened); output buffers of a thread.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Subscription graph of schedules: predicates of each subscription, and subscriptions of each predicate."""
+"""Subscription graph of schedules: predicates of each subscription, and subscriptions of each predicate, in lists of
+numbers that may grow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Kernels of schedules in a fixed order: the next predicate of an event, and the subscriptions that its truth decides.
+"""Kernels of schedules in a fixed order: events begun and ended in lanes, the next predicate of an event, and the
+subscriptions that its truth decides.
 
 An event's state lies in a lane of flat arrays: lane i has the subscriptions' part at `i * subscriptions` and the
 predicates' part at `i * predicates`. A lane is *clean* if nothing is in question and nothing was told.

@@ -1,4 +1,6 @@
-"""Protocol of schedules: the order in which predicates are evaluated, for one event or for many at once."""
+"""Abstract base class of schedules (orders of evaluation): graph of predicates and subscriptions, insertion and
+deletion, learning, and runs of one event or many.
+"""
 
 from __future__ import annotations
 

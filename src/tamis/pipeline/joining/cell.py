@@ -1,4 +1,6 @@
-"""Cell: tables and subscriptions of one state group in a worker's memory, and its log of entries."""
+"""Cell: tables and subscriptions of one state group in a worker's memory, its log of entries, and the changes of
+contents as rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Packing of join events into one row per cell: events checked, ordered, held back for lateness, and encoded.
+"""Packing of join events into one row per cell: events checked, ordered, held back for lateness, and encoded; events
+and joins as texts.
 
 Spark's state API hands rows to Python one by one, each as an object. A pack is one row, however many events it has.
 """

@@ -1,4 +1,6 @@
-"""The adaptive schedule, the product's default: at each step the predicate that decides most for its cost."""
+"""Adaptive schedule, the product's default: at each step the predicate that decides most for its cost; states of events
+in lanes.
+"""
 
 from __future__ import annotations
 
