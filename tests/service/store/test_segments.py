@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -170,6 +172,18 @@ def test_what_a_crash_left_is_removed_and_what_is_named_stays(store: Store, monk
     (Path(str(store.notifications.segments.folder)) / "0000-left.matches").write_bytes(b"half")
     assert store.notifications.segments.tidy() == 1
     assert files(store) == {f"{one.name}.matches" for one in names(store)}
+
+
+def test_of_a_folder_that_services_share_only_what_is_old_is_removed(
+    any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = any_store.notifications.segments
+    monkeypatch.setattr(log, "folder", tmp_path / "shared")
+    folder = log.made_folder()
+    for name, age in (("young", 60), ("old", 4_000)):
+        (folder / f"{name}.matches").write_bytes(b"written by one that matched before")
+        os.utime(folder / f"{name}.matches", (time.time() - age,) * 2)
+    assert log.tidy() == (2 if log._database.is_sqlite else 1)
 
 
 def test_a_batch_that_is_refused_leaves_no_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ all are, so that several services need no disk in common.
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ _ROW: Final = 64 << 10  # bytes up to which a segment is kept in its row
 _FAN: Final = 16  # neighbours of a level that become one of the next
 _MOST_PAIRS: Final = 1 << 30
 _LONGEST: Final = 86_400_000_000  # microseconds between the events of a merged segment: retention drops whole ones
+_ABANDONED: Final = 3_600.0  # seconds after which a file without a name is nobody's
 _KEPT: Final = 256 << 20  # bytes of rows that are kept in memory
 _COLUMNS: Final = ("name", "first", "last", "level", "pairs", "events", "bytes", "oldest", "newest", "data")
 
@@ -271,10 +273,15 @@ class Segments:
         return pairs
 
     def tidy(self) -> int:
-        """Removes files that no row names; only while nobody else writes. Returns how many."""
+        """Removes files that no row names; only while nobody else writes. Returns how many.
+
+        Of a folder that services share, one that has lost its right to match may write until it notices: what it has
+        just written it may still name, so what is younger than an hour stays there.
+        """
         if self.folder is None or not self.folder.exists():
             return 0
-        there = {path.name for path in self.folder.glob(f"*{SUFFIX}")}
+        youngest = time.time() if self._database.is_sqlite else time.time() - _ABANDONED
+        there = {path.name for path in self.folder.glob(f"*{SUFFIX}") if path.stat().st_mtime <= youngest}
         with self._database.read() as connection:
             named = {f"{one.name}{SUFFIX}" for one in self.names(connection)[1]}
         for name in there - named:
