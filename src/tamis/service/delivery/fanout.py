@@ -111,7 +111,10 @@ class LiveFeed:
         self.interrupt()
 
     def rewind(self, cursor: Cursor) -> None:
-        """Goes back to where the reader had come in truth; nothing is kept in memory until the next `take`."""
+        """Goes to where the reader is to go on from; nothing is kept in memory until the next `take`.
+
+        A page that is being read meanwhile is not taken.
+        """
         self._leave()
         self.cursor = cursor
 
@@ -141,12 +144,16 @@ class LiveFeed:
         """Joins, and reads what came before; None if there was nothing, but there may be by now."""
         self._joined = True
         self._since = upto = self._source.join(self)
+        start = self.cursor
         try:
-            page = await self._source.page(self.number, self.cursor.position, upto, limit)
+            page = await self._source.page(self.number, start.position, upto, limit)
         except BaseException:
             # Cancelled, perhaps: the feed must not take itself for one that has read up to here.
             self._leave()
             raise
+        if self.cursor != start:
+            self._leave()
+            return None
         if page.standing in ("paused", "suspended"):
             self._leave()
             self._source.hold(self)

@@ -93,6 +93,7 @@ class Changes:
         self._store = store
         self._revision = 0
         self._seen = 0
+        self._again: set[int] = set()
 
     def start(self) -> None:
         """Changes count from now on."""
@@ -119,7 +120,13 @@ class Changes:
             rows = self._store.subscriptions.changes(self._revision, _CHANGES)
             numbers.update(row.number for row in rows if row.number != row.revision)
             self._revision = rows[-1].revision if rows else newest
+        numbers |= self._again
+        self._again = set()
         return numbers
+
+    def put_back(self, numbers: set[int]) -> None:
+        """These could not be seen to: they count as changed the next time too."""
+        self._again |= numbers
 
 
 GRACE_SECONDS: Final = 5.0
@@ -154,8 +161,14 @@ class Outlet:
         if self._task is None and not self.state.disabled and not self.ended:
             self._task = self._outlets.spawn(self._work())
 
-    def changed(self) -> None:
-        """The subscription has changed: whatever was wrong may be right now."""
+    def changed(self, stored: DeliveryState | None = None) -> None:
+        """The subscription has changed: whatever was wrong may be right now, and it may have been set back.
+
+        `stored` is its state in the store. In a new epoch nothing counts that comes of attempts made before.
+        """
+        if stored is not None and stored.epoch > self.state.epoch:
+            self.state = stored
+            self._feed.rewind(Cursor(stored.cursor))
         if self.state.disabled or self.state.failures:
             self._keep(replace(self.state, failures=0, next_attempt=None, disabled=False))
         self._rouse()
@@ -202,23 +215,26 @@ class Outlet:
 
     async def _send(self, notifications: list[Notification]) -> None:
         """Sends them in order, until one fails or the subscription changes: from there on they are read again."""
-        interruptions = self._feed.interruptions
+        interruptions, epoch = self._feed.interruptions, self.state.epoch
         try:
             for notification in notifications:
                 outcome = await self._outlets.sending.attempt(notification, self.state.failures)
-                await self._note(notification, outcome)
+                await self._note(notification, outcome, epoch)
                 if self.state.cursor < notification.position or interruptions != self._feed.interruptions:
                     break
         finally:
             if self.state.cursor < notifications[-1].position:
                 self._feed.rewind(Cursor(self.state.cursor))
 
-    async def _note(self, notification: Notification, outcome: Outcome) -> None:
-        done = DeliveryState(self.number, notification.position)
+    async def _note(self, notification: Notification, outcome: Outcome, epoch: int) -> None:
+        if outcome.kind == "given up" and epoch == self.state.epoch:
+            await self._outlets.bury(notification, self.state.failures + 1, outcome.reason)
+        if epoch != self.state.epoch:
+            return
+        done = DeliveryState(self.number, notification.position, epoch=epoch)
         if outcome.kind == "delivered":
             self._keep(done)
         elif outcome.kind == "given up":
-            await self._outlets.bury(notification, self.state.failures + 1, outcome.reason)
             self._keep(replace(done, last_error=outcome.reason))
         elif outcome.kind == "gone":
             self._keep(replace(self.state, last_error=outcome.reason, next_attempt=None, disabled=True))
@@ -302,7 +318,9 @@ class Outlets:
             await asyncio.wait(self._tasks, timeout=_SETTLE_SECONDS)
 
     async def changed(self, subscriptions: Sequence[Subscription]) -> None:
-        """Subscriptions that are not as they were: they may be pushed to now, or not any more."""
+        """Subscriptions that are not as they were: pushed to from now on, or not any more, or from another place."""
+        known = [one.number for one in subscriptions if one.number in self._outlets]
+        states = await self._in_thread(partial(self._store.deliveries.get, known)) if known else {}
         for subscription in subscriptions:
             outlet = self._outlets.get(subscription.number)
             if outlet is None:
@@ -315,7 +333,7 @@ class Outlets:
                 outlet.close()
                 del self._outlets[subscription.number]
             else:
-                outlet.changed()
+                outlet.changed(states.get(subscription.number))
         await self.add(one for one in subscriptions if one.state in ("active", "paused", "suspended"))
 
     async def stop(self) -> None:
