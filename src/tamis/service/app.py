@@ -21,6 +21,7 @@ from tamis.service.http import (
     keys,
     network,
     operators,
+    replays,
     schemas,
     status,
     subscriptions,
@@ -74,6 +75,7 @@ def create_app(service: Service) -> FastAPI:
     problems.install(app)
     for room in (
         subscriptions,
+        replays,
         contents,
         events,
         filters,
